@@ -1,0 +1,48 @@
+# One door for every chore. `make test` and `make demo` need only python3 and make:
+# they build one virtual environment, .venv, the first time and after its recipe has changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Two workers share the machine, so one thread each: torch would start as many as there are cores.
+PYTEST_ARGS ?= -n 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint docs surface bench clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+demo: $(STAMP)  ## see premortem at work, in under a minute
+	@$(BIN)/premortem demo
+
+test: lint  ## everything that must hold before a change goes in
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(STAMP)  ## write docs/units and the tables of the README from the units themselves
+	$(BIN)/python tools/pages.py
+
+surface: $(STAMP)  ## record the public surface (tests/surface.txt) after a change that is meant
+	$(BIN)/python tools/surface.py
+
+bench: $(STAMP)  ## measure what watching costs
+	$(BIN)/python bench/overhead.py
+
+clean:  ## remove .venv and all caches
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .premortem
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo "premortem needs Python 3.10 or newer; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@# An environment without a working pip is half made: begin again.
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@echo "Setting up $(VENV), once (torch is the large part)"
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[torch,dev]'
+	@touch $@

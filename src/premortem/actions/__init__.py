@@ -1,0 +1,1 @@
+"""Actions: the only room with effects on a run."""

@@ -1,0 +1,12 @@
+"""stop: end the run at a step boundary, where weights and optimizer state agree."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from premortem.errors import Stopped
+from premortem.findings import Finding
+
+
+def stop(finding: Finding) -> NoReturn:
+    raise Stopped(f"{finding.code} {finding.name}: {finding.message}")

@@ -1,0 +1,32 @@
+"""The identity of every unit that can say something: a card."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+
+from premortem.findings import FAMILIES, Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """Code and name of a diagnosis; its page is the docstring of the unit that carries it."""
+
+    code: str
+    name: str
+    family: str
+    severity: Severity
+    since: str = "0.1"
+    # Names of diagnoses that this one causes: they are folded under it, so that
+    # one root cause is one finding.
+    explains: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            raise ValueError(f"{self.code} {self.name}: unknown family {self.family!r}")
+
+
+def page(card: Card, unit: type) -> str:
+    """The documentation of a unit, as `explain`, the docs and the report print it."""
+    head = f"{card.code} {card.name} ({card.severity.value}, {card.family}, since {card.since})"
+    return f"{head}\n\n{inspect.getdoc(unit) or ''}\n"

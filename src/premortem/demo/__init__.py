@@ -1,0 +1,70 @@
+"""`premortem demo`: a bug that raises nothing, found; its fixed twin, left in peace."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console as Terminal
+from rich.text import Text
+
+from premortem.errors import MissingExtra
+
+SCRIPTS = Path(__file__).parent / "scripts"
+BUGGY, FIXED = "finetune.py", "finetune_fixed.py"
+INTERRUPTED = 130  # what a shell says of a command that was ended by Ctrl-C
+
+
+def show() -> int:
+    """Run both scripts and say what is seen; 0 when premortem found the one bug and nothing else."""
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtra("the demo", "torch")
+    try:
+        # A folder of its own, so that the demo leaves nothing behind.
+        with tempfile.TemporaryDirectory(prefix="premortem-demo-") as folder:
+            return _tell(Path(folder))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _tell(folder: Path) -> int:
+    _say(
+        f"1. {BUGGY} fine-tunes a small network on new classes. It has a bug, and nothing tells:",
+        "no exception, no warning, and the loss falls.",
+    )
+    found = _run(BUGGY, folder)
+    if not any(finding["severity"] == "error" for finding in found):
+        _say("premortem did not find the bug. That is a bug of its own: please report it.")
+        return 1
+    _say(f"2. {FIXED} has two lines in the other order. A healthy run is left in peace.")
+    loud = [finding for finding in _run(FIXED, folder) if finding["severity"] != "info"]
+    if loud:
+        _say("premortem complained about a healthy run. That is a bug of its own: please report it.")
+        return 1
+    _say("That is all there is to it. Put it in front of your own command:")
+    _say("$ premortem run train.py --your --options")
+    return 0
+
+
+def _run(script: str, folder: Path) -> list[dict[str, Any]]:
+    """`premortem run SCRIPT` as a user would call it; returns the findings."""
+    shutil.copy(SCRIPTS / script, folder)
+    report = folder / f"{script}.json"
+    _say(f"$ premortem run {script}")
+    command = [sys.executable, "-m", "premortem", "run", "--findings", report.name, script]
+    subprocess.run(command, cwd=folder, check=False)
+    findings: list[dict[str, Any]] = json.loads(report.read_text())["findings"] if report.exists() else []
+    return findings
+
+
+def _say(*sentences: str) -> None:
+    terminal = Terminal(highlight=False)
+    text = textwrap.fill(" ".join(sentences), min(terminal.width, 100))
+    terminal.print(Text(f"\n{text}", "bold"))

@@ -1,0 +1,51 @@
+"""A long series of numbers in bounded memory, and what it says."""
+
+from __future__ import annotations
+
+import math
+from statistics import fmean, median
+
+MOST = 256
+
+
+class Series:
+    """Keeps every number at first, then every second one, then every fourth..."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self.count = 0
+        self._stride = 1
+
+    def add(self, value: float) -> None:
+        if self.count % self._stride == 0:
+            self.values.append(value)
+            if len(self.values) > MOST:
+                del self.values[1::2]
+                self._stride *= 2
+        self.count += 1
+
+    def head(self, share: float = 0.1) -> float:
+        """The middle of the first values."""
+        return median(self.values[: max(1, int(len(self.values) * share))])
+
+    def tail(self, share: float = 0.25) -> float:
+        """The middle of the last values."""
+        return median(self.values[-max(1, int(len(self.values) * share)) :])
+
+    def gain(self) -> float:
+        """By how much the end lies below the beginning, in units of the beginning's size."""
+        head, tail = self.head(), self.tail()
+        if not (math.isfinite(head) and math.isfinite(tail)):
+            return -math.inf
+        return (head - tail) / max(abs(head), 1e-12)
+
+    def best_gain(self, window: int = 8) -> float:
+        """Likewise, but the best stretch of the whole series counts: it did learn at some time."""
+        if not self.values:
+            return 0.0
+        head = self.head()
+        if not math.isfinite(head):
+            return -math.inf
+        stretches = [self.values[i : i + window] for i in range(0, len(self.values), window)]
+        means = [fmean(stretch) for stretch in stretches if all(map(math.isfinite, stretch))]
+        return (head - min(means, default=head)) / max(abs(head), 1e-12)

@@ -1,0 +1,47 @@
+"""What premortem raises.
+
+    Exception
+    └── PremortemError         something a person can put right; the text is a sentence for them
+        ├── UsageError         premortem was called wrongly (exit code 2)
+        ├── JournalError       a journal cannot be read
+        └── MissingExtra       a part of premortem needs a package that is not installed
+    SystemExit
+    └── Stopped                a policy ended the run (exit code 3)
+
+`Stopped` is a SystemExit, so that it passes through a training loop's `except Exception`, runs its
+`finally` blocks and its atexit handlers, and leaves no traceback.
+"""
+
+from __future__ import annotations
+
+STOPPED = 3  # exit code of a run that premortem stopped
+
+
+class PremortemError(Exception):
+    """The text is a sentence for a person."""
+
+
+class UsageError(PremortemError):
+    """premortem was called wrongly."""
+
+
+class JournalError(PremortemError):
+    """A journal is missing, damaged, or of another version."""
+
+
+class MissingExtra(PremortemError):  # noqa: N818 - reads as what it says: "missing extra: torch"
+    """A part of premortem needs a package that is not installed."""
+
+    def __init__(self, part: str, extra: str) -> None:
+        super().__init__(f"{part} needs more than the base package: pip install 'premortem[{extra}]'")
+        self.extra = extra
+
+
+class Stopped(SystemExit):
+    """A policy decided to end the run."""
+
+    code: int
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(STOPPED)
+        self.reason = reason

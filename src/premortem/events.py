@@ -1,0 +1,600 @@
+"""What happens in a run, as plain numbers and names: never a tensor, never a torch object.
+
+Where the events of one training step come from, in the order they happen:
+
+    for batch in loader:            # EpochStarted, BatchDrawn, EpochEnded
+        out = model(batch)          # ModelSeen (once), Forward, LayerStats (audit)
+        loss = criterion(out, y)    # LossCall
+        loss.backward()             # Backward, GraphWalked (audit)
+        clip_grad_norm_(...)        # Clip
+        optimizer.step()            # OptimizerStep, Custody (audit), then StepStats a step or two later
+        scheduler.step()            # SchedulerStep
+        optimizer.zero_grad()       # ZeroGrad
+    validate(model)                 # Forward..., then EvaluationEnded when training goes on
+    torch.save(...); torch.load     # CheckpointSaved, FileLoaded, StateLoaded
+    print(...)                      # LogLine
+
+`step` counts finished optimizer steps (of all optimizers together): an event with step 7 happened
+while step 8 was being made, except OptimizerStep, Custody and StepStats, which carry the number of
+their own step (the first is 1).
+
+Objects of the run are known by small integers ("keys") that stay the same for the whole run:
+`model`, `optimizer`, `scheduler`, `loader` and parameter keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+
+class Site(NamedTuple):
+    """A line of the user's code."""
+
+    file: str
+    line: int
+    function: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file.rpartition('/')[2]}:{self.line}"
+
+
+# Events are made on the hot path, so they are not frozen (that costs a call per field);
+# nobody changes one after it was made.
+@dataclass(slots=True, kw_only=True)
+class Event:
+    """Something that happened at `step`, caused by the user's line `at`."""
+
+    step: int = 0
+    at: Site | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"event": type(self).__name__, **{f.name: getattr(self, f.name) for f in fields(self)}}
+
+
+# --- the run ---------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class RunStarted(Event):
+    argv: tuple[str, ...] = ()
+    torch: str = ""
+    device: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class RunEnded(Event):
+    """The script is over. Detectors that need the whole run speak now.
+
+    `reason`: "finished" (exit code 0), "crashed" (exception), "exited" (sys.exit with another
+    code), "interrupted" (Ctrl-C, signal) or "stopped" (by premortem). For a crash, `error` is the
+    exception's type name, `message` its text, and `at` the last user line of its traceback.
+    """
+
+    reason: str = "finished"
+    error: str = ""
+    message: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class LogLine(Event):
+    """A line the script printed, with the numbers in it.
+
+    `template` is the line with each number replaced by `#`; `values` has one (label, text, value)
+    for each number: label is the nearest word before it ("val_loss"), text as printed.
+    """
+
+    text: str
+    template: str
+    values: tuple[tuple[str, str, float], ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Seeded(Event):
+    """A global generator was seeded (torch, numpy or random)."""
+
+    seed: int
+    library: str = "torch"
+
+
+# --- data ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class LoaderBuilt(Event):
+    loader: int
+    samples: int | None  # len(dataset), None for iterable datasets
+    batches: int | None  # len(loader)
+    batch_size: int | None
+    shuffle: bool  # any sampler that is not sequential
+    drop_last: bool
+    workers: int
+
+
+@dataclass(slots=True, kw_only=True)
+class EpochStarted(Event):
+    """A DataLoader was iterated. `content` is a cheap checksum of the dataset's own arrays, to see
+    data that changes between epochs (None when there is nothing to look at)."""
+
+    loader: int
+    content: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class BatchDrawn(Event):
+    """`fingerprint` is a hash of sampled values of the whole batch (None off the CPU)."""
+
+    loader: int
+    index: int
+    fingerprint: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class EpochEnded(Event):
+    """The loader ran out (`complete`) or was left early."""
+
+    loader: int
+    batches: int
+    complete: bool = True
+
+
+# --- models ----------------------------------------------------------------------------------
+
+
+class Parameter(NamedTuple):
+    key: int
+    name: str  # as the user would write it: "model.head.weight"
+    shape: tuple[int, ...]
+    trainable: bool  # requires_grad
+
+
+class Hidden(NamedTuple):
+    """Modules that sit in a plain list, tuple or dict, so that `parameters()` does not see them."""
+
+    attribute: str  # "model.blocks"
+    container: str  # "list", "dict", "tuple"
+    modules: int
+    parameters: tuple[int, ...]  # keys
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelSeen(Event):
+    """A module was called by the user's code (not by another module) for the first time."""
+
+    model: int
+    name: str  # "model", "self.net", "Net"
+    kind: str  # class name
+    parameters: tuple[Parameter, ...]
+    hidden: tuple[Hidden, ...] = ()
+    copy_of: int | None = None  # deep copy of that model
+    shapes: int = 0  # hash of all parameter shapes: equal for two copies of one architecture
+
+
+@dataclass(slots=True, kw_only=True)
+class Forward(Event):
+    """A root module was called."""
+
+    model: int
+    grad: bool  # gradients were enabled
+    training: bool  # module.training of the root
+    noisy_train: int  # dropout and batch-norm layers inside that were in train mode
+    noisy_eval: int  # ... in eval mode
+    samples: int | None  # size of the first dimension of the first tensor argument
+    fingerprint: int | None = None  # hash of sampled values of the tensor arguments (CPU)
+    same_object: bool = False  # the very tensor object of the previous call, unchanged
+    window: bool = False  # the input is a view of a part of a larger tensor
+    bare: bool = False  # no tensor argument at all: a generator that draws its own noise
+    # of the first floating-point argument (CPU: now and then in training, at first in each evaluation)
+    input_mean: float | None = None
+    input_std: float | None = None
+    source: int | None = None  # the model whose output this input is (D(G(z)), or its detached twin)
+
+
+@dataclass(slots=True, kw_only=True)
+class LayerStats(Event):
+    """Audit gear: one leaf module or activation during a training or evaluation forward."""
+
+    model: int
+    layer: str  # module path within the model, "" for a bare function
+    kind: str  # class or function name: "Linear", "tanh", "relu", "dropout"
+    order: int  # 0 for the first layer with weights that ran in this forward
+    last: bool  # nothing with weights ran after it
+    grad: bool
+    training: bool
+    samples: int
+    input_mean: float
+    input_std: float
+    input_min: float
+    input_max: float
+    output_mean: float
+    output_std: float
+    output_min: float
+    output_max: float
+    finite: bool
+    # share of outputs at a bound of a bounded activation (tanh, sigmoid), or zero after relu;
+    saturated: float = 0.0
+    dead: float = 0.0  # share of units (last dimension, or channels) that are zero for the whole batch
+    probability: float = 0.0  # dropout's p
+    twins: float = 0.0  # share of output units whose incoming weights equal another unit's
+
+
+@dataclass(slots=True, kw_only=True)
+class Reshaped(Event):
+    """Audit gear: `view`/`reshape`, called by the user's own code, whose target is a permutation of the
+    source's sizes, or that makes the first size out of what was the second (`mixes`). Also sent (with
+    `plain`) for other sizes at a line that did so before: then it was a coincidence."""
+
+    op: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    mixes: bool = False
+    plain: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Softmaxed(Event):
+    """Audit gear: softmax or log_softmax over the first dimension of a tensor with more than one."""
+
+    op: str
+    shape: tuple[int, ...]
+    samples: int | None  # size of the first dimension of the current model's input
+    inside: bool  # called inside a model
+
+
+@dataclass(slots=True, kw_only=True)
+class SequenceLayer(Event):
+    """Audit gear: a layer made for (time, batch, features) ran in training on a 3-D input."""
+
+    model: int
+    layer: str
+    kind: str
+    shape: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Detached(Event):
+    """Audit gear: a tensor with a graph lost it (`op`: detach, data, numpy, item, tolist, tensor)
+    inside the user's training code. `parameters` are the keys its graph led to."""
+
+    op: str
+    parameters: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Masked(Event):
+    """Audit gear: a function replaced non-finite values (`nan_to_num`), `count` of `total`."""
+
+    op: str
+    count: int
+    total: int
+    grad: bool = False  # the values were computed by a model in training, not read from the data
+    gradient: bool = False  # they were a gradient
+
+
+# --- loss and backward -----------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class LossCall(Event):
+    """A loss function of torch.nn.functional was called (nn.CrossEntropyLoss etc. call those).
+
+    The facts below are taken when the tensors are on the CPU or in the audit gear, else None/empty.
+    """
+
+    fn: str  # "cross_entropy", "mse_loss", ...
+    grad: bool
+    training: bool | None  # mode of the root that ran last
+    value: float | None  # the result, when it is a scalar
+    reduction: str
+    input_shape: tuple[int, ...]
+    target_shape: tuple[int, ...]
+    input_op: str = ""  # what made the input: "softmax", "log_softmax", "sigmoid", "tanh", "relu", ""
+    input_min: float | None = None
+    input_max: float | None = None
+    input_mean: float | None = None
+    input_std: float | None = None
+    # over the class dimension: mean |sum - 1| and mean |logsumexp|; small means (log-)probabilities
+    row_sum_error: float | None = None
+    row_logsumexp: float | None = None
+    target_min: float | None = None
+    target_max: float | None = None
+    target_mean: float | None = None
+    target_std: float | None = None
+    # class counts when the target is integral or has few values: {value: count}, else None
+    classes: dict[float, int] | None = None
+    target_is_input: bool = False  # the target is (a part of) the model's input: auto-encoding
+    target_is_data: bool = False  # its values came out of a loader or of a larger tensor, as they are
+    target_grad: bool = False  # gradients flow into the target
+    log_target: bool = False  # of kl_div
+    ignored: float | None = None  # ignore_index of cross_entropy and nll_loss
+
+
+@dataclass(slots=True, kw_only=True)
+class Backward(Event):
+    """`loss.backward()` returned (or `autograd.backward`); `inside_step` for closures."""
+
+    value: float | None  # of the tensor backward was called on, if scalar
+    inside_step: bool = False
+    grad_before: bool = False  # gradients of the last finished step were still there: it added to them
+    optimizers: tuple[int, ...] = ()  # whose parameters got a gradient
+    scale: float = 1.0  # constant factor the loss was multiplied with right before: 0.25 for `loss / 4`
+    root: str = ""  # what made the value that was scaled: "MseLoss", "Mean", "Add"
+    scaled: bool = False  # by a GradScaler
+    alive: int = 0  # graphs of earlier losses that are still in memory
+    kept: int = 0  # graphs of model outputs, made before the last step, that are still in memory
+    error: str = ""  # the exception's text, when backward raised
+    grads_finite: bool | None = None  # of a sample of the parameters, right after backward (CPU, audit)
+
+
+class Broadcast(NamedTuple):
+    """Two tensors of different shape met in the loss and were stretched to a larger one."""
+
+    op: str
+    inputs: tuple[tuple[int, ...], ...]
+    result: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class GraphWalked(Event):
+    """Audit gear: the autograd graph from the loss down, before backward ran."""
+
+    parameters: tuple[int, ...]  # keys of model parameters that the graph leads to
+    other_leaves: int  # leaves that are no model's parameter (an image that is being optimised)
+    ops: tuple[str, ...]  # names of the first nodes under the loss, nearest first ("Neg", "NllLoss", ...)
+    broadcasts: tuple[Broadcast, ...] = ()
+    negated: bool = False  # the whole loss is the negative of a criterion
+    # which way the loss is meant: "min" (a criterion, minus a log-likelihood), "max" (the opposite), "" unknown
+    sense: str = ""
+    # (upper, lower): operations of the loss that directly take what another one made, e.g. (LogSoftmax, Softmax)
+    feeds: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class NonFinite(Event):
+    """CPU: backward was called on a loss that is not finite, or left gradients that are not. Sent once, when
+    it happens first, with the first link of the chain that is broken.
+
+    `stage`: "data" (the batch itself), "weights" (they were broken before), "loss" (born in the forward pass),
+    "gradient" (born in the backward pass).
+    """
+
+    stage: str
+    value: float | None  # of the loss
+    op: str = ""  # the operation that bore it, when the graph tells: "Log", "Div", "Exp"
+    detail: str = ""  # about its operand: "of 0 (smallest input 0)"
+    overflow: bool = False  # finite numbers became too large for their type
+    what: str = ""  # for data: "input", "target" or "batch"
+    rows: tuple[int, ...] = ()  # for data: rows of the batch that hold the values
+    parameter: str = ""  # for weights and gradients: the first one
+
+
+# --- update ----------------------------------------------------------------------------------
+
+
+class Group(NamedTuple):
+    lr: float
+    weight_decay: float
+    momentum: float
+    parameters: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class OptimizerBuilt(Event):
+    """Also sent when a group is added later (`again`)."""
+
+    optimizer: int
+    kind: str
+    groups: tuple[Group, ...]
+    fused: bool = False
+    maximize: bool = False
+    lr_text: str = ""  # the learning rate as given, when it was not a number
+    again: bool = False
+    error: str = ""  # the constructor raised
+
+
+@dataclass(slots=True, kw_only=True)
+class ZeroGrad(Event):
+    """Gradients were cleared through `zero_grad()` of an optimizer or a module.
+
+    `wasted` lists the optimizers whose parameters lost a gradient that no step had used, `cleared` all
+    whose gradients it cleared."""
+
+    optimizer: int | None
+    wasted: tuple[int, ...] = ()
+    cleared: tuple[int, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Clip(Event):
+    """Gradient clipping. `norm` is None while it is still on the device."""
+
+    kind: str  # "norm" or "value"
+    limit: float
+    norm: float | None
+    after_step: bool = False  # no backward since the last step: it clips used gradients
+
+
+@dataclass(slots=True, kw_only=True)
+class OptimizerStep(Event):
+    """An optimizer stepped, or the user's own code moved the weights ("by hand": optimizer 0)."""
+
+    optimizer: int
+    kind: str
+    lrs: tuple[float, ...]
+    closure: bool = False
+    parameters: int = 0  # how many it holds that require a gradient
+    with_grad: int = 0  # ... that had one
+    backwards: int = 0  # backward calls since this optimizer's last step that reached it
+    backward_sites: tuple[Site, ...] = ()  # where they were, in order, without repeats
+    values: tuple[float | None, ...] = ()  # the tensors they were called on
+    cleared: bool = True  # its gradients were cleared at some point since its last step
+    emptied: bool = False  # backward gave gradients, and they were cleared before this step
+    reused: bool = False  # no backward since its last step, and the very gradients of that step were there
+    touched: bool = False  # the user's own code wrote the gradients after the last backward
+    pending: int = 0  # backward calls whose gradients are in the sum it used
+    gated: bool = False  # the call stands under an `if` that asks for a remainder: every k-th time
+    skipped: bool = False  # refused by a scaler
+
+
+class Link(NamedTuple):
+    """One parameter's chain of custody: loss -> gradient -> owner -> moved."""
+
+    key: int
+    name: str
+    model: int
+    numel: int
+    trainable: bool
+    ran: bool  # its module ran in a training forward since the last audit
+    ran_without_grad: bool  # ... but under no_grad
+    reached: bool  # some loss's graph led to it since the last audit
+    graded: bool  # it has a gradient now
+    gradient: float | None  # norm of it (sampled), None without one
+    owners: tuple[int, ...]  # optimizers that hold it
+    moved: bool | None  # its bits changed in this step; None when not looked at
+    weight: float | None  # norm of the sampled weights
+    update: float | None  # norm of the sampled change
+    loaded: bool  # came from a state dict
+    trained: bool  # moved in an earlier phase of this run
+    born_after: bool  # made after the newest optimizer that steps was built
+    hidden: str  # attribute of the plain list or dict it hides in, or ""
+    head: bool  # belongs to the last layer with weights that ran
+
+
+@dataclass(slots=True, kw_only=True)
+class Custody(Event):
+    """Audit gear: the chain of custody of every parameter of the models in training."""
+
+    optimizer: int
+    links: tuple[Link, ...]
+    # parameters the optimizer holds that belong to no model that ran, with the model they do
+    # belong to (0: none that is alive)
+    strangers: tuple[tuple[int, int], ...] = ()
+    lrs: tuple[float, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class StepStats(Event):
+    """Numbers of a finished step, read without waiting for the device, so one or two steps late."""
+
+    optimizer: int
+    loss: float | None
+    grad_norm: float
+    worst: int | None  # key of the first parameter with a non-finite gradient
+    grad_norms: tuple[float, ...] = ()  # per parameter, in the order of `keys`
+    keys: tuple[int, ...] = ()
+    weight_norm: float | None = None  # now and then
+    weights_finite: bool = True
+    input_finite: bool = True
+    lr: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class SchedulerBuilt(Event):
+    scheduler: int
+    optimizer: int
+    kind: str
+    horizon: int | None  # steps the schedule is made for (T_max, total_steps, last milestone), if any
+    mode: str = ""  # of ReduceLROnPlateau
+    options: dict[str, float] = field(default_factory=dict)
+    parts: tuple[int, ...] = ()  # schedulers it steps itself (SequentialLR, ChainedScheduler, a wrapper)
+
+
+@dataclass(slots=True, kw_only=True)
+class SchedulerStep(Event):
+    scheduler: int
+    optimizer: int
+    kind: str
+    count: int  # calls so far
+    position: int  # last_epoch
+    horizon: int | None
+    before: float  # largest lr before and after
+    after: float
+    metric: float | None = None  # of ReduceLROnPlateau
+    explicit: bool = False  # the position was given by the caller: step(epoch + i / n)
+    since_step: int = 0  # optimizer steps (of its optimizer) since the previous call
+    optimizer_steps: int = 0  # ... in all
+    parts: tuple[int, ...] = ()  # schedulers that it stepped itself during this call
+
+
+@dataclass(slots=True, kw_only=True)
+class ScalerUpdate(Event):
+    scale: float | None
+    skipped: bool
+
+
+# --- evaluation ------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class EvaluationEnded(Event):
+    """A run of forwards whose result was not trained on, between two training steps (or at the end).
+
+    Derived from other events (see phases.py)."""
+
+    model: int
+    forwards: int
+    samples: int
+    grad: bool  # gradients were enabled
+    noisy_train: int  # most dropout/batch-norm layers seen in train mode
+    training: bool
+    judged: bool  # the output was compared with a target (loss function or argmax/==)
+    repeated: bool  # the same input several times (MC dropout)
+    generator: bool  # in training its output goes into another model: its samples are no prediction
+    weights: int | None  # checksum of the evaluated model's weights
+    number: int  # the how-manieth evaluation of this model
+
+
+@dataclass(slots=True, kw_only=True)
+class WeightsSeen(Event):
+    """A checksum of (samples of) a model's parameters, taken when it was called for evaluation."""
+
+    model: int
+    checksum: int
+
+
+# --- state -----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class StateLoaded(Event):
+    """`load_state_dict` of a module or an optimizer returned (or raised, with `error`)."""
+
+    target: str  # "module" or "optimizer"
+    key: int  # of the model or optimizer, 0 when not known
+    name: str
+    strict: bool
+    given: int  # keys in the state dict
+    wanted: int  # keys of the target
+    matched: int
+    missing: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
+    would_match: int = 0  # keys that match after dropping or adding one prefix
+    prefix: str = ""  # that prefix
+    aliased: int = 0  # tensors that are the target's own memory: loading them changes nothing
+    taken_at: int | None = None  # step at which this state dict was taken from the module
+    nonfinite: tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class FileLoaded(Event):
+    """`torch.load` returned. `optimizer_entries` is set when the file holds an optimizer's state."""
+
+    path: str
+    keys: tuple[str, ...]
+    optimizer_lrs: tuple[float, ...] = ()  # learning rates in it
+    optimizer_entries: int = 0  # parameters with state in it
+
+
+@dataclass(slots=True, kw_only=True)
+class CheckpointSaved(Event):
+    path: str
+    bytes: int | None
+    weights: int | None = None  # checksum of the weights in it
+
+
+def all_events() -> Iterator[type[Event]]:
+    """Every kind of event there is."""
+    yield from Event.__subclasses__()

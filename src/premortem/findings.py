@@ -1,0 +1,127 @@
+"""What premortem says: a finding, and the words it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+FAMILIES: tuple[str, ...] = (
+    "optimizer-ownership",
+    "grad-flow",
+    "update-order",
+    "accumulation",
+    "scheduler",
+    "lr",
+    "eval-mode",
+    "eval-stale",
+    "numerics-nan",
+    "numerics-overflow",
+    "numerics-masked",
+    "data-empty",
+    "data-labels",
+    "data-order",
+    "data-augment",
+    "data-scale",
+    "shape",
+    "init-saturation",
+    "vanishing",
+    "exploding",
+    "clipping",
+    "weight-decay",
+    "checkpoint",
+    "persistence",
+    "loss-definition",
+    "memory-leak",
+    "memory-fit",
+    "gan",
+    "environment",
+    "config",
+    "api-drift",
+    "compile",
+    "throughput",
+    "distributed",
+)
+
+
+class Severity(str, Enum):
+    """How bad: `error` this run is broken, `warning` likely, `info` a habit."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Certainty(str, Enum):
+    """How sure: `proved` by repeating it, `measured` in this run, `suspected` from signs."""
+
+    PROVED = "proved"
+    MEASURED = "measured"
+    SUSPECTED = "suspected"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The place to blame, as far as it is known."""
+
+    file: str | None = None
+    line: int | None = None
+    module: str | None = None
+    parameter: str | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return " ".join(part for part in (place, self.module, self.parameter) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One root cause, with its evidence and its remedy."""
+
+    code: str
+    name: str
+    family: str
+    severity: Severity
+    certainty: Certainty
+    step: int
+    message: str
+    cause: str = ""
+    remedy: str = ""
+    where: Where = field(default_factory=Where)
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+    def with_evidence(self, **more: Any) -> Finding:
+        return replace(self, evidence={**self.evidence, **more})
+
+    def to_json(self) -> dict[str, Any]:
+        """The contract of `--findings FILE.json`: plain values, stable keys."""
+        where = self.where
+        return {
+            "code": self.code,
+            "name": self.name,
+            "family": self.family,
+            "severity": self.severity.value,
+            "certainty": self.certainty.value,
+            "step": self.step,
+            "where": {
+                "file": where.file,
+                "line": where.line,
+                "module": where.module,
+                "parameter": where.parameter,
+            },
+            "message": self.message,
+            "cause": self.cause,
+            "remedy": self.remedy,
+            "evidence": self.evidence,
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Finding:
+        return cls(
+            **{
+                **record,
+                "severity": Severity(record["severity"]),
+                "certainty": Certainty(record["certainty"]),
+                "where": Where(**record["where"]),
+            }
+        )

@@ -1,0 +1,53 @@
+"""Every run has a folder of its own, also when two start in the same instant."""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import count
+from pathlib import Path
+
+from premortem.journal import schema
+
+HOME = Path(".premortem")
+
+
+def default_folder(name: str) -> Path:
+    """A new folder for a run of `name` under the current one. Raises OSError."""
+    runs = Path.cwd() / HOME / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    _keep_out_of_git(runs.parent)
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    return _make(runs / f"{stamp}-{name}-{os.getpid()}", first=1)
+
+
+def claim_folder(folder: Path) -> Path:
+    """`folder` when it holds no journal yet, else a new `run-2`, `run-3`, ... in it. Raises OSError."""
+    folder = Path.cwd() / folder
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        # The empty file is the claim: of two runs that start together only one can make it.
+        os.close(os.open(folder / schema.FILE, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except FileExistsError:
+        return _make(folder / "run", first=2)
+    return folder
+
+
+def _make(base: Path, first: int) -> Path:
+    for number in count(first):
+        folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError  # count() does not end
+
+
+def _keep_out_of_git(home: Path) -> None:
+    """The way pytest and ruff do it: the folder ignores itself."""
+    try:
+        with (home / ".gitignore").open("x") as file:
+            file.write("*\n")
+    except OSError:
+        pass  # there already, or not ours to write

@@ -1,0 +1,263 @@
+"""`premortem run`: the user's program in this process, watched, with nothing else changed.
+
+    check the program          bad input ends here, in one sentence
+    journal, findings file     trouble with either is one sentence; the run goes on
+    watcher, tee, signals      on
+    the program                from its first line to its last
+    last words                 however it ended: detectors, findings file, journal
+
+A bug of premortem in any of these is written to the journal, and the program does not notice.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import platform
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from premortem import __version__
+from premortem.console import Console
+from premortem.errors import Stopped, UsageError
+from premortem.events import LogLine, RunEnded, RunStarted
+from premortem.findings import Finding
+from premortem.journal import Journal, claim_folder, default_folder, never_fatal
+from premortem.logs import Tee
+from premortem.plain import dumps
+from premortem.program import Ending, Program
+from premortem.termination import Termination
+
+if TYPE_CHECKING:
+    from premortem.watcher import Watcher
+
+USAGE_ERROR = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    target: str
+    module: bool = False
+    argv: list[str] = field(default_factory=list)
+    findings: Path | None = None
+    policy: str = "protect"
+    quiet: bool = False
+    folder: Path | None = None
+
+
+def run(options: RunOptions) -> int:
+    """Run the program under supervision; returns its exit code.
+
+    After Ctrl-C it raises KeyboardInterrupt, so that Python ends the process the way a shell expects:
+    by the signal. The traceback has been printed by then.
+    """
+    console = Console(options.quiet)
+    program = Program(target=options.target, module=options.module, argv=options.argv)
+    try:
+        program.check()
+    except UsageError as error:
+        console.problem(str(error))
+        return USAGE_ERROR
+    supervision = Supervision(options, console)
+    supervision.begin(program)
+    try:
+        ending = program.run()
+    except UsageError as error:  # a module that is missing inside a package that is there
+        console.problem(str(error))
+        ending = Ending(reason="exited", exit_code=USAGE_ERROR, message=str(error))
+    supervision.end(ending)
+    if ending.reason == "interrupted":
+        sys.excepthook = lambda *_: None
+        raise KeyboardInterrupt
+    return ending.exit_code
+
+
+class FindingsFile:
+    """FILE.json: always whole, because it is replaced, never rewritten in place."""
+
+    def __init__(self, path: Path, on_problem: Callable[[str], None]) -> None:
+        self.path = Path(os.path.realpath(path))  # the script may change its folder; a link stays a link
+        self._on_problem: Callable[[str], None] | None = on_problem
+
+    def write(self, run: dict[str, Any], findings: list[Finding]) -> None:
+        if self._on_problem is None:
+            return
+        record = {"premortem": __version__, "run": run, "findings": [f.to_json() for f in findings]}
+        try:
+            self._replace(dumps(record, indent=2) + "\n")
+        except OSError as error:
+            tell, self._on_problem = self._on_problem, None
+            tell(f"the findings cannot be written to {self.path} ({error.strerror}); the run goes on")
+
+    def _replace(self, text: str) -> None:
+        if self.path.exists() and not self.path.is_file():
+            self.path.write_text(text)  # /dev/stderr, a pipe: replacing it would be the end of it
+            return
+        if not self.path.parent.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            draft.write_text(text)
+            draft.replace(self.path)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+class Supervision:
+    """All that accompanies one run of the program."""
+
+    def __init__(self, options: RunOptions, console: Console) -> None:
+        self.options = options
+        self.console = console
+        self._pid = os.getpid()
+        self._started = time.time()
+        self._ending: Ending | None = None
+        self._saying_last_words = False
+        self.journal: Journal | None = None
+        self.watcher: Watcher | None = None
+        self._tee: Tee | None = None
+        self._file = FindingsFile(options.findings, console.problem) if options.findings else None
+        self._termination = Termination(self._terminated)
+
+    def begin(self, program: Program) -> None:
+        self._open_journal(program.name)
+        with never_fatal("findings", self.journal):
+            self._write_findings()
+        with never_fatal("watcher", self.journal):
+            from premortem.watcher import Watcher
+
+            self.watcher = Watcher(self.options.policy, self.journal, self._found)
+            self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
+            self.watcher.attach_when_torch_arrives()
+            self._tee = Tee(sys.stdout, self._printed)
+        with never_fatal("signals", self.journal):
+            self._termination.install()
+
+    def end(self, ending: Ending) -> None:
+        """Say the last words, or leave them to the end of the process if threads of the user's still work."""
+        if os.getpid() != self._pid:
+            return  # a child that the script forked comes this way too
+        others = [t for t in threading.enumerate() if t is not threading.current_thread() and not t.daemon]
+        if others:
+            self._note(ending)  # also starts the journal's writer: at exit it is too late for new threads
+            atexit.register(self._say_last_words, ending)
+        else:
+            self._say_last_words(ending)
+
+    @property
+    def _argv(self) -> list[str]:
+        flag = ["-m"] if self.options.module else []
+        return [*flag, self.options.target, *self.options.argv]
+
+    def _open_journal(self, name: str) -> None:
+        chosen = self.options.folder
+        try:
+            folder = claim_folder(chosen) if chosen else default_folder(name)
+        except OSError as error:
+            self.console.problem(
+                f"the run folder {chosen or Path('.premortem', 'runs').absolute()} cannot be made "
+                f"({error.strerror}); the run goes on without a journal"
+            )
+            return
+        meta = {**self._record(), "premortem": __version__, "cwd": Path.cwd(), "pid": self._pid}
+        self.journal = Journal.open(folder, meta=meta, on_problem=self.console.problem)
+
+    # --- while it runs -----------------------------------------------------------------------
+
+    def _printed(self, line: LogLine) -> None:
+        with never_fatal("log", self.journal):
+            if self.watcher is not None:
+                line.step = self.watcher.steps
+                self.watcher.emit(line)
+
+    def _found(self, finding: Finding) -> None:
+        if os.getpid() != self._pid:
+            return
+        with never_fatal("findings", self.journal):
+            self._write_findings()
+        with never_fatal("console", self.journal):
+            self.console.finding(finding)
+
+    def _terminated(self, signum: int) -> bool:
+        if self._saying_last_words:
+            return False
+        name = signal.Signals(signum).name
+        self._say_last_words(Ending(reason="interrupted", exit_code=128 + signum, message=name))
+        return True
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def _say_last_words(self, ending: Ending) -> None:
+        if os.getpid() != self._pid or self._saying_last_words:
+            return
+        self._saying_last_words = True
+        with never_fatal("watcher", self.journal), suppress(Stopped):
+            if self._tee is not None:
+                self._tee.close()
+            if self.watcher is not None:
+                self.watcher.close(_ended(ending, self.watcher.steps))
+        self._ending = ending
+        with never_fatal("findings", self.journal):
+            self._write_findings()
+        with never_fatal("console", self.journal):
+            folder = self.journal.path.parent if self.journal else None
+            steps = self.watcher.steps if self.watcher else 0
+            self.console.summary(self._findings(), steps, folder, ending.reason == "stopped")
+        self._note(ending)
+        if self.journal is not None:
+            self.journal.close()
+        self._termination.close()
+
+    def _findings(self) -> list[Finding]:
+        return self.watcher.findings if self.watcher is not None else []
+
+    def _write_findings(self) -> None:
+        if self._file is not None:
+            self._file.write(self._record(), self._findings())
+
+    def _note(self, ending: Ending) -> None:
+        self._ending = ending
+        if self.journal is not None:
+            self.journal.note(**self._record(), error=ending.error, message=ending.message)
+
+    def _record(self) -> dict[str, Any]:
+        """The "run" of FILE.json. While it runs there is no end, and no exit code."""
+        now, ending = time.time(), self._ending
+        return {
+            "argv": self._argv,
+            "started": _stamp(self._started),
+            "ended": _stamp(now) if ending else None,
+            "seconds": round(now - self._started, 3),
+            "steps": self.watcher.steps if self.watcher else 0,
+            "exit_code": ending.exit_code & 0xFF if ending else None,
+            "reason": ending.reason if ending else "running",
+            "torch": _torch_version(),
+            "python": platform.python_version(),
+            "folder": str(self.journal.path.parent) if self.journal else None,
+            "policy": self.options.policy,
+        }
+
+
+def _ended(ending: Ending, steps: int) -> RunEnded:
+    return RunEnded(
+        step=steps, at=ending.at, reason=ending.reason, error=ending.error, message=ending.message
+    )
+
+
+def _stamp(moment: float) -> str:
+    return datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="milliseconds")
+
+
+def _torch_version() -> str | None:
+    """Of the torch that the script imported, if it did: asking must not import it."""
+    version = getattr(sys.modules.get("torch"), "__version__", None)
+    return None if version is None else str(version)

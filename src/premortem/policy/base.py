@@ -1,0 +1,22 @@
+"""What a policy is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Protocol
+
+from premortem.findings import Finding
+
+
+class Decision(Enum):
+    """What is to be done about a finding."""
+
+    REPORT = "report"
+    STOP = "stop"
+
+
+class Policy(Protocol):
+    def decide(self, finding: Finding, past: Sequence[Finding]) -> Decision:
+        """What to do about `finding`, given what was found before it."""
+        ...

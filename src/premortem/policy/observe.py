@@ -1,0 +1,13 @@
+"""observe: say it, touch nothing."""
+
+from collections.abc import Sequence
+
+from premortem.findings import Finding
+from premortem.policy.base import Decision
+
+
+class Observe:
+    """Only reports."""
+
+    def decide(self, finding: Finding, past: Sequence[Finding]) -> Decision:
+        return Decision.REPORT

@@ -1,0 +1,99 @@
+"""Probes turn torch into events. They are the only part that touches the user's run.
+
+They never raise into it, never change a healthy step by one bit, and never wait for a device in cruise.
+To add one: write its file and add it to `Attachment`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+from torch.optim.optimizer import Optimizer
+
+from premortem.events import Event
+from premortem.probes.backward import Backwards
+from premortem.probes.byhand import ByHand
+from premortem.probes.clipping import Clipping
+from premortem.probes.compiling import Compiling
+from premortem.probes.custody import CustodyProbe
+from premortem.probes.lens import Lens
+from premortem.probes.loaders import Loaders
+from premortem.probes.losses import Losses
+from premortem.probes.modules import Models
+from premortem.probes.optimizers import Optimizers
+from premortem.probes.scalers import Scalers
+from premortem.probes.schedulers import Schedulers
+from premortem.probes.seeds import Seeds
+from premortem.probes.session import Session
+from premortem.probes.states import States
+from premortem.probes.stats import Stats
+
+
+class Attachment:
+    """All probes, installed in torch; `detach` leaves torch exactly as it was."""
+
+    def __init__(self, emit: Callable[[Event], None], fault: Callable[[str, BaseException], None]) -> None:
+        self.session = session = Session(emit, fault)
+        self.optimizers = Optimizers(session)
+        self.models = models = Models(session)
+        self.states = States(session)
+        self.lens = Lens(session, models)
+        byhand = ByHand(session, self.optimizers, models)
+        self.backwards = Backwards(session, self.optimizers, models, byhand)
+        self.stats = Stats(session, self.optimizers, models, self.backwards)
+        custody = CustodyProbe(session, self.optimizers, models, self.backwards, self.states)
+        probes: tuple[Any, ...] = (
+            self.optimizers,
+            models,
+            self.states,
+            self.backwards,
+            self.stats,
+            custody,
+            self.lens,
+            Losses(session, models),
+            Loaders(session),
+            Schedulers(session, self.optimizers),
+            Scalers(session),
+            Clipping(session, self.optimizers),
+            Seeds(session),
+            Compiling(session, self.lens),
+        )
+        for probe in probes:
+            probe.install()
+        self.optimizers.after_step.append(self._step_ended)
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _step_ended(self, optimizer: Any, track: Any, step: int) -> None:
+        self.models.step_ended()
+        self.backwards.step_ended()
+        self.lens.focus()
+
+    def _forked(self) -> None:
+        self.session.on = False
+
+    def alarm(self, steps: int = 4) -> None:
+        """Something looks wrong: audit the next steps."""
+        self.session.alarm_until = max(self.session.alarm_until, self.session.step + steps)
+
+    def introduce(self, objects: tuple[Any, ...]) -> None:
+        """Models and optimizers that were built before premortem came."""
+        for thing in objects:
+            with self.session.looking_at("introduce"):
+                if isinstance(thing, nn.Module):
+                    self.models.introduce(thing)
+                elif isinstance(thing, Optimizer):
+                    self.optimizers.introduce(thing)
+
+    def drain(self) -> None:
+        """Numbers that are still on their way from the device."""
+        self.stats.drain()
+
+    def detach(self) -> None:
+        self.drain()
+        self.session.on = False
+        self.lens.remove()
+        self.optimizers.remove()
+        self.session.restore()

@@ -1,0 +1,45 @@
+"""Gradient clipping: the limit, the norm, and whether it came in time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import utils
+from torch.nn.utils import clip_grad
+
+from premortem.events import Clip
+from premortem.probes.optimizers import Optimizers
+from premortem.probes.session import Session, user_site
+
+
+class Clipping:
+    def __init__(self, session: Session, optimizers: Optimizers) -> None:
+        self.session = session
+        self.optimizers = optimizers
+
+    def install(self) -> None:
+        # Two names for one function: `torch.nn.utils.clip_grad_norm_` is what people call.
+        for owner in (utils, clip_grad):
+            self.session.around(owner, "clip_grad_norm_", after=self._by_norm)
+            self.session.around(owner, "clip_grad_value_", after=self._by_value)
+
+    def _by_norm(self, note: Any, norm: Any, parameters: Any, max_norm: Any = None, *args: Any, **kw: Any) -> None:
+        on_cpu = isinstance(norm, torch.Tensor) and norm.device.type == "cpu"
+        self._tell("norm", float(kw.get("max_norm", max_norm)), float(norm) if on_cpu else None)
+
+    def _by_value(self, note: Any, result: Any, parameters: Any, clip_value: Any = None, *args: Any, **kw: Any) -> None:
+        self._tell("value", float(kw.get("clip_value", clip_value)), None)
+
+    def _tell(self, kind: str, limit: float, norm: float | None) -> None:
+        tracks = [track for track in self.optimizers.live() if track.steps]
+        self.session.emit(
+            Clip(
+                step=self.session.step,
+                at=user_site(),
+                kind=kind,
+                limit=limit,
+                norm=norm,
+                after_step=bool(tracks) and all(track.backwards == 0 for track in tracks),
+            )
+        )

@@ -1,0 +1,24 @@
+"""torch.compile: from then on the op-level audits stay out, so that nothing is traced twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from premortem.probes.lens import Lens
+from premortem.probes.session import Session
+
+
+class Compiling:
+    def __init__(self, session: Session, lens: Lens) -> None:
+        self.session = session
+        self.lens = lens
+
+    def install(self) -> None:
+        self.session.around(torch, "compile", before=self._seen)
+        self.session.around(torch.nn.Module, "compile", before=self._seen)
+
+    def _seen(self, *args: Any, **kwargs: Any) -> None:
+        self.session.compiling_used = True
+        self.lens.focus()

@@ -1,0 +1,163 @@
+"""Chain of custody (audit gear): loss -> gradient -> owner -> moved, for every parameter in training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from premortem.events import Custody, Link
+from premortem.probes.backward import Backwards
+from premortem.probes.modules import Models
+from premortem.probes.numbers import norm
+from premortem.probes.optimizers import Optimizers, Track, number
+from premortem.probes.session import Session
+from premortem.probes.states import States
+
+_SAMPLE = 4096  # elements per parameter that are compared before and after the step
+_MOST_PARAMETERS = 4000
+
+
+class CustodyProbe:
+    def __init__(
+        self, session: Session, optimizers: Optimizers, models: Models, backwards: Backwards, states: States
+    ) -> None:
+        self.session = session
+        self.optimizers = optimizers
+        self.models = models
+        self.backwards = backwards
+        self.states = states
+        self.moved_by: dict[int, set[int]] = {}
+        self._before: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._auditing = False
+
+    def install(self) -> None:
+        self.optimizers.before_step.append(self._remember)
+        self.optimizers.after_step.append(self._compare)
+
+    def _remember(self, optimizer: Any, track: Track) -> None:
+        self._auditing = self.session.auditing
+        self._before = {}
+        if self._auditing:
+            for parameter, _, _ in self._in_training():
+                self._before[id(parameter)] = (parameter, some(parameter).clone())
+
+    def _in_training(self) -> list[tuple[torch.Tensor, str, int]]:
+        """(parameter, name, model key) of every model that ran with gradients since the last step."""
+        found: dict[int, tuple[torch.Tensor, str, int]] = {}
+        for key in self.models.in_training:
+            model = self.models.known[key]
+            module = model.module()
+            if module is None:
+                continue
+            for name, parameter in module.named_parameters():
+                found.setdefault(id(parameter), (parameter, f"{model.name}.{name}", key))
+            for hidden in model.hidden:
+                for index, parameter_key in enumerate(hidden.parameters):
+                    parameter = self.session.parameters.object(parameter_key)
+                    if parameter is not None:
+                        found.setdefault(id(parameter), (parameter, f"{hidden.attribute}[{index}]", key))
+        return list(found.values())[:_MOST_PARAMETERS]
+
+    def _compare(self, optimizer: Any, track: Track, step: int) -> None:
+        if not self._auditing or not self._before:
+            return
+        owners = self._owners()
+        births = self._births()
+        hidden = {
+            key: place.attribute
+            for model in self.models.known.values()
+            for place in model.hidden
+            for key in place.parameters
+        }
+        newest = max((t.built for t in self.optimizers.live() if t.steps), default=track.built)
+        links = []
+        for parameter, name, model in self._in_training():
+            before = self._before.get(id(parameter))
+            now = some(parameter)
+            key = self.session.parameters.of(parameter)
+            change = None if before is None else now.float() - before[1].float()
+            moved = None if before is None else not torch.equal(now, before[1])
+            grad = parameter.grad
+            links.append(
+                Link(
+                    key=key,
+                    name=name,
+                    model=model,
+                    numel=parameter.numel(),
+                    trainable=parameter.requires_grad,
+                    ran=key in self.models.ran,
+                    ran_without_grad=key in self.models.ran_without_grad,
+                    reached=key in self.backwards.reached,
+                    graded=grad is not None,
+                    gradient=None if grad is None else norm(grad),
+                    owners=owners.get(id(parameter), ()),
+                    moved=moved,
+                    weight=norm(now),
+                    update=None if change is None else norm(change),
+                    loaded=key in self.states.loaded,
+                    trained=bool(self.moved_by.get(key, set()) - {track.key}),
+                    born_after=births.get(id(parameter), 0) > newest,
+                    hidden=hidden.get(key, ""),
+                    head=key in self.models.head,
+                )
+            )
+            if moved:
+                self.moved_by.setdefault(key, set()).add(track.key)
+        self.session.emit(
+            Custody(
+                step=step,
+                at=track.built_at,
+                optimizer=track.key,
+                links=tuple(links),
+                strangers=self._strangers(optimizer, {link.key for link in links}),
+                lrs=tuple(number(group.get("lr")) for group in optimizer.param_groups),
+            )
+        )
+        self._before = {}
+
+    def _owners(self) -> dict[int, tuple[int, ...]]:
+        owners: dict[int, tuple[int, ...]] = {}
+        for track in self.optimizers.live():
+            optimizer = track.optimizer()
+            for group in optimizer.param_groups if optimizer is not None else []:
+                for parameter in group["params"]:
+                    owners[id(parameter)] = (*owners.get(id(parameter), ()), track.key)
+        return owners
+
+    def _births(self) -> dict[int, int]:
+        births: dict[int, int] = {}
+        for key in self.models.in_training:
+            root = self.models.known[key].module()
+            for module in root.modules() if root is not None else ():
+                for parameter in module._parameters.values():
+                    if parameter is not None:
+                        births.setdefault(id(parameter), self.models.born(module))
+        return births
+
+    def _strangers(self, optimizer: Any, known: set[int]) -> tuple[tuple[int, int], ...]:
+        held = [p for group in optimizer.param_groups for p in group["params"]]
+        strange = [p for p in held if self.session.parameters.of(p) not in known]
+        if not strange:
+            return ()
+        homes = self._homes()
+        return tuple((self.session.parameters.of(p), homes.get(id(p), 0)) for p in strange)
+
+    def _homes(self) -> dict[int, int]:
+        """id(parameter) -> key of the outermost living module that holds it, called or not."""
+        living = [ref() for ref, _ in self.models.births.values()]
+        modules = [m for m in living if isinstance(m, nn.Module)]
+        children = {id(child) for m in modules for child in m.children()}
+        homes: dict[int, int] = {}
+        for module in modules:
+            if id(module) not in children:
+                for parameter in module.parameters():
+                    homes.setdefault(id(parameter), self.session.modules.of(module))
+        return homes
+
+
+def some(parameter: torch.Tensor) -> torch.Tensor:
+    """An even sample of a parameter's values."""
+    flat = parameter.detach().reshape(-1)
+    return flat[:: max(1, flat.numel() // _SAMPLE)]

@@ -1,0 +1,130 @@
+"""Loss functions of torch.nn.functional: shapes, ranges, labels. Everybody's criterion ends there."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from premortem.events import LossCall, Site
+from premortem.probes.graph import maker
+from premortem.probes.modules import Models
+from premortem.probes.numbers import summarise
+from premortem.probes.session import Session, user_site
+
+WATCHED = (
+    "cross_entropy",
+    "nll_loss",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "mse_loss",
+    "l1_loss",
+    "smooth_l1_loss",
+    "huber_loss",
+    "kl_div",
+    "gaussian_nll_loss",
+    "poisson_nll_loss",
+    "hinge_embedding_loss",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
+    "soft_margin_loss",
+)
+_SMALL = 1 << 16  # elements whose statistics cost nothing noticeable
+
+
+class Losses:
+    """Wraps the functional losses; the modules in torch.nn call them by name."""
+
+    def __init__(self, session: Session, models: Models) -> None:
+        self.session = session
+        self.models = models
+        self.calls: Counter[Site | None] = Counter()
+        self._inside = False
+
+    def install(self) -> None:
+        for name in WATCHED:
+            original = getattr(functional, name, None)
+            if original is not None:
+                self._watch(name, inspect.signature(original))
+
+    def _watch(self, name: str, signature: inspect.Signature) -> None:
+        target = "target" if "target" in signature.parameters else None
+
+        def after(note: Any, result: Any, *args: Any, **kwargs: Any) -> None:
+            bound = signature.bind(*args, **kwargs).arguments
+            given, wanted = bound.get("input"), bound.get(target) if target else None
+            if isinstance(given, torch.Tensor) and isinstance(wanted, torch.Tensor):
+                # One call may be made of others (cross_entropy of nll_loss on old versions).
+                self._called(name, given, wanted, result, bound)
+
+        self.session.around(functional, name, after=after)
+
+    def _called(self, fn: str, given: torch.Tensor, wanted: torch.Tensor, result: Any, bound: Any) -> None:
+        session = self.session
+        at = user_site()
+        self.calls[at] += 1
+        count = self.calls[at]
+        event = LossCall(
+            step=session.step,
+            at=at,
+            fn=fn,
+            grad=given.requires_grad,
+            training=self._mode(),
+            value=self._value(result),
+            reduction=str(bound.get("reduction", "mean")),
+            input_shape=tuple(given.shape),
+            target_shape=tuple(wanted.shape),
+            input_op=maker(given),
+        )
+        cheap = given.device.type == "cpu" and given.numel() <= _SMALL
+        # Labels are followed closely at first, then sampled; a GPU is only asked in the audit gear.
+        if session.auditing or (cheap and (count <= 400 or count % 16 == 0)):
+            self._look(event, fn, given, wanted)
+        session.emit(event)
+
+    def _mode(self) -> bool | None:
+        model = self.models.current
+        module = model.module() if model is not None else None
+        return module.training if module is not None else None
+
+    def _value(self, result: Any) -> float | None:
+        scalar = isinstance(result, torch.Tensor) and result.numel() == 1 and result.device.type == "cpu"
+        return float(result.detach()) if scalar else None
+
+    def _look(self, event: LossCall, fn: str, given: torch.Tensor, wanted: torch.Tensor) -> None:
+        if not given.numel() or not wanted.numel():
+            return
+        seen = summarise(given)
+        event.input_mean, event.input_std = seen.mean, seen.std
+        event.input_min, event.input_max = seen.low, seen.high
+        if fn in {"cross_entropy", "nll_loss", "kl_div"} and given.dim() >= 1:
+            rows = given.detach().float()
+            dim = (1 if rows.dim() > 1 else 0) if fn != "kl_div" else -1
+            if rows.numel() <= 1 << 22:
+                event.row_sum_error = float((rows.sum(dim) - 1).abs().mean())
+                event.row_logsumexp = float(rows.logsumexp(dim).abs().mean())
+        target = summarise(wanted)
+        event.target_mean, event.target_std = target.mean, target.std
+        event.target_min, event.target_max = target.low, target.high
+        event.classes = classes_of(wanted)
+        event.target_is_input = self._is_input(wanted)
+
+    def _is_input(self, wanted: torch.Tensor) -> bool:
+        model = self.models.current
+        first = model.last_input[0]() if model is not None and model.last_input is not None else None
+        return first is not None and (
+            first is wanted or (first.numel() == wanted.numel() and first.data_ptr() == wanted.data_ptr())
+        )
+
+
+def classes_of(target: torch.Tensor) -> dict[float, int] | None:
+    """Counts of the values of a target with few values (labels, 0/1 flags), None for a measured quantity."""
+    if target.numel() > 4096 or target.is_complex():
+        target = target.reshape(-1)[: 4096]
+    counts = Counter(target.detach().reshape(-1).tolist())
+    if target.is_floating_point() and (len(counts) > 16 or any(not float(v).is_integer() for v in counts)):
+        return None
+    return {float(value): count for value, count in counts.items()} if len(counts) <= 1024 else None

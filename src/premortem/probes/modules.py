@@ -1,0 +1,479 @@
+"""Modules: which ones the user calls, in which mode, on what, and (audit) what each layer does."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from premortem.events import Forward, Hidden, LayerStats, ModelSeen, Parameter, WeightsSeen
+from premortem.probes.graph import Tag, mark_output
+from premortem.probes.numbers import Summary, dead_share, summarise, twin_share
+from premortem.probes.session import Session, fingerprint, sampled, tensors_in, user_name, user_site
+
+_REMEMBERED = 4096  # graphs of outputs
+_LARGE = 1 << 22  # elements; per-unit statistics are not taken of larger activations
+
+
+class Model:
+    """What is remembered of a root module: one that the user's code calls."""
+
+    def __init__(self, module: nn.Module, key: int, name: str) -> None:
+        self.module = weakref.ref(module)
+        self.key = key
+        self.name = name
+        self.identity = 0  # changes when parameters are added or replaced
+        self.paths: dict[int, str] = {}
+        self.hidden: tuple[Hidden, ...] = ()
+        self.last_input: tuple[Any, int] | None = None
+        self.last_weights_step = -9
+        self.weights_taken = 0
+        self.trained = False  # a loss of its was sent backward, or it ran with gradients
+
+
+class Models:
+    """Wraps `Module.__call__`; only calls from outside any other module are looked at in cruise."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.known: dict[int, Model] = {}
+        self.depth = 0
+        self.births: dict[int, tuple[weakref.ref[nn.Module], int]] = {}
+        self.noisy_train = 0  # dropout and batch-norm calls in the current forward, by the mode they ran in
+        self.noisy_eval = 0
+        self.ran: set[int] = set()  # parameter keys whose module ran with gradients since the last step
+        self.ran_without_grad: set[int] = set()
+        self.head: set[int] = set()  # parameter keys of the last layer that ran
+        self.current: Model | None = None
+        self.in_training: dict[int, None] = {}  # models that ran with gradients since the last step
+        self.finite: deque[torch.Tensor] = deque(maxlen=8)  # sums of this step's inputs, still on their device
+        self._layers: list[LayerStats] = []
+        # (graph of a forward's output, step it was made in): which are still in memory later on?
+        self._graphs: deque[tuple[weakref.ref[Tag], int]] = deque(maxlen=_REMEMBERED)
+        self._made: list[tuple[StorageWeakRef, int]] = []
+        self._audit = False
+        self._weightless: dict[int, weakref.ref[nn.Module]] = {}
+
+    # -- installing -----------------------------------------------------------------------
+
+    def install(self) -> None:
+        self.session.around(nn.Module, "__init__", before=self._born)
+        self.session.around(nn.Module, "__setstate__", before=self._born)
+        self.session.patch(nn.Module, "__call__", self._wrap_call)
+        self._watch_noise()
+
+    def _born(self, module: nn.Module, *args: Any, **kwargs: Any) -> None:
+        self.births[id(module)] = (weakref.ref(module), self.session.tick())
+
+    def _watch_noise(self) -> None:
+        """Layers that behave differently in training tell, by the mode they really ran in."""
+        functional = nn.functional
+        for name in ("dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"):
+            self._count_noise(functional, name, position=2, default=True, rate=1)
+        self._count_noise(functional, "batch_norm", position=5, default=False, rate=None)
+
+    def _count_noise(self, owner: Any, name: str, position: int, default: bool, rate: int | None) -> None:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if torch.compiler.is_compiling():
+                    return original(*args, **kwargs)
+                training = args[position] if len(args) > position else kwargs.get("training", default)
+                p = 1.0 if rate is None else args[rate] if len(args) > rate else kwargs.get("p", 0.5)
+                if p and training:
+                    self.noisy_train += 1
+                elif p:
+                    self.noisy_eval += 1
+                result = original(*args, **kwargs)
+                if self._audit and rate is not None and p and training and self.session.listening():
+                    with self.session.looking_at("dropout"):
+                        self.activation(name, result, 0.0, probability=float(p))
+                return result
+
+            wrapper.__name__ = name
+            wrapper.__doc__ = original.__doc__
+            return wrapper
+
+        self.session.patch(owner, name, make)
+
+    def _wrap_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        session = self.session
+
+        def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+            if self.depth:
+                if not self._audit or not session.listening():
+                    return original(module, *args, **kwargs)
+                result = original(module, *args, **kwargs)
+                with session.looking_at("layer"):
+                    self._layer(module, args, kwargs, result)
+                return result
+            if torch.compiler.is_compiling() or not session.listening() or not self._has_weights(module):
+                return original(module, *args, **kwargs)
+            self.depth = 1
+            try:
+                note = None
+                grad = torch.is_grad_enabled()
+                with session.looking_at("forward"):
+                    note = self._enter(module, args, kwargs, grad)
+                result = original(module, *args, **kwargs)
+                with session.looking_at("forward"):
+                    self._leave(module, note, grad, args, kwargs, result)
+                return result
+            finally:
+                self.depth = 0
+                self._audit = False
+
+        return __call__
+
+    def introduce(self, module: nn.Module) -> None:
+        for part in module.modules():
+            self._born(part)
+        self._model(module)
+
+    # -- a root is called -----------------------------------------------------------------
+
+    def _enter(self, module: nn.Module, args: Any, kwargs: Any, grad: bool) -> tuple[Model, Forward]:
+        session = self.session
+        self._audit = session.auditing and not session.compiling_used
+        model = self._model(module)
+        self.current = model
+        self.noisy_train = self.noisy_eval = 0
+        self._layers = []
+        inputs = tensors_in((args, kwargs))
+        first = inputs[0] if inputs else None
+        same = False
+        if first is not None and model.last_input is not None:
+            reference, version = model.last_input
+            same = reference() is first and first._version == version
+        if first is not None:
+            model.last_input = (weakref.ref(first), first._version)
+        if not grad:
+            self._weights_seen(model, module)
+        note = Forward(
+            step=session.step,
+            at=user_site(),
+            model=model.key,
+            grad=grad,
+            training=module.training,
+            noisy_train=0,
+            noisy_eval=0,
+            samples=first.shape[0] if first is not None and first.dim() else None,
+            fingerprint=fingerprint(inputs),
+            same_object=same,
+            window=first is not None and first._base is not None and first._base.numel() > first.numel(),
+            bare=first is None,
+            source=self._source(inputs),
+        )
+        return model, note
+
+    def _leave(self, module: nn.Module, note: Any, grad: bool, args: Any, kwargs: Any, result: Any) -> None:
+        if note is None:
+            return
+        model, event = note
+        session = self.session
+        if self._audit:
+            self._layer(module, args, kwargs, result)
+        event.noisy_train, event.noisy_eval = self.noisy_train, self.noisy_eval
+        if session.compiling_used and not (self.noisy_train or self.noisy_eval):
+            event.noisy_train, event.noisy_eval = count_noisy(module)
+        outputs = [t for t in tensors_in(result) if t.is_floating_point()]
+        if grad and any(t.requires_grad for t in outputs):
+            self._remember_graph(outputs)
+            self.in_training[model.key] = None
+            model.trained = True
+            self.finite += [
+                t.detach().sum(dtype=torch.float32)
+                for t in tensors_in((args, kwargs))[:2]
+                if t.is_floating_point() and t.layout == torch.strided and not t.requires_grad
+            ]
+            if self._audit:
+                for output in outputs:
+                    mark_output(output)
+        self._made = [pair for pair in self._made if not pair[0].expired()][-16:]
+        self._made += [(StorageWeakRef(t.untyped_storage()), model.key) for t in outputs[:2] if t.layout == torch.strided]
+        session.emit(event)
+        self._emit_layers(grad)
+        self.current = model
+
+    def _remember_graph(self, outputs: list[torch.Tensor]) -> None:
+        tag = Tag()
+        for output in outputs[:2]:
+            if output.grad_fn is not None:
+                output.grad_fn.metadata["premortem: kept"] = tag
+        self._graphs.append((weakref.ref(tag), self.session.step))
+
+    def kept(self) -> int:
+        """How many graphs of outputs that were made before the last step are still in memory."""
+        while self._graphs and self._graphs[0][0]() is None:
+            self._graphs.popleft()
+        if len(self._graphs) < 3:
+            return 0
+        step = self.session.step - 1
+        return sum(1 for tag, made in self._graphs if made < step and tag() is not None)
+
+    def _emit_layers(self, grad: bool) -> None:
+        weighted = [layer for layer in self._layers if layer.order >= 0]
+        if weighted:
+            weighted[-1].last = True
+        for layer in self._layers:
+            self.session.emit(layer)
+        self._layers = []
+
+    def _source(self, inputs: Iterable[torch.Tensor]) -> int | None:
+        for tensor in inputs:
+            if tensor.layout == torch.strided:
+                mine = StorageWeakRef(tensor.untyped_storage())
+                for made, key in reversed(self._made):
+                    if made.cdata == mine.cdata and not made.expired():
+                        return key
+        return None
+
+    # -- who is it ------------------------------------------------------------------------
+
+    def _has_weights(self, module: nn.Module) -> bool:
+        """A criterion or a transform without parameters is called like a model, and is none."""
+        if next(module.parameters(), None) is not None:
+            return True
+        known = self._weightless.get(id(module))
+        if known is None or known() is not module:
+            if any(True for _ in self._hidden("", module)):
+                return True
+            self._weightless[id(module)] = weakref.ref(module)
+        return False
+
+    def _model(self, module: nn.Module) -> Model:
+        key = self.session.modules.of(module)
+        model = self.known.get(key)
+        if model is None:
+            name = user_name(module) or type(module).__name__
+            model = self.known[key] = Model(module, key, name)
+            self._describe(model, module)
+        elif self.session.auditing:
+            self._describe(model, module)
+        return model
+
+    def _describe(self, model: Model, module: nn.Module) -> None:
+        """Tell the model's parameters, again when they are not the same objects any more."""
+        named = list(module.named_parameters())
+        hidden = list(self._hidden(model.name, module))
+        identity = hash((tuple((id(p), p.requires_grad) for _, p in named), len(hidden)))
+        if identity == model.identity:
+            return
+        model.identity = identity
+        model.paths = {id(m): path for path, m in module.named_modules()}
+        model.hidden = tuple(hidden)
+        keys = self.session.parameters
+        shapes = hash(tuple(tuple(p.shape) for _, p in named))
+        self.session.emit(
+            ModelSeen(
+                step=self.session.step,
+                at=user_site(),
+                model=model.key,
+                name=model.name,
+                kind=type(module).__name__,
+                parameters=tuple(
+                    Parameter(keys.of(p), f"{model.name}.{name}", tuple(p.shape), p.requires_grad)
+                    for name, p in named
+                ),
+                hidden=model.hidden,
+                copy_of=self._copy_of(module, shapes),
+                shapes=shapes,
+            )
+        )
+
+    def _copy_of(self, module: nn.Module, shapes: int) -> int | None:
+        for other in self.known.values():
+            its = other.module()
+            if (
+                its is not None
+                and its is not module
+                and type(its) is type(module)
+                and hash(tuple(tuple(p.shape) for p in its.parameters())) == shapes
+            ):
+                return other.key
+        return None
+
+    def _hidden(self, name: str, module: nn.Module) -> Iterable[Hidden]:
+        registered = {id(m) for m in module.modules()}
+        for path, owner in module.named_modules():
+            for attribute, value in vars(owner).items():
+                if attribute.startswith("_") and attribute in _BOOKKEEPING:
+                    continue
+                inside = [m for m in modules_in(value) if id(m) not in registered]
+                held = tuple(
+                    self.session.parameters.of(p) for m in inside for p in m.parameters() if p.requires_grad
+                )
+                if held:
+                    place = ".".join(part for part in (name, path, attribute) if part)
+                    yield Hidden(place, type(value).__name__, len(inside), held)
+
+    def names(self) -> dict[int, tuple[str, int]]:
+        """Parameter key -> (name, model key), over all models that were called."""
+        found: dict[int, tuple[str, int]] = {}
+        for model in self.known.values():
+            module = model.module()
+            if module is None:
+                continue
+            for name, parameter in module.named_parameters():
+                found.setdefault(self.session.parameters.of(parameter), (f"{model.name}.{name}", model.key))
+            for hidden in model.hidden:
+                for index, key in enumerate(hidden.parameters):
+                    found.setdefault(key, (f"{hidden.attribute}[{index}]", model.key))
+        return found
+
+    def born(self, parameter_owner: nn.Module) -> int:
+        known = self.births.get(id(parameter_owner))
+        return known[1] if known is not None and known[0]() is parameter_owner else 0
+
+    # -- audit: one layer -----------------------------------------------------------------
+
+    def _layer(self, module: nn.Module, args: Any, kwargs: Any, result: Any) -> None:
+        direct = [p for p in module._parameters.values() if p is not None]
+        grad = torch.is_inference_mode_enabled() is False and self._grad_of(result)
+        keys = {self.session.parameters.of(p) for p in direct}
+        if keys:
+            (self.ran if grad else self.ran_without_grad).update(keys)
+        model = self.current
+        if model is None or next(module.children(), None) is not None:
+            return
+        inputs = [t for t in tensors_in((args, kwargs)) if t.is_floating_point()]
+        outputs = [t for t in tensors_in(result) if t.is_floating_point()]
+        if not outputs or not outputs[0].numel():
+            return
+        weighted = any(p.dim() > 1 for p in direct)
+        if weighted:
+            self.head = keys
+        source = summarise(inputs[0]) if inputs and inputs[0].numel() else Summary.nothing()
+        made = summarise(outputs[0])
+        self._layers.append(
+            LayerStats(
+                step=self.session.step,
+                at=None,
+                model=model.key,
+                layer=".".join(p for p in (model.name, model.paths.get(id(module), "")) if p),
+                kind=type(module).__name__,
+                order=sum(1 for layer in self._layers if layer.order >= 0) if weighted else -1,
+                last=False,
+                grad=grad,
+                training=module.training,
+                samples=outputs[0].shape[0] if outputs[0].dim() else 1,
+                input_mean=source.mean,
+                input_std=source.std,
+                input_min=source.low,
+                input_max=source.high,
+                output_mean=made.mean,
+                output_std=made.std,
+                output_min=made.low,
+                output_max=made.high,
+                finite=made.finite,
+                probability=float(getattr(module, "p", 0.0)) if "Dropout" in type(module).__name__ else 0.0,
+                twins=twin_share(direct) if weighted and self.session.step < 8 else 0.0,
+            )
+        )
+
+    def _grad_of(self, result: Any) -> bool:
+        return any(t.requires_grad for t in tensors_in(result))
+
+    def activation(self, op: str, value: torch.Tensor, saturated: float, probability: float = 0.0) -> None:
+        """The lens saw an activation function run inside a model."""
+        model = self.current
+        if model is None or not self.depth or not value.is_floating_point() or not value.numel():
+            return
+        made = summarise(value)
+        self._layers.append(
+            LayerStats(
+                step=self.session.step,
+                at=user_site(),
+                model=model.key,
+                layer=model.name,
+                kind=op,
+                order=-1,
+                last=False,
+                grad=value.requires_grad,
+                training=True,
+                samples=value.shape[0] if value.dim() else 1,
+                input_mean=0.0,
+                input_std=0.0,
+                input_min=0.0,
+                input_max=0.0,
+                output_mean=made.mean,
+                output_std=made.std,
+                output_min=made.low,
+                output_max=made.high,
+                finite=made.finite,
+                saturated=saturated,
+                dead=dead_share(value) if value.numel() <= _LARGE else 0.0,
+                probability=probability,
+            )
+        )
+
+    # -- the weights that are evaluated ---------------------------------------------------
+
+    def _weights_seen(self, model: Model, module: nn.Module) -> None:
+        """When a model is called without gradients: is it the same as last time?
+
+        A teacher is called so in every step; then it is looked at only now and then. Off the CPU this
+        waits for the device once, so only the first evaluations are looked at there.
+        """
+        session = self.session
+        if session.step - model.last_weights_step < 2 and model.weights_taken >= 3:
+            model.last_weights_step = session.step
+            return
+        first_of_run = session.step != model.last_weights_step
+        model.last_weights_step = session.step
+        parameters = list(module.parameters())
+        if not first_of_run or not parameters:
+            return
+        if parameters[0].device.type != "cpu" and model.weights_taken >= 6:
+            return
+        model.weights_taken += 1
+        session.emit(WeightsSeen(step=session.step, model=model.key, checksum=checksum(parameters)))
+
+    def step_ended(self) -> None:
+        self.ran.clear()
+        self.ran_without_grad.clear()
+        self.in_training.clear()
+        self.finite.clear()
+
+
+_BOOKKEEPING = frozenset(vars(nn.Module()))
+
+
+def modules_in(value: Any, depth: int = 0) -> Iterable[nn.Module]:
+    """Modules inside a plain container (torch's own containers are modules themselves)."""
+    items: Iterable[Any] = ()
+    if isinstance(value, (list, tuple, set)):
+        items = value
+    elif isinstance(value, dict):
+        items = value.values()
+    for item in items:
+        if isinstance(item, nn.Module):
+            yield item
+        elif depth < 2:
+            yield from modules_in(item, depth + 1)
+
+
+def count_noisy(module: nn.Module) -> tuple[int, int]:
+    """Dropout and batch-norm layers in train and in eval mode, by their flags."""
+    train = other = 0
+    for layer in module.modules():
+        kind = type(layer).__name__
+        if ("Dropout" in kind and getattr(layer, "p", 0)) or (
+            "BatchNorm" in kind and getattr(layer, "track_running_stats", False)
+        ):
+            train, other = (train + 1, other) if layer.training else (train, other + 1)
+    return train, other
+
+
+def checksum(parameters: list[torch.Tensor], most: int = 48) -> int:
+    """A hash over samples of the weights: different when training moved them."""
+    stride = max(1, len(parameters) // most)
+    chosen = [p.detach() for p in parameters[::stride] if p.layout == torch.strided and p.numel()]
+    if chosen and chosen[0].device.type != "cpu":
+        few = [p.reshape(-1)[:: max(1, p.numel() // 4)][:4].float() for p in chosen]
+        return hash(tuple(torch.cat(few).tolist()))
+    return hash(tuple(tuple(sampled(p, 4)) for p in chosen))

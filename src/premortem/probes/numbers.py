@@ -1,0 +1,71 @@
+"""Numbers about tensors, for the audit gear. They read memory, so on a GPU they wait for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+
+_SAMPLE = 1 << 14
+
+
+class Summary(NamedTuple):
+    mean: float
+    std: float
+    low: float
+    high: float
+    finite: bool
+
+    @classmethod
+    def nothing(cls) -> Summary:
+        return cls(0.0, 0.0, 0.0, 0.0, True)
+
+
+def sample(tensor: torch.Tensor) -> torch.Tensor:
+    """Up to 16 k values, evenly spread, as float32."""
+    flat = tensor.detach()
+    if flat.layout != torch.strided:
+        flat = flat.coalesce().values() if flat.is_sparse else flat.to_dense()
+    flat = flat.reshape(-1)
+    stride = max(1, flat.numel() // _SAMPLE)
+    return flat[::stride].float() if not flat.is_complex() else flat[::stride].abs().float()
+
+
+def summarise(tensor: torch.Tensor) -> Summary:
+    values = sample(tensor)
+    if not values.numel():
+        return Summary.nothing()
+    low, high = values.aminmax()
+    std, mean = torch.std_mean(values, correction=0)
+    four = torch.stack([mean, std, low, high]).tolist()
+    return Summary(*four, finite=all(math.isfinite(v) for v in four))
+
+
+def norm(tensor: torch.Tensor) -> float:
+    return float(torch.linalg.vector_norm(sample(tensor)))
+
+
+def share(mask: torch.Tensor) -> float:
+    return float(mask.float().mean()) if mask.numel() else 0.0
+
+
+def dead_share(value: torch.Tensor) -> float:
+    """Share of units (channels, or last dimension) that are exactly zero for every sample."""
+    if value.dim() < 2:
+        return 0.0
+    unit = 1 if value.dim() >= 4 else value.dim() - 1
+    others = [d for d in range(value.dim()) if d != unit]
+    alive = (value != 0).sum(dim=others) > 0
+    return share(~alive)
+
+
+def twin_share(parameters: Iterable[torch.Tensor]) -> float:
+    """Share of output units whose incoming weights equal those of another unit: they stay equal forever."""
+    for weight in parameters:
+        if weight.dim() < 2 or weight.shape[0] < 2 or weight.numel() > 1 << 20:
+            continue
+        rows = weight.detach().reshape(weight.shape[0], -1)
+        return 1.0 - torch.unique(rows, dim=0).shape[0] / rows.shape[0]
+    return 0.0

@@ -1,0 +1,382 @@
+"""Optimizers: what they hold, when they step, what became of the gradients in between."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import Any
+
+import torch
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from premortem.events import Group, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
+from premortem.probes.session import Session, user_site
+from premortem.probes.source import under_modulo
+
+_MOST_SENTINELS = 48
+_WEIGHED = 8  # sentinels whose gradient is looked at for zeros, in the audit gear
+_MOST_ALARMS = 12
+
+
+class Track:
+    """What happened to one optimizer's gradients since its last step."""
+
+    __slots__ = (
+        "__weakref__", "after_backward", "after_step", "after_zero", "backwards", "built", "built_at", "cleared",
+        "counts", "emptied", "key", "nonzero", "optimizer", "pending", "reused", "sentinels", "sites", "steps", "touched",
+        "values", "with_grad",
+    )
+
+    def __init__(self, optimizer: Optimizer, key: int, built: int, at: Site | None) -> None:
+        self.optimizer = weakref.ref(optimizer)
+        self.key = key
+        self.built = built
+        self.built_at = at
+        self.steps = 0
+        self.pending = 0  # backward calls whose gradients are in the sum: since the last clearing
+        self.with_grad = 0
+        self.emptied = self.touched = self.reused = False
+        self.nonzero = False  # the last backward left a gradient that is not zero (audit)
+        self.counts: set[tuple[int, int]] = set()
+        self.choose()
+        self.reset()
+
+    def choose(self) -> None:
+        """A few parameters stand for all: every one of a small optimizer, an even spread of a large one."""
+        optimizer = self.optimizer()
+        held = [p for group in optimizer.param_groups for p in group["params"]] if optimizer else []
+        held = [p for p in held if isinstance(p, torch.Tensor)]
+        stride = max(1, len(held) // _MOST_SENTINELS)
+        self.sentinels = [weakref.ref(p) for p in held[::stride]]
+        self.after_step: list[Any] = [None] * len(self.sentinels)
+        self.after_backward: list[Any] = [None] * len(self.sentinels)
+        self.after_zero: list[Any] | None = None  # set while nothing came after a clearing
+
+    def reset(self) -> None:
+        self.backwards = 0
+        self.sites: list[Site] = []
+        self.values: list[float | None] = []
+        self.cleared = False
+
+    def marks(self) -> list[Any]:
+        """Identity and version of each sentinel's gradient: changes when it is written or replaced."""
+        found: list[Any] = []
+        for reference in self.sentinels:
+            parameter = reference()
+            grad = parameter.grad if parameter is not None else None
+            found.append(None if grad is None else (id(grad), grad._version))
+        return found
+
+    def all_zero(self) -> bool:
+        """Whether the gradients of the first sentinels are zero, all of them. Reads memory."""
+        parameters = [reference() for reference in self.sentinels]
+        grads = [p.grad for p in parameters if p is not None and p.grad is not None]
+        return not any(bool(grad.any()) for grad in grads[:_WEIGHED] if grad.layout == torch.strided)
+
+    def left_empty(self, now: list[Any]) -> bool:
+        """Every gradient that the last backward pass left was cleared since, and not put back by hand."""
+        zeroed = self.after_zero or [None] * len(now)
+        pairs = [(n, z) for n, z, had in zip(now, zeroed, self.after_backward, strict=False) if had is not None]
+        return bool(self.backwards and pairs) and all(n is None or n == z for n, z in pairs)
+
+
+class Optimizers:
+    """Watches every `torch.optim.Optimizer`, whoever wrote it."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.tracks: dict[int, Track] = {}
+        self.inside: int | None = None  # key of the optimizer that is stepping right now
+        self.before_step: list[Any] = []  # called with (optimizer, track) while gradients are in place
+        self.after_step: list[Any] = []  # called with (optimizer, track, step)
+        self._stepping: list[int] = []
+        self._alarms = 0
+        self._handles: list[Any] = []
+        self._failed: set[int] = set()  # optimizers whose constructor raised
+
+    def install(self) -> None:
+        session = self.session
+        session.patch(Optimizer, "__init__", self._wrap_init)
+        for cls in vars(torch.optim).values():
+            if isinstance(cls, type) and issubclass(cls, Optimizer) and cls is not Optimizer:
+                if "__init__" in vars(cls):
+                    session.patch(cls, "__init__", self._wrap_arguments)
+        session.around(Optimizer, "add_param_group", after=self._group_added)
+        session.around(Optimizer, "zero_grad", before=self._zero_before, after=self._zero_after)
+        session.around(torch.nn.Module, "zero_grad", before=self._zero_before, after=self._zero_after)
+        self._handles = [
+            register_optimizer_step_pre_hook(self._pre_step),
+            register_optimizer_step_post_hook(self._post_step),
+        ]
+
+    def remove(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    # -- construction ---------------------------------------------------------------------
+
+    def _wrap_init(self, original: Any) -> Any:
+        def __init__(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            try:
+                original(optimizer, *args, **kwargs)
+            except Exception as error:
+                if self.session.listening():
+                    with self.session.looking_at("optimizer built"):
+                        self._built(optimizer, user_site(), error=str(error))
+                raise
+            if self.session.listening():
+                with self.session.looking_at("optimizer built"):
+                    self._built(optimizer, user_site())
+
+        return __init__
+
+    def _wrap_arguments(self, original: Any) -> Any:
+        """torch's own optimizers check their arguments before `Optimizer.__init__` is reached."""
+
+        @functools.wraps(original)
+        def __init__(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            try:
+                original(optimizer, *args, **kwargs)
+            except Exception as error:
+                if self.session.listening():
+                    with self.session.looking_at("optimizer built"):
+                        lr = kwargs.get("lr", args[1] if len(args) > 1 else None)
+                        self._built(optimizer, user_site(), error=str(error), lr=lr)
+                raise
+
+        return __init__
+
+    def introduce(self, optimizer: Optimizer) -> None:
+        self._built(optimizer, None)
+
+    def _built(
+        self, optimizer: Optimizer, at: Site | None, again: bool = False, error: str = "", lr: Any = None
+    ) -> None:
+        key = self.session.optimizers.of(optimizer)
+        if error:
+            if key in self._failed:  # told where it was raised first
+                return
+            self._failed.add(key)
+        if not error and not again:
+            self.tracks[key] = Track(optimizer, key, self.session.tick(), at)
+            self.look_closer()
+        elif again:
+            self.tracks[key].choose()
+        groups = getattr(optimizer, "param_groups", [])
+        defaults = getattr(optimizer, "defaults", {})
+        rates = (lr, defaults.get("lr"), *(group.get("lr") for group in groups))
+        self.session.emit(
+            OptimizerBuilt(
+                step=self.session.step,
+                at=at,
+                optimizer=key,
+                kind=type(optimizer).__name__,
+                groups=tuple(self._group(group) for group in groups),
+                fused=bool(defaults.get("fused")),
+                maximize=bool(defaults.get("maximize")),
+                lr_text=next((rate for rate in rates if isinstance(rate, str)), ""),
+                again=again,
+                error=error,
+            )
+        )
+
+    def _group(self, group: dict[str, Any]) -> Group:
+        return Group(
+            number(group.get("lr")),
+            number(group.get("weight_decay", 0.0)),
+            number(group.get("momentum", (group.get("betas") or (0.0,))[0])),
+            tuple(self.session.parameters.of(p) for p in group["params"] if isinstance(p, torch.Tensor)),
+        )
+
+    def _group_added(self, note: Any, result: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
+        # Optimizer.__init__ itself adds its groups through this method.
+        key = self.session.optimizers.known(optimizer)
+        if key in self.tracks:
+            self._built(optimizer, user_site(), again=True)
+
+    def look_closer(self, steps: int = 3) -> None:
+        """Something is new (an optimizer, a set of parameters with gradients): audit what follows."""
+        if self._alarms < _MOST_ALARMS:
+            self._alarms += self.session.step > 0
+            self.session.alarm_until = max(self.session.alarm_until, self.session.step + steps)
+
+    # -- clearing -------------------------------------------------------------------------
+
+    def _zero_before(self, owner: Any, *args: Any, **kwargs: Any) -> list[tuple[Track, list[Any]]]:
+        return [(track, track.marks()) for track in self.live()]
+
+    def _zero_after(self, note: Any, result: Any, owner: Any, *args: Any, **kwargs: Any) -> None:
+        wasted, cleared = [], []
+        for track, before in note or ():
+            after = track.marks()
+            if any(b is not None and a != b for a, b in zip(after, before, strict=False)):
+                track.cleared = True
+                track.after_zero = after
+                cleared.append(track.key)
+                if track.backwards and track.pending:
+                    wasted.append(track.key)
+                track.pending = 0
+        self.session.emit(
+            ZeroGrad(
+                step=self.session.step,
+                at=user_site(),
+                optimizer=self.session.optimizers.known(owner),
+                wasted=tuple(wasted),
+                cleared=tuple(cleared),
+            )
+        )
+
+    def live(self) -> list[Track]:
+        dead = [key for key, track in self.tracks.items() if track.optimizer() is None]
+        for key in dead:
+            del self.tracks[key]
+        return list(self.tracks.values())
+
+    # -- backward tells us ----------------------------------------------------------------
+
+    def backward_starts(self) -> bool:
+        """Before a backward pass; True when it will add to gradients a step has already used."""
+        leftovers = False
+        for track in self.live():
+            now = track.marks()
+            if track.steps and not track.cleared and track.backwards == 0:
+                kept = [n for n, old in zip(now, track.after_step, strict=False) if old is not None and n == old]
+                if not kept:
+                    track.cleared = True
+                    track.pending = 0
+                leftovers = leftovers or bool(kept)
+            elif track.backwards and any(
+                old is not None and n is None for n, old in zip(now, track.after_backward, strict=False)
+            ):
+                track.cleared = True
+                track.pending = 0
+            track.after_backward = now
+        return leftovers
+
+    def backward_ended(self, at: Site | None, value: float | None) -> tuple[int, ...]:
+        """Keys of the optimizers whose parameters got a gradient."""
+        reached = []
+        for track in self.live():
+            now = track.marks()
+            if any(n is not None and n != old for n, old in zip(now, track.after_backward, strict=False)):
+                track.backwards += 1
+                track.values.append(value)
+                if at is not None and at not in track.sites:
+                    track.sites.append(at)
+                track.pending += 1
+                track.after_zero = None
+                track.nonzero = self.session.auditing and not track.all_zero()
+                reached.append(track.key)
+            track.after_backward = now
+        return tuple(reached)
+
+    def gradients_replaced(self) -> None:
+        """Clipping or unscaling wrote the gradients: what follows is measured from here."""
+        for track in self.live():
+            if track.after_zero is None:
+                track.after_backward = track.marks()
+
+    # -- stepping -------------------------------------------------------------------------
+
+    def _pre_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if not self.session.listening():
+            return
+        with self.session.looking_at("optimizer step"):
+            key = self.session.optimizers.of(optimizer)
+            track = self.tracks.get(key)
+            if track is None:  # built before premortem was attached (a notebook)
+                track = self.tracks[key] = Track(optimizer, key, self.session.tick(), None)
+            if key in self._stepping:  # left behind by a step that raised
+                del self._stepping[self._stepping.index(key) :]
+            self._stepping.append(key)
+            if len(self._stepping) > 1:  # a wrapper (Lookahead, SAM) steps its inner optimizer: one step
+                return
+            self.inside = key
+            now = track.marks()
+            track.emptied = track.left_empty(now) or (
+                self.session.auditing and bool(track.backwards) and track.nonzero and track.all_zero()
+            )
+            track.touched = any(
+                n is not None and old is not None and n != old
+                for n, old in zip(now, track.after_backward, strict=False)
+            )
+            if any(old is not None and n is None for n, old in zip(now, track.after_step, strict=False)):
+                track.cleared = True
+            track.reused = not track.backwards and same_gradients(now, track.after_step)
+            track.with_grad = sum(
+                p.grad is not None for group in optimizer.param_groups for p in group["params"] if p.requires_grad
+            )
+            for listener in self.before_step:
+                listener(optimizer, track)
+
+    def _post_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if not self.session.listening():
+            self.inside = None
+            return
+        with self.session.looking_at("optimizer step"):
+            key = self.session.optimizers.of(optimizer)
+            track = self.tracks[key]
+            track.steps += 1
+            if key in self._stepping:
+                del self._stepping[self._stepping.index(key) :]
+            if self._stepping:
+                track.after_step = track.marks()
+                track.reset()
+                return
+            self.inside = None
+            self.session.step += 1
+            held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+            # Before the step, or after it: a closure makes them, and some optimizers clear them.
+            with_grad = max(track.with_grad, sum(1 for p in held if p.grad is not None))
+            now = track.marks()
+            closure = len(args) > 1 and args[1] is not None or kwargs.get("closure") is not None
+            at = user_site()
+            event = OptimizerStep(
+                step=self.session.step,
+                at=at,
+                optimizer=key,
+                kind=type(optimizer).__name__,
+                lrs=tuple(number(group.get("lr")) for group in optimizer.param_groups),
+                closure=closure,
+                parameters=len(held),
+                with_grad=with_grad,
+                backwards=track.backwards,
+                backward_sites=tuple(track.sites),
+                values=tuple(track.values),
+                cleared=track.cleared or track.steps == 1,
+                emptied=track.emptied and not closure,
+                reused=track.reused and not track.backwards,
+                touched=track.touched,
+                pending=track.pending,
+                gated=under_modulo(at),
+            )
+            track.after_step = now
+            track.reset()
+            if all(mark is None for mark in now):  # it clears its gradients itself
+                track.cleared = True
+                track.pending = 0
+            if (len(held), with_grad) not in track.counts:
+                track.counts.add((len(held), with_grad))
+                self.look_closer()
+            # The step is told first, then the numbers about it.
+            self.session.emit(event)
+            for listener in self.after_step:
+                listener(optimizer, track, self.session.step)
+
+
+def same_gradients(now: list[Any], then: list[Any]) -> bool:
+    """The very gradients of the last step: nobody wrote or replaced a single one."""
+    pairs = list(zip(now, then, strict=False))
+    return any(n is not None for n, _ in pairs) and all(n == old for n, old in pairs)
+
+
+def number(value: Any) -> float:
+    """A hyper-parameter as a float, without waiting for a device (a tensor rate on CUDA is nan)."""
+    if isinstance(value, torch.Tensor):
+        return float(value) if value.device.type == "cpu" and value.numel() == 1 else float("nan")
+    return float(value) if isinstance(value, (int, float)) else float("nan")

@@ -1,0 +1,250 @@
+"""What the probes share: who is who, which step it is, which gear, and a way to put things back."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import sysconfig
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from premortem.events import Event, Site
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_LIBRARY = tuple(
+    {os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")}
+)
+
+
+class Keys:
+    """Small integers for objects of the run; the same object always gets the same one."""
+
+    def __init__(self) -> None:
+        self._keys: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self._objects: dict[int, weakref.ref[Any]] = {}
+        self._next = 1
+
+    def of(self, thing: Any) -> int:
+        known = self._keys.get(id(thing))
+        if known is not None and known[0]() is thing:
+            return known[1]
+        key, self._next = self._next, self._next + 1
+        reference = weakref.ref(thing)
+        self._keys[id(thing)] = (reference, key)
+        self._objects[key] = reference
+        return key
+
+    def known(self, thing: Any) -> int | None:
+        known = self._keys.get(id(thing))
+        return known[1] if known is not None and known[0]() is thing else None
+
+    def object(self, key: int) -> Any:
+        reference = self._objects.get(key)
+        return reference() if reference is not None else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _kind_of_code(filename: str) -> int:
+    """0: the user's own, 1: somebody's library, 2: torch or premortem or no file at all."""
+    path = os.path.abspath(filename)
+    if filename.startswith("<frozen") or path.startswith((_OURS, _TORCH)):
+        return 2
+    # A project that is itself installed, or lies below the library folders, still has user code;
+    # it is taken when nothing better is on the stack.
+    return 1 if path.startswith(_LIBRARY) else 0
+
+
+def user_site() -> Site | None:
+    """The innermost line of the user's own code on the stack."""
+    frame: types.FrameType | None = sys._getframe(1)
+    second: Site | None = None
+    while frame is not None:
+        code = frame.f_code
+        kind = _kind_of_code(code.co_filename)
+        if kind == 0:
+            return Site(code.co_filename, frame.f_lineno, code.co_name)
+        if kind == 1 and second is None:
+            second = Site(code.co_filename, frame.f_lineno, code.co_name)
+        frame = frame.f_back
+    return second
+
+
+def user_name(thing: Any) -> str | None:
+    """What the user's code calls `thing`: a variable, or `self.attribute`, of a frame on the stack."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if _kind_of_code(frame.f_code.co_filename) == 0:
+            names = frame.f_locals
+            for name, value in names.items():
+                if value is thing and name != "self":
+                    return name
+            owner = names.get("self")
+            for name, value in getattr(owner, "__dict__", {}).items():
+                if value is thing:
+                    return f"self.{name}"
+            for name, value in frame.f_globals.items():
+                if value is thing:
+                    return name
+        frame = frame.f_back
+    return None
+
+
+class Session:
+    """The run as the probes see it. Holds facts only; each probe knows its own part of torch."""
+
+    def __init__(
+        self, emit: Callable[[Event], None], fault: Callable[[str, BaseException], None]
+    ) -> None:
+        self._emit = emit
+        self._fault = fault
+        self._faults: dict[str, int] = {}
+        self._patches: list[tuple[Any, str, Any, bool]] = []
+        self._pid = os.getpid()
+        self.step = 0  # finished optimizer steps
+        self.on = True
+        self.looking = False  # premortem itself is using torch right now
+        self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
+        self.alarm_until = 0  # audit up to this step, because something looked wrong
+        self.parameters = Keys()
+        self.modules = Keys()
+        self.optimizers = Keys()
+        self.schedulers = Keys()
+        self.loaders = Keys()
+        self.serial = 0  # order in which modules and optimizers came into being
+        self.thread = threading.get_ident()
+
+    # -- gears ----------------------------------------------------------------------------
+
+    @property
+    def auditing(self) -> bool:
+        """Audit gear: the first steps, then ever more rarely, and after an alarm."""
+        step = self.step
+        return step < 8 or step < self.alarm_until or (step & (step - 1)) == 0 or step % 500 == 0
+
+    def listening(self) -> bool:
+        """Whether a wrapper should look: not in a forked child, another thread, or our own calls."""
+        return (
+            self.on
+            and not self.looking
+            and threading.get_ident() == self.thread
+            and os.getpid() == self._pid
+        )
+
+    # -- saying things --------------------------------------------------------------------
+
+    def emit(self, event: Event) -> None:
+        self._emit(event)
+
+    def tick(self) -> int:
+        self.serial += 1
+        return self.serial
+
+    @contextmanager
+    def looking_at(self, unit: str) -> Iterator[None]:
+        """Around everything a probe does: a bug of ours is written down, never raised."""
+        self.looking = True
+        try:
+            with torch.no_grad():
+                yield
+        except Exception as error:  # noqa: BLE001 - whatever a probe raises, training goes on
+            self.fault(unit, error)
+        finally:
+            self.looking = False
+
+    def fault(self, unit: str, error: BaseException) -> None:
+        self._faults[unit] = self._faults.get(unit, 0) + 1
+        if self._faults[unit] <= 3:  # one bug on every step must not fill the journal
+            self._fault(unit, error)
+
+    # -- narrow wrappers ------------------------------------------------------------------
+
+    def patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Replace `owner.name` by `make(original)`; `restore` puts back exactly what was there."""
+        own = name in vars(owner)
+        original = vars(owner)[name] if own else getattr(owner, name)
+        replacement = make(getattr(owner, name))
+        setattr(owner, name, replacement)
+        self._patches.append((owner, name, original, own))
+
+    def around(
+        self,
+        owner: Any,
+        name: str,
+        *,
+        before: Callable[..., Any] | None = None,
+        after: Callable[..., None] | None = None,
+    ) -> None:
+        """Wrap a function: `before(*args, **kwargs)` gives a note, `after(note, result, *args, **kwargs)`.
+
+        Neither can change arguments, result or exception."""
+        unit = f"{getattr(owner, '__name__', owner)}.{name}"
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if torch.compiler.is_compiling() or not self.listening():
+                    return original(*args, **kwargs)
+                note = None
+                if before is not None:
+                    with self.looking_at(unit):
+                        note = before(*args, **kwargs)
+                result = original(*args, **kwargs)
+                if after is not None:
+                    with self.looking_at(unit):
+                        after(note, result, *args, **kwargs)
+                return result
+
+            return wrapper
+
+        self.patch(owner, name, make)
+
+    def restore(self) -> None:
+        while self._patches:
+            owner, name, original, own = self._patches.pop()
+            if own:
+                setattr(owner, name, original)
+            else:
+                delattr(owner, name)
+
+
+def tensors_in(thing: Any, limit: int = 8) -> list[torch.Tensor]:
+    """The tensors in nested arguments, first ones first."""
+    found: list[torch.Tensor] = []
+    queue = [thing]
+    while queue and len(found) < limit:
+        item = queue.pop(0)
+        if isinstance(item, torch.Tensor):
+            found.append(item)
+        elif isinstance(item, (list, tuple)):
+            queue[:0] = item[:limit]
+        elif isinstance(item, dict):
+            queue[:0] = list(item.values())[:limit]
+    return found
+
+
+def sampled(tensor: torch.Tensor, most: int = 16) -> list[float]:
+    """Up to `most` values, evenly spread. Reads memory: only for tensors on the CPU."""
+    flat = tensor.detach()
+    flat = flat.view(-1) if flat.is_contiguous() else flat.reshape(-1)
+    stride = max(1, flat.numel() // most)
+    values: list[float] = flat[::stride][:most].tolist()
+    return values
+
+
+def fingerprint(tensors: list[torch.Tensor]) -> int | None:
+    """A hash of sampled values, None when they are not on the CPU (a look would wait for the device)."""
+    parts: list[Any] = []
+    for tensor in tensors:
+        if tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.is_complex():
+            return None
+        parts.append(tuple(tensor.shape))
+        parts.append(tuple(sampled(tensor)))
+    return hash(tuple(parts)) if parts else None

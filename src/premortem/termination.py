@@ -1,0 +1,136 @@
+"""SIGTERM and SIGHUP end the run as they always did, after its last words are written.
+
+    signal ─▶ C ─▶ main thread: last words, default handler back, the same signal again: dead
+              └──▶ pipe ─▶ guard thread: the same, when the main thread cannot
+
+Python runs a handler between two bytecodes of the main thread. One that hangs in a CUDA or NCCL
+call never gets there, and a run that could be killed must not become one that cannot: so the
+guard waits a little, and then does it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+GRACE = 3.0  # seconds until the main thread is taken to hang
+PATIENCE = 15.0  # ... and until last words that were begun are taken to hang
+
+
+class Termination:
+    """Calls `last_words(signal)` before a signal ends the process.
+
+    `last_words` returns False when they are being said already; then the process ends in `close`.
+    Signals that the user's script or its parent (nohup) has an opinion on are left alone.
+    """
+
+    def __init__(self, last_words: Callable[[int], bool]) -> None:
+        self._last_words = last_words
+        self._begun = False
+        self._later: int | None = None
+        self._pipe: tuple[int, int] | None = None
+
+    def install(self) -> None:
+        global _current  # noqa: PLW0603 - a process has one set of signal handlers
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for signum in SIGNALS:
+            if signal.getsignal(signum) is signal.SIG_DFL:
+                signal.signal(signum, self._handle)
+        _current = self
+        self._pipe = os.pipe()
+        os.set_blocking(self._pipe[1], False)
+        signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
+        threading.Thread(target=self._guard, args=self._pipe[:1], name="premortem-guard", daemon=True).start()
+
+    def close(self) -> None:
+        """Put everything back. Ends the process if a signal came while the last words were said."""
+        if threading.current_thread() is not threading.main_thread():
+            return  # the guard has said the last words, and ends the process now
+        self._restore()
+        if self._later is not None:
+            _die(self._later)
+
+    def forget(self) -> None:
+        """Put everything back in a forked child, which is not supervised: SIGTERM must end it at once."""
+        pipe = self._pipe
+        self._restore()
+        if pipe is not None:
+            os.close(pipe[0])  # the guard, who would do it, stayed with the parent
+
+    def _restore(self) -> None:
+        for signum in SIGNALS:
+            if self._is_ours(signum):
+                signal.signal(signum, signal.SIG_DFL)
+        if self._pipe is not None:
+            current = signal.set_wakeup_fd(-1)
+            if current != self._pipe[1]:  # asyncio's, for one
+                signal.set_wakeup_fd(current)
+            os.close(self._pipe[1])  # ends the guard, which closes its own end
+            self._pipe = None
+
+    def _is_ours(self, signum: int) -> bool:
+        return signal.getsignal(signum) == self._handle
+
+    def _handle(self, signum: int, _frame: FrameType | None) -> None:
+        if not self._is_ours(signum):
+            return  # the script's own handler calls the one before it; without us there was none
+        self._begun = True
+        if self._last_words(signum):
+            _die(signum)
+        self._later = signum
+
+    # --- the guard thread --------------------------------------------------------------------
+
+    def _guard(self, pipe: int) -> None:
+        with os.fdopen(pipe, "rb", buffering=0) as signals:
+            while received := signals.read(1):
+                if received[0] in SIGNALS and self._is_ours(received[0]):
+                    self._make_sure(received[0])
+
+    def _make_sure(self, signum: int) -> None:
+        before = _position()
+        if not self._wait(GRACE) and before != _position():
+            return  # the main thread is at work and has got no signal: it was for a child that was just forked
+        if self._begun:
+            time.sleep(PATIENCE)  # the process ends meanwhile
+        else:
+            self._last_words(signum)
+        # Only the main thread may call signal.signal.
+        ctypes.CDLL(None).signal(ctypes.c_int(signum), ctypes.c_void_p(None))
+        os.kill(os.getpid(), signum)
+
+    def _wait(self, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while not self._begun and time.monotonic() < end:
+            time.sleep(0.05)
+        return self._begun
+
+
+def _die(signum: int) -> None:
+    signal.signal(signum, signal.SIG_DFL)
+    os.kill(os.getpid(), signum)
+
+
+def _position() -> tuple[int, int] | None:
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # noqa: SLF001 - documented
+    return (id(frame), frame.f_lasti) if frame is not None else None
+
+
+_current: Termination | None = None
+
+
+def _forget_in_child() -> None:
+    if _current is not None:
+        _current.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,0 +1,225 @@
+"""The watcher joins the rooms: probes -> events -> detectors -> findings -> policy -> actions.
+
+The middle of the program is `emit`, and it fits on one screen.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from premortem import detectors, policy
+from premortem.actions.stop import stop
+from premortem.events import Event, LogLine, OptimizerBuilt, RunEnded, SchedulerBuilt, StepStats
+from premortem.findings import Finding
+from premortem.folding import fold
+from premortem.phases import Phases
+from premortem.policy import Decision
+
+if TYPE_CHECKING:
+    from premortem.journal.write import Journal
+    from premortem.probes import Attachment
+
+_KEPT = (OptimizerBuilt, SchedulerBuilt)  # events worth keeping besides the series of steps
+
+
+class Watcher:
+    """Watches the run of this process."""
+
+    def __init__(
+        self,
+        policy_name: str = "protect",
+        journal: Journal | None = None,
+        on_finding: Callable[[Finding], None] | None = None,
+    ) -> None:
+        self.policy = policy.ALL[policy_name]()
+        self.journal = journal
+        self.on_finding = on_finding
+        self.steps = 0
+        self._found: list[Finding] = []
+        self._said: set[tuple[Any, ...]] = set()
+        self._phases = Phases()
+        self._detectors = [cls() for cls in detectors.ALL]
+        self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
+        self._listening: dict[type[Event], list[detectors.Detector]] = {}
+        for detector in self._detectors:
+            for kind in detector.listens:
+                self._listening.setdefault(kind, []).append(detector)
+        self._broken: set[int] = set()
+        self._attachment: Attachment | None = None
+        self._hook: ImportHook | None = None
+        self._stopping: Finding | None = None
+
+    # -- the loop -------------------------------------------------------------------------
+
+    def emit(self, event: Event) -> None:
+        """One event through the whole of premortem. Raises only `Stopped`, only by policy."""
+        self.steps = max(self.steps, event.step)
+        if isinstance(event, LogLine):
+            event.step = self.steps  # a printed line does not know how far the run is
+        if self.journal is not None:
+            if isinstance(event, StepStats):
+                self.journal.step(event, time.time())
+            elif isinstance(event, _KEPT):
+                self.journal.event(event)
+        self._dispatch(event)
+        for derived in self._phases.observe(event):
+            self._dispatch(derived)
+
+    def _dispatch(self, event: Event) -> None:
+        for detector in self._listening.get(type(event), ()):
+            if id(detector) in self._broken:
+                continue
+            try:
+                for finding in detector.observe(event):
+                    self._say(finding)
+            except Exception as error:  # noqa: BLE001 - a detector's bug must not reach the run
+                self._broken.add(id(detector))
+                self.fault(detector.card.name, error)
+
+    def _say(self, finding: Finding) -> None:
+        same = (finding.code, finding.where)
+        if same in self._said:
+            return
+        self._said.add(same)
+        past, self._found = self._found, [*self._found, finding]
+        if self.journal is not None:
+            self.journal.finding(finding)
+        if self._attachment is not None:
+            self._attachment.alarm()
+        explained = finding not in fold(self._found, self._cards)
+        if self.on_finding is not None and not explained:
+            self.on_finding(finding)
+        if self.policy.decide(finding, past) is Decision.STOP:
+            self._stopping = finding
+
+    def fault(self, unit: str, error: BaseException) -> None:
+        """A bug of ours: written down, never raised."""
+        if self.journal is not None:
+            self.journal.fault(unit, error)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Root causes, errors first."""
+        return fold(self._found, self._cards)
+
+    # -- attaching ------------------------------------------------------------------------
+
+    def attach(self) -> None:
+        """Install the probes in torch, which is imported if it was not."""
+        if self._attachment is None:
+            from premortem.probes import Attachment
+
+            self._attachment = Attachment(self.emit, self.fault)
+            self._attachment.optimizers.after_step.append(self._stop_if_decided)
+
+    def _stop_if_decided(self, optimizer: Any, track: Any, step: int) -> None:
+        # At a step boundary, where weights and optimizer agree.
+        if self._stopping is not None:
+            stop(self._stopping)
+
+    def attach_when_torch_arrives(self) -> None:
+        """Attach right after the script's own `import torch`, so that a script without it pays nothing."""
+        if "torch" in sys.modules:
+            self.attach()
+        else:
+            self._hook = ImportHook("torch", self._arrived)
+            sys.meta_path.insert(0, self._hook)
+
+    def _arrived(self) -> None:
+        try:
+            self.attach()
+        except Exception as error:  # noqa: BLE001 - better unwatched than not run
+            self.fault("attach", error)
+
+    def close(self, ended: RunEnded | None = None) -> None:
+        """The run is over: let detectors speak a last time, and leave torch as it was."""
+        if self._attachment is not None:
+            self._attachment.drain()
+        event = ended or RunEnded()
+        event.step = self.steps
+        self.emit(event)
+        if self._hook is not None and self._hook in sys.meta_path:
+            sys.meta_path.remove(self._hook)
+        if self._attachment is not None:
+            self._attachment.detach()
+            self._attachment = None
+
+
+class ImportHook(importlib.abc.MetaPathFinder):
+    """Calls back once, right after a module was imported."""
+
+    def __init__(self, name: str, arrived: Callable[[], None]) -> None:
+        self.name = name
+        self.arrived = arrived
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, self.arrived)
+        return spec
+
+
+class _Loader(importlib.abc.Loader):
+    """The real loader, with a call at the end."""
+
+    def __init__(self, real: importlib.abc.Loader, arrived: Callable[[], None]) -> None:
+        self.real = real
+        self.arrived = arrived
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self.real.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The module keeps its own loader: code that asks for it (resources, pickles) sees no difference.
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.real
+        module.__loader__ = self.real
+        self.real.exec_module(module)
+        self.arrived()
+
+
+class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, optimizer):`
+    """Watch a loop from inside: a script, a notebook cell, a test.
+
+        with premortem.watch():
+            train()
+
+    or, without a block, `watcher = premortem.watch()` and later `watcher.close()`. Models and optimizers may
+    be given so that ones built before are known; it is not needed.
+    """
+
+    def __init__(self, *objects: Any, policy: str = "observe", quiet: bool = False) -> None:
+        from premortem.console import Console
+
+        self._watcher = Watcher(policy, on_finding=Console(quiet=quiet).finding)
+        self._watcher.attach()
+        if self._watcher._attachment is not None:
+            self._watcher._attachment.introduce(objects)
+
+    @property
+    def findings(self) -> list[Finding]:
+        return self._watcher.findings
+
+    def close(self) -> None:
+        self._watcher.close()
+
+    def __enter__(self) -> watch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        reason = "finished" if kind is None else "crashed"
+        self._watcher.close(RunEnded(reason=reason, error=kind.__name__ if kind else "", message=str(error or "")))

@@ -1,0 +1,133 @@
+"""The dependency direction of the design, held by walking every import.
+
+Rooms meet in the vocabulary and nowhere else.
+"""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src"
+PACKAGE = SOURCE / "premortem"
+VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain"}
+
+# What a room may import besides the standard library, the vocabulary and itself.
+# These rooms are pure: a recorded run can be replayed through them on a machine without torch.
+PURE = {"detectors": set(), "policy": set(), "journal": set(), "console": {"rich"}, "catalog": {"detectors"}}
+# What a room must not import.
+NEVER = {
+    "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch"},
+    "actions": {"detectors", "probes", "watcher", "launch"},
+    "watcher": {"launch"},
+    "logs": {"torch", "detectors"},
+}
+# Doors: nobody walks in through them but the interpreter and each other.
+DOORS = {"cli", "integrations"}
+MAY_OPEN_A_DOOR = {"__main__", *DOORS}
+
+
+def imports(path, package="premortem"):
+    """Everything a file imports, also inside functions; what is only for types does not count."""
+    found = set()
+    here = path.relative_to(SOURCE).with_suffix("").parts if path.is_relative_to(SOURCE) else (package,)
+    pending = [ast.parse(path.read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                pending += node.orelse
+                continue
+            case ast.Import(names=names):
+                found |= {alias.name for alias in names}
+            case ast.ImportFrom(module=module, names=names, level=level):
+                start = ".".join(here[: len(here) - level]) if level else ""
+                base = ".".join(part for part in (start, module) if part)
+                found |= {f"{base}.{alias.name}" for alias in names}
+            case ast.Call(func=func, args=[ast.Constant(value=str(name)), *_]) if _imports_by_name(func):
+                found.add(name)
+        pending += ast.iter_child_nodes(node)
+    return found
+
+
+def _imports_by_name(func):
+    return getattr(func, "attr", getattr(func, "id", "")) in {"import_module", "__import__"}
+
+
+def rooms(names):
+    """`premortem.detectors.base.Detector` is the room `detectors`, `torch.nn` is `torch`."""
+    inside = {tuple(name.split(".")) for name in names}
+    return {_room(parts) for parts in inside}
+
+
+def _room(parts):
+    if parts[0] != "premortem":
+        return parts[0]
+    # `from premortem import Finding` names no room: it is the vocabulary.
+    return parts[1] if len(parts) > 1 and _is_room(parts[1]) else "premortem"
+
+
+def _is_room(name):
+    return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").exists() or name in PURE | NEVER
+
+
+def files(room):
+    if (PACKAGE / f"{room}.py").exists():
+        return [PACKAGE / f"{room}.py"]
+    return sorted((PACKAGE / room).rglob("*.py"))
+
+
+def outsiders(room, path):
+    """What a file of a pure room imports and may not."""
+    allowed = VOCABULARY | PURE[room] | {room} | set(sys.stdlib_module_names)
+    return rooms(imports(path)) - allowed
+
+
+EVERY_FILE = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("room", PURE)
+def test_a_pure_room_imports_only_the_vocabulary(room):
+    strangers = {str(path.relative_to(SOURCE)): outsiders(room, path) for path in files(room)}
+    assert {path: names for path, names in strangers.items() if names} == {}
+
+
+@pytest.mark.parametrize("room", NEVER)
+def test_a_room_keeps_to_its_side(room):
+    crossed = {str(path.relative_to(SOURCE)): rooms(imports(path)) & NEVER[room] for path in files(room)}
+    assert {path: names for path, names in crossed.items() if names} == {}
+
+
+def test_nothing_imports_the_doors():
+    crossed = {
+        str(path.relative_to(SOURCE)): rooms(imports(path)) & DOORS
+        for path in EVERY_FILE
+        if path.relative_to(PACKAGE).parts[0].removesuffix(".py") not in MAY_OPEN_A_DOOR
+    }
+    assert {path: names for path, names in crossed.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "caught"),
+    [
+        ("import torch", {"torch"}),
+        ("def observe():\n    from torch import nn", {"torch"}),
+        ("import torch.nn.functional as F", {"torch"}),
+        ("import importlib\nimportlib.import_module('torch')", {"torch"}),
+        ("__import__('torch')", {"torch"}),
+        ("from premortem.probes.session import Session", {"probes"}),
+        ("from premortem import journal", {"journal"}),
+        ("from premortem import policy, cli", {"policy", "cli"}),
+        ("from ..watcher import watch", {"watcher"}),
+        ("from . import base", set()),
+        ("import math\nfrom premortem import Finding\nfrom premortem.events import Event", set()),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch", set()),
+    ],
+)
+def test_a_planted_import_in_a_detector_is_caught(code, caught, tmp_path, monkeypatch):
+    planted = tmp_path / "premortem" / "detectors" / "planted.py"
+    planted.parent.mkdir(parents=True)
+    planted.write_text(code)
+    monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path)
+    assert outsiders("detectors", planted) == caught

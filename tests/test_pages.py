@@ -1,0 +1,74 @@
+"""Documentation cannot drift: pages and tables are written from the units."""
+
+from pathlib import Path
+
+import pytest
+
+from premortem import detectors
+from tests.units import UNITS
+
+import pages
+
+README = "# premortem\n<!-- catalog table -->\nold\n<!-- end of catalog table -->\nthe end\n"
+
+
+def test_the_pages_are_fresh():
+    assert sorted(map(str, pages.stale())) == [], "run: make docs"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setattr(detectors, "ALL", UNITS)
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    (tmp_path / "README.md").write_text(README)
+    return tmp_path
+
+
+def test_the_table_lists_every_unit_between_the_marks(project):
+    readme = pages.wanted(project)[project / "README.md"]
+    assert readme == (
+        "# premortem\n"
+        "<!-- catalog table -->\n"
+        "| finding | family | severity | what it means |\n"
+        "|---|---|---|---|\n"
+        "| [T001 sleepy-scheduler](docs/units/sleepy-scheduler.md) | scheduler | warning "
+        "| A scheduler that never steps. |\n"
+        "| [T101 orphan-parameter](docs/units/orphan-parameter.md) | optimizer-ownership | error "
+        "| A trainable parameter that no optimizer holds. |\n"
+        "<!-- end of catalog table -->\n"
+        "the end\n"
+    )
+
+
+def test_a_unit_gets_a_page_and_a_page_without_unit_goes(project):
+    gone = project / "docs" / "units" / "gone.md"
+    gone.parent.mkdir(parents=True)
+    gone.write_text("of a unit that was removed")
+    for path, text in pages.stale(project).items():
+        pages.write(path, text)
+    assert pages.stale(project) == {}
+    assert not gone.exists()
+    assert (project / "docs/units/sleepy-scheduler.md").read_text() == (
+        "<!-- Written by `make docs` from the unit's docstring: change it there. -->\n"
+        "# T001 sleepy-scheduler (warning, scheduler, since 0.1)\n\n"
+        "A scheduler that never steps.\n"
+    )
+
+
+def test_checking_changes_nothing(project, monkeypatch, capsys):
+    monkeypatch.setattr(pages, "stale", lambda: {project / "README.md": "new"})
+    assert pages.main(["--check"]) == 1
+    assert (project / "README.md").read_text() == README
+    assert capsys.readouterr().out == "stale README.md\n"
+
+
+def test_a_readme_without_marks_is_told(project):
+    (project / "README.md").write_text("# premortem\n")
+    with pytest.raises(SystemExit, match=r"README\.md needs the lines"):
+        pages.wanted(project)
+
+
+def test_the_readme_keeps_a_place_for_the_overhead_table():
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    assert "<!-- overhead table -->" in readme
+    assert "<!-- end of overhead table -->" in readme
