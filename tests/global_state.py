@@ -11,7 +11,7 @@ from typing import Any
 
 # What probes wrap, by module. Left wrapped, the next test would run inside the last one's watcher.
 WRAPPED = {
-    "torch": ("save", "load", "manual_seed", "no_grad"),
+    "torch": ("save", "load", "no_grad"),  # not manual_seed: torch itself replaces it when dynamo comes in
     "torch.autograd": ("backward", "grad"),
     "torch.nn.utils": ("clip_grad_norm_", "clip_grad_value_"),
     "torch.nn.functional": ("cross_entropy", "mse_loss", "binary_cross_entropy", "nll_loss", "l1_loss"),
@@ -35,8 +35,8 @@ HOOKS = {
         "_global_buffer_registration_hooks",
     ),
 }
-# pytest tells subprocesses which test is running.
-ENVIRONMENT_OF_PYTEST = {"PYTEST_CURRENT_TEST"}
+# pytest tells subprocesses which test is running; torch sets its cache folder when an optimizer is first built.
+ENVIRONMENT_OF_OTHERS = {"PYTEST_CURRENT_TEST", "TORCHINDUCTOR_CACHE_DIR"}
 
 
 def snapshot() -> dict[str, Any]:
@@ -58,7 +58,7 @@ def snapshot() -> dict[str, Any]:
     for number in sorted(signal.valid_signals()):
         state[f"handler of signal {int(number)}"] = signal.getsignal(number)
     for name, value in os.environ.items():
-        if name not in ENVIRONMENT_OF_PYTEST:
+        if name not in ENVIRONMENT_OF_OTHERS:
             state[f"environment variable {name}"] = value
     if "torch" in sys.modules:
         state.update(_torch())

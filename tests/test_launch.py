@@ -453,11 +453,34 @@ def test_a_run_folder_that_cannot_be_made_is_said_before_the_run(place):
     assert (len(record["findings"]), record["run"]["folder"]) == (2, None)
 
 
+def test_a_current_folder_that_was_deleted_does_not_keep_a_script_from_running(place):
+    place.script("train.py", "print('trained')")
+    gone = place.folder / "gone"
+    script = place.folder / "train.py"
+    for options, said in (
+        (["--findings", "f.json"], "cannot be written"),
+        (["--folder", "run"], "cannot be made"),
+    ):
+        gone.mkdir()
+        shell = f'rmdir "$PWD" && exec "$@" {script}'
+        done = place.run(["sh", "-c", f"cd {gone} && {shell}", "sh", *PREMORTEM, *options])
+        assert (done.returncode, done.stdout) == (0, "trained\n")
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_script_that_closes_every_descriptor_ends_as_it_should(place):
+    same(place, "import os; os.closerange(3, 256); print('trained', flush=True); raise SystemExit(4)")
+
+
 def test_two_runs_in_one_folder(place):
     place.script("train.py", "import time; print('say 1'); time.sleep(0.5)")
     command = [*WATCHED, "--folder", "run", "train.py"]
     runs = [
-        subprocess.Popen(command, cwd=place.folder, env=ENVIRONMENT, stdout=-3, stderr=-3) for _ in range(3)
+        subprocess.Popen(
+            command, cwd=place.folder, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(3)
     ]
     assert [run.wait(60) for run in runs] == [0, 0, 0]
     for folder in ("run", "run/run-2", "run/run-3"):
@@ -570,6 +593,7 @@ def test_a_watcher_that_cannot_be_made_costs_only_the_watching(place):
     place.script("train.py", "print('trained'); exit(4)")
     done = place.run([sys.executable, "-c", broken], "--folder", "run", "--findings", "f.json", "train.py")
     assert (done.returncode, done.stdout) == (4, "trained\n")
+    assert "it goes on unwatched" in done.stderr
     assert place.findings()["run"]["exit_code"] == 4
     with Run(place.folder / "run") as run:
         assert [fault.unit for fault in run.faults()] == ["watcher"]
@@ -695,6 +719,26 @@ def test_a_finding_that_was_shown_survives_kill_9(place):
 # --- torch -----------------------------------------------------------------------------------
 
 
+def test_a_script_without_torch_does_not_pay_for_it(place):
+    code = "import sys; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    assert same(place, code)[1] == "False False\n"
+
+
+def test_a_traceback_through_torch_shows_no_frame_of_premortem(place):
+    pytest.importorskip("torch")
+    code = """
+        import torch
+        model = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            model(torch.ones(3, 4)).mean().backward()
+            optimizer.step()
+        model(torch.ones(3, 4)).backward()
+    """
+    assert "grad can be implicitly created only for scalar outputs" in same(place, code)[2]
+
+
+@pytest.mark.slow
 def test_a_training_script_with_loader_workers(place):
     pytest.importorskip("torch")
     place.script(

@@ -160,9 +160,7 @@ def run(tokens: Sequence[str]) -> int:
         raise UsageError("`-m` needs the name of a module: premortem run -m package.module")
     if not command.target:
         raise UsageError("which script? premortem run train.py")
-    if options.policy not in POLICIES:
-        hint = _did_you_mean(options.policy, POLICIES) or f"there are {', '.join(POLICIES)}"
-        raise UsageError(f"there is no policy `{options.policy}`; {hint}")
+    policy.by_name(options.policy)
     if options.findings and options.findings.suffix == ".py":
         # The name of the file was forgotten, and the script was taken for it.
         raise UsageError(

@@ -92,7 +92,7 @@ class LogLine(Event):
 
 @dataclass(slots=True, kw_only=True)
 class Seeded(Event):
-    """A global generator was seeded (torch, numpy or random)."""
+    """A global generator was seeded (torch, numpy or random), or numpy's `default_rng(seed)` made one."""
 
     seed: int
     library: str = "torch"
@@ -110,6 +110,20 @@ class LoaderBuilt(Event):
     shuffle: bool  # any sampler that is not sequential
     drop_last: bool
     workers: int
+    # indices a WeightedRandomSampler can draw: fewer than `samples` when it was given one weight per class
+    reachable: int | None = None
+    # random generators that the dataset's own methods draw from, and that every worker gets a copy of
+    generators: tuple[str, ...] = ()
+
+
+class Array(NamedTuple):
+    """One array that a dataset holds (or that batches are cut from), at the start of an epoch."""
+
+    name: str
+    # mean |value now - value when first seen|, in units of the spread then; 0 for another object
+    distance: float
+    spread: float
+    inside: bool = True  # it was written while a batch was made, not by other code between batches
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,6 +133,7 @@ class EpochStarted(Event):
 
     loader: int
     content: int | None = None
+    arrays: tuple[Array, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,11 +147,28 @@ class BatchDrawn(Event):
 
 @dataclass(slots=True, kw_only=True)
 class EpochEnded(Event):
-    """The loader ran out (`complete`) or was left early."""
+    """The loader ran out (`complete`), or was left early, which shows when the next pass begins."""
 
     loader: int
     batches: int
     complete: bool = True
+    again: bool = False  # this iterator had run out before: a second loop over it gets nothing
+
+
+@dataclass(slots=True, kw_only=True)
+class SlicesRestarted(Event):
+    """Batches are slices of one large tensor, and an early one was used again after a later one."""
+
+    array: Array
+
+
+@dataclass(slots=True, kw_only=True)
+class RandomRepeated(Event):
+    """A random function of torch gave the very numbers it gave at this line the time before."""
+
+    fn: str
+    times: int  # in a row
+    size: int  # how many numbers
 
 
 # --- models ----------------------------------------------------------------------------------
@@ -158,6 +190,15 @@ class Hidden(NamedTuple):
     parameters: tuple[int, ...]  # keys
 
 
+class Misspelt(NamedTuple):
+    """Somebody set an attribute that torch does not know, where `requires_grad` of a parameter was meant."""
+
+    owner: str  # "model.backbone"
+    attribute: str  # "require_grad", or "requires_grad" of a module
+    value: bool
+    parameters: tuple[int, ...]  # keys of the parameters it was meant for
+
+
 @dataclass(slots=True, kw_only=True)
 class ModelSeen(Event):
     """A module was called by the user's code (not by another module) for the first time."""
@@ -169,6 +210,7 @@ class ModelSeen(Event):
     hidden: tuple[Hidden, ...] = ()
     copy_of: int | None = None  # deep copy of that model
     shapes: int = 0  # hash of all parameter shapes: equal for two copies of one architecture
+    misspelt: tuple[Misspelt, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -189,6 +231,12 @@ class Forward(Event):
     input_mean: float | None = None
     input_std: float | None = None
     source: int | None = None  # the model whose output this input is (D(G(z)), or its detached twin)
+    number: int = 0  # counts all forwards of the run
+    tracked: bool = True  # the output has a graph (never without `grad`; not for an all-frozen model)
+    forgotten: int = 0  # functional dropouts that ran because nobody passed `training`, in an eval-mode root
+    copies: int = 1  # how often the first sample is in the batch (only looked at in noisy evaluations)
+    discarded: bool = False  # the user's line threw the result away (looked at in noisy evaluations)
+    unborn: int = 0  # batch-norm layers in eval mode whose statistics were never collected
 
 
 @dataclass(slots=True, kw_only=True)
@@ -254,12 +302,14 @@ class SequenceLayer(Event):
 
 @dataclass(slots=True, kw_only=True)
 class Detached(Event):
-    """Audit gear: a tensor with a graph lost it (`op`: detach, data, numpy, item, tolist, tensor)
-    inside the user's training code. `parameters` are the keys its graph led to."""
+    """Audit gear: a tensor with a graph lost it (`op`: detach, data, numpy, item, tolist, tensor, argmax,
+    comparison, ...), or went through an operation without a derivative (round, sign), inside the user's
+    training code. `parameters` are the keys its graph led to."""
 
     op: str
     parameters: tuple[int, ...]
     shape: tuple[int, ...]
+    inside: bool = False  # inside a model's forward, so that it is no mere bookkeeping
 
 
 @dataclass(slots=True, kw_only=True)
@@ -271,6 +321,7 @@ class Masked(Event):
     total: int
     grad: bool = False  # the values were computed by a model in training, not read from the data
     gradient: bool = False  # they were a gradient
+    origin: str = ""  # what bore them, when the graph tells: "the logarithm of 0"
 
 
 # --- loss and backward -----------------------------------------------------------------------
@@ -306,9 +357,26 @@ class LossCall(Event):
     classes: dict[float, int] | None = None
     target_is_input: bool = False  # the target is (a part of) the model's input: auto-encoding
     target_is_data: bool = False  # its values came out of a loader or of a larger tensor, as they are
+    target_sum_error: float | None = None  # of soft labels for cross_entropy: mean |sum - 1| over the classes
     target_grad: bool = False  # gradients flow into the target
     log_target: bool = False  # of kl_div
     ignored: float | None = None  # ignore_index of cross_entropy and nll_loss
+
+
+@dataclass(slots=True, kw_only=True)
+class LabelsWeighed(Event):
+    """CPU, once for training and once for evaluation: how much the inputs tell about the labels, measured without
+    the model on the first few hundred different pairs."""
+
+    training: bool
+    pairs: int
+    classes: int  # 0 for a measured quantity
+    information: float  # strongest dependence found, in standard deviations above shuffled labels
+    shift: int = 0  # labels fit the inputs this many places further on (pairs in the order they were drawn)
+    shifted_information: float = 0.0
+    # evaluation: share of labels that the nearest training pairs foretell, as they are and with classes renumbered
+    agreement: float | None = None
+    mapped: float | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -323,6 +391,8 @@ class Backward(Event):
     root: str = ""  # what made the value that was scaled: "MseLoss", "Mean", "Add"
     scaled: bool = False  # by a GradScaler
     alive: int = 0  # graphs of earlier losses that are still in memory
+    # numbers of the forwards with gradients, since the backward before, whose graph was gone when this began
+    untrained: tuple[int, ...] = ()
     kept: int = 0  # graphs of model outputs, made before the last step, that are still in memory
     error: str = ""  # the exception's text, when backward raised
     grads_finite: bool | None = None  # of a sample of the parameters, right after backward (CPU, audit)
@@ -336,6 +406,17 @@ class Broadcast(NamedTuple):
     result: tuple[int, ...]
 
 
+class Loose(NamedTuple):
+    """An `nn.Parameter` that the loss leads to, and that no model and no optimizer knows."""
+
+    key: int
+    name: str  # as the user's code calls it, or ""
+    shape: tuple[int, ...]
+    version: int  # counts in-place writes: large when it was trained before
+    value: int  # hash of a few of its values: changes when somebody moves it
+    loaded: bool = False  # came from a state dict
+
+
 @dataclass(slots=True, kw_only=True)
 class GraphWalked(Event):
     """Audit gear: the autograd graph from the loss down, before backward ran."""
@@ -345,6 +426,7 @@ class GraphWalked(Event):
     ops: tuple[str, ...]  # names of the first nodes under the loss, nearest first ("Neg", "NllLoss", ...)
     broadcasts: tuple[Broadcast, ...] = ()
     negated: bool = False  # the whole loss is the negative of a criterion
+    loose: tuple[Loose, ...] = ()
     # which way the loss is meant: "min" (a criterion, minus a log-likelihood), "max" (the opposite), "" unknown
     sense: str = ""
     # (upper, lower): operations of the loss that directly take what another one made, e.g. (LogSoftmax, Softmax)
@@ -404,6 +486,7 @@ class ZeroGrad(Event):
     optimizer: int | None
     wasted: tuple[int, ...] = ()
     cleared: tuple[int, ...] = ()
+    by_hand: bool = False  # the weights were written since that gradient was made: it was used without a step
 
 
 @dataclass(slots=True, kw_only=True)
@@ -434,8 +517,10 @@ class OptimizerStep(Event):
     reused: bool = False  # no backward since its last step, and the very gradients of that step were there
     touched: bool = False  # the user's own code wrote the gradients after the last backward
     pending: int = 0  # backward calls whose gradients are in the sum it used
+    scaled: bool = False  # its gradients still carry a GradScaler's scale: nobody unscaled them
     gated: bool = False  # the call stands under an `if` that asks for a remainder: every k-th time
     skipped: bool = False  # refused by a scaler
+    uphill: float | None = None  # by hand: cosine between the update and the gradient (a few values, CPU)
 
 
 class Link(NamedTuple):
@@ -460,6 +545,9 @@ class Link(NamedTuple):
     born_after: bool  # made after the newest optimizer that steps was built
     hidden: str  # attribute of the plain list or dict it hides in, or ""
     head: bool  # belongs to the last layer with weights that ran
+    fresh: bool = False  # frozen, and its values are spread as torch's initialisers leave them
+    shifted: bool = False  # something other than an optimizer has written it: an EMA, a hand-made update
+    twin: bool = False  # it started as a copy of another parameter
 
 
 @dataclass(slots=True, kw_only=True)
@@ -472,6 +560,7 @@ class Custody(Event):
     # belong to (0: none that is alive)
     strangers: tuple[tuple[int, int], ...] = ()
     lrs: tuple[float, ...] = ()
+    uphill: float | None = None  # cosine between the update and the gradient: -1 straight down, 1 straight up
 
 
 @dataclass(slots=True, kw_only=True)
@@ -544,6 +633,14 @@ class EvaluationEnded(Event):
     generator: bool  # in training its output goes into another model: its samples are no prediction
     weights: int | None  # checksum of the evaluated model's weights
     number: int  # the how-manieth evaluation of this model
+    forgotten: int = 0  # functional dropouts that ran because nobody passed `training`
+    fresh: bool = True  # on inputs that were not just trained on
+    trained: bool = True  # the model itself was trained on before
+    both: bool = False  # it was run in the other mode as well, between the same two steps
+    every_step: bool = False  # it is evaluated after each step (full-batch training)
+    critic: bool = False  # it judges what another model makes
+    discarded: bool = False  # its output was thrown away: a pass that only refreshes batch-norm statistics
+    unborn: int = 0  # batch-norm layers in eval mode whose statistics were never collected
 
 
 @dataclass(slots=True, kw_only=True)
@@ -574,6 +671,9 @@ class StateLoaded(Event):
     prefix: str = ""  # that prefix
     aliased: int = 0  # tensors that are the target's own memory: loading them changes nothing
     taken_at: int | None = None  # step at which this state dict was taken from the module
+    rewritten: bool = False  # its memory was written since then: by a step, or by loading something else
+    renamed: int = 0  # unexpected keys whose shapes are, one by one, those of the missing keys
+    parameters: tuple[int, ...] = ()  # keys of (some of) the target's parameters
     nonfinite: tuple[str, ...] = ()
     error: str = ""
 
@@ -586,6 +686,7 @@ class FileLoaded(Event):
     keys: tuple[str, ...]
     optimizer_lrs: tuple[float, ...] = ()  # learning rates in it
     optimizer_entries: int = 0  # parameters with state in it
+    counters: tuple[tuple[str, int], ...] = ()  # whole numbers in it ("epoch", 12)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -593,6 +694,17 @@ class CheckpointSaved(Event):
     path: str
     bytes: int | None
     weights: int | None = None  # checksum of the weights in it
+    taken_at: int | None = None  # step at which the state dict in it was taken, if that is live memory
+
+
+@dataclass(slots=True, kw_only=True)
+class LoadedWeightsChanged(Event):
+    """The first training forward after a `load_state_dict`: weights that are no longer what was loaded."""
+
+    model: int
+    name: str
+    changed: tuple[str, ...]  # parameters
+    loaded: int  # how many were loaded
 
 
 def all_events() -> Iterator[type[Event]]:

@@ -84,7 +84,9 @@ class FindingsFile:
     """FILE.json: always whole, because it is replaced, never rewritten in place."""
 
     def __init__(self, path: Path, on_problem: Callable[[str], None]) -> None:
-        self.path = Path(os.path.realpath(path))  # the script may change its folder; a link stays a link
+        with suppress(OSError):  # when the current folder was deleted under us
+            path = Path(os.path.realpath(path))  # the script may change its folder; a link stays a link
+        self.path = path
         self._on_problem: Callable[[str], None] | None = on_problem
 
     def write(self, run: dict[str, Any], findings: list[Finding]) -> None:
@@ -129,18 +131,26 @@ class Supervision:
         self._termination = Termination(self._terminated)
 
     def begin(self, program: Program) -> None:
-        self._open_journal(program.name)
+        with never_fatal("journal", None):
+            self._open_journal(program.name)
         with never_fatal("findings", self.journal):
             self._write_findings()
         with never_fatal("watcher", self.journal):
-            from premortem.watcher import Watcher
-
-            self.watcher = Watcher(self.options.policy, self.journal, self._found)
-            self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
-            self.watcher.attach_when_torch_arrives()
-            self._tee = Tee(sys.stdout, self._printed)
+            self._start_watching()
+        if self.watcher is None:
+            self.console.problem(
+                "this run cannot be watched, for a fault of premortem's own; it goes on unwatched"
+            )
         with never_fatal("signals", self.journal):
             self._termination.install()
+
+    def _start_watching(self) -> None:
+        from premortem.watcher import Watcher
+
+        self.watcher = Watcher(self.options.policy, self.journal, self._found, self.console.problem)
+        self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
+        self.watcher.attach_when_torch_arrives()
+        self._tee = Tee(sys.stdout, self._printed)
 
     def end(self, ending: Ending) -> None:
         """Say the last words, or leave them to the end of the process if threads of the user's still work."""
@@ -164,7 +174,7 @@ class Supervision:
             folder = claim_folder(chosen) if chosen else default_folder(name)
         except OSError as error:
             self.console.problem(
-                f"the run folder {chosen or Path('.premortem', 'runs').absolute()} cannot be made "
+                f"the run folder {chosen or Path('.premortem', 'runs')} cannot be made "
                 f"({error.strerror}); the run goes on without a journal"
             )
             return
@@ -212,10 +222,12 @@ class Supervision:
             folder = self.journal.path.parent if self.journal else None
             steps = self.watcher.steps if self.watcher else 0
             self.console.summary(self._findings(), steps, folder, ending.reason == "stopped")
-        self._note(ending)
-        if self.journal is not None:
-            self.journal.close()
-        self._termination.close()
+        with never_fatal("journal", self.journal):
+            self._note(ending)
+            if self.journal is not None:
+                self.journal.close()
+        with never_fatal("signals", self.journal):
+            self._termination.close()
 
     def _findings(self) -> list[Finding]:
         return self.watcher.findings if self.watcher is not None else []

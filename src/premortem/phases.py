@@ -1,15 +1,19 @@
 """When the run trains and when it evaluates: derived from what is called, never from names.
 
-An evaluation is a run of forwards whose result nobody trained on, between two training steps. A model that
-is called without gradients in *every* step (a teacher, a target network) is part of the step, so an
-evaluation is only told once two more steps went by without another one.
+An evaluation is a run of forwards whose result nobody trained on, between two training steps: they had no
+gradients, or their graph was dropped before the next backward. A model that is called so in *every* step (a
+teacher, a target network) is part of the step, so an evaluation is only told once two more steps went by
+without another one; except that a model whose output is compared with targets by a loss, on the same inputs each
+time, which are not those it is trained on, is being evaluated, however often.
 
     train train train | forward forward forward | train train ...     EvaluationEnded, two steps later
     train+teacher train+teacher train+teacher                          nothing
+    train | forward+loss | train | forward+loss | train                EvaluationEnded (every_step)
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -18,11 +22,18 @@ from premortem.events import (
     EvaluationEnded,
     Event,
     Forward,
+    GraphWalked,
     LossCall,
+    ModelSeen,
     OptimizerStep,
     RunEnded,
     WeightsSeen,
 )
+
+Key = tuple[int, bool]  # model, and whether it was in train mode
+
+_REMEMBERED = 512  # inputs that were trained on
+_MOST_PENDING = 4096
 
 
 @dataclass
@@ -31,116 +42,222 @@ class Open:
 
     event: EvaluationEnded
     fingerprints: set[int] = field(default_factory=set)
+    stale: int = 0  # forwards on inputs that were trained on
     last_step: int = 0
+    steps: dict[int, int] = field(default_factory=dict)  # optimizer -> its steps since then
+
+
+@dataclass
+class Pending:
+    """A forward with a graph: training, if a backward comes."""
+
+    event: Forward
+    judged: bool = False
 
 
 class Phases:
     """Events in, more events out."""
 
     def __init__(self) -> None:
-        self._open: dict[int, Open] = {}
-        self._waiting: dict[int, Open] = {}
+        self._open: dict[Key, Open] = {}
+        self._waiting: dict[Key, Open] = {}
         self._numbers: dict[int, int] = {}
-        self._weights: dict[int, int] = {}
-        self._feeders: set[int] = set()
-        self._pending: list[Forward] = []  # forwards with gradients since the last backward
-        self._last: int | None = None
+        self._inputs: dict[Key, set[int]] = {}  # fingerprints of the evaluation before
+        self._weights: dict[int, WeightsSeen] = {}
+        self._pending: list[Pending] = []
+        self._trained: set[int] = set()
+        self._trained_on: set[int] = set()  # fingerprints, as many as in the queue below
+        self._queue: deque[int] = deque()
+        self._roles = Roles()
+        self._last: Pending | Open | None = None  # whose output a loss would be about
 
     def observe(self, event: Event) -> Iterator[Event]:
         if isinstance(event, Forward):
             yield from self._forward(event)
         elif isinstance(event, LossCall):
-            if not event.grad and self._last in self._open:
-                self._open[self._last].event.judged = True
+            if isinstance(self._last, Pending):
+                self._last.judged = True
+            elif self._last is not None and not event.grad:
+                self._last.event.judged = True
         elif isinstance(event, WeightsSeen):
-            self._weights[event.model] = event.checksum
+            self._weights[event.model] = event
         elif isinstance(event, Backward):
-            self._backward()
+            yield from self._backward(event.untrained)
         elif isinstance(event, OptimizerStep):
-            yield from self._stepped(event.step)
+            yield from self._stepped(event)
+        elif isinstance(event, (ModelSeen, GraphWalked)):
+            self._roles.observe(event)
         elif isinstance(event, RunEnded):
-            self._backward()
-            for waiting in [*self._waiting.values(), *self._open.values()]:
-                yield self._told(waiting, event.step)
-            self._open.clear()
-            self._waiting.clear()
+            yield from self._ended()
 
     def _forward(self, event: Forward) -> Iterator[Event]:
-        self._last = event.model
-        if event.source is not None:
-            if event.grad:
-                self._feeders.add(event.source)
-            elif event.source in self._open:
-                self._open[event.source].event.judged = True
-        if event.grad:
-            self._pending.append(event)
-            if len(self._pending) > 4096:
-                del self._pending[:2048]
+        self._roles.forward(event)
+        if event.grad and event.tracked:
+            if len(self._pending) >= _MOST_PENDING:
+                del self._pending[: _MOST_PENDING // 2]
+            self._last = Pending(event)
+            self._pending.append(self._last)
             return
+        if event.source is not None:
+            for current in self._opened(event.source):
+                current.event.judged = True
         yield from self._evaluated(event)
 
-    def _evaluated(self, event: Forward) -> Iterator[Event]:
-        waiting = self._waiting.pop(event.model, None)
-        if waiting is not None:
-            if event.step - waiting.last_step <= 1 and event.step != waiting.last_step:
-                waiting = None  # called in every step: part of it
-            else:
-                yield self._told(waiting, event.step)
-        current = self._open.get(event.model)
+    def _opened(self, model: int) -> list[Open]:
+        return [self._open[key] for key in ((model, True), (model, False)) if key in self._open]
+
+    def _evaluated(self, event: Forward, judged: bool = False) -> Iterator[Event]:
+        key = (event.model, event.training)
+        current = self._open.get(key)
         if current is None:
-            current = self._open[event.model] = Open(
-                EvaluationEnded(
-                    step=event.step,
-                    at=event.at,
-                    model=event.model,
-                    forwards=0,
-                    samples=0,
-                    grad=event.grad,
-                    noisy_train=0,
-                    training=event.training,
-                    judged=False,
-                    repeated=False,
-                    generator=False,
-                    weights=None,
-                    number=0,
-                )
-            )
+            waiting = self._waiting.pop(key, None)
+            if waiting is not None:
+                yield from self._recurred(key, waiting)
+            current = self._open[key] = self._begun(event)
         told = current.event
         told.forwards += 1
         told.samples += event.samples or 0
+        told.grad = told.grad or (event.grad and event.tracked)
         told.noisy_train = max(told.noisy_train, event.noisy_train)
-        told.training = told.training or event.training
+        told.forgotten = max(told.forgotten, event.forgotten)
+        told.unborn = max(told.unborn, event.unborn)
+        told.judged = told.judged or judged
+        told.discarded = told.discarded or event.discarded
+        told.repeated = told.repeated or event.copies > 1
         if event.fingerprint is not None:
             if event.fingerprint in current.fingerprints:
                 told.repeated = True
             current.fingerprints.add(event.fingerprint)
+            current.stale += event.fingerprint in self._trained_on
         current.last_step = event.step
+        self._last = current
 
-    def _backward(self) -> None:
-        """Forwards with gradients that were in eval mode, before one in train mode: an evaluation that
-        forgot no_grad."""
+    def _begun(self, event: Forward) -> Open:
+        weights = self._weights.get(event.model)
+        return Open(
+            EvaluationEnded(
+                step=event.step,
+                at=event.at,
+                model=event.model,
+                forwards=0,
+                samples=0,
+                grad=False,
+                noisy_train=0,
+                training=event.training,
+                judged=False,
+                repeated=False,
+                generator=False,
+                weights=weights.checksum if weights is not None and weights.step == event.step else None,
+                number=0,
+                trained=event.model in self._trained,
+            )
+        )
+
+    def _recurred(self, key: Key, waiting: Open) -> Iterator[Event]:
+        """The model was evaluated again. If no optimizer made two steps meanwhile, it is called in every step."""
+        event = waiting.event
+        if max(waiting.steps.values(), default=0) > 1:
+            yield self._told(waiting)
+            return
+        before, self._inputs[key] = self._inputs.get(key), waiting.fingerprints
+        if event.judged and waiting.stale < event.forwards and before and before == waiting.fingerprints:
+            event.every_step = True
+            yield self._told(waiting)
+
+    def _backward(self, untrained: tuple[int, ...]) -> Iterator[Event]:
+        """Forwards with gradients whose graph is gone, or that were in eval mode before one in train mode,
+        were evaluations that forgot no_grad."""
         pending, self._pending = self._pending, []
-        if pending and pending[-1].training:
-            for forward in pending:
-                if not forward.training:
-                    for _ in self._evaluated(forward):
-                        pass
-                    self._open[forward.model].event.grad = True
+        trains = bool(pending) and pending[-1].event.training
+        dropped = set(untrained)
+        for item in pending:
+            event = item.event
+            if event.number in dropped or (trains and not event.training):
+                yield from self._evaluated(event, item.judged)
+            else:
+                self._trained.add(event.model)
+                self._remember(event.fingerprint)
 
-    def _stepped(self, step: int) -> Iterator[Event]:
-        for model, waiting in list(self._waiting.items()):
-            if step - waiting.last_step >= 2:
-                del self._waiting[model]
-                yield self._told(waiting, step)
-        for model, current in list(self._open.items()):
-            # A call in the step before as well means: part of the step.
-            del self._open[model]
-            self._waiting[model] = current
+    def _remember(self, fingerprint: int | None) -> None:
+        if fingerprint is None or fingerprint in self._trained_on:
+            return
+        self._trained_on.add(fingerprint)
+        self._queue.append(fingerprint)
+        if len(self._queue) > _REMEMBERED:
+            self._trained_on.discard(self._queue.popleft())
 
-    def _told(self, current: Open, step: int) -> EvaluationEnded:
+    def _stepped(self, event: OptimizerStep) -> Iterator[Event]:
+        for key, current in list(self._waiting.items()):
+            current.steps[event.optimizer] = current.steps.get(event.optimizer, 0) + 1
+            if max(current.steps.values()) > 1:
+                del self._waiting[key]
+                yield self._told(current)
+        for (model, training), current in self._open.items():
+            current.event.both = (model, not training) in self._open
+            current.steps = {event.optimizer: 1}
+            self._waiting[model, training] = current
+        self._open.clear()
+
+    def _ended(self) -> Iterator[Event]:
+        for item in self._pending:
+            yield from self._evaluated(item.event, item.judged)
+        self._pending.clear()
+        for (model, training), current in self._open.items():
+            current.event.both = (model, not training) in self._open
+        for current in [*self._waiting.values(), *self._open.values()]:
+            yield self._told(current)
+        self._open.clear()
+        self._waiting.clear()
+
+    def _told(self, current: Open) -> EvaluationEnded:
         event = current.event
-        number = self._numbers[event.model] = self._numbers.get(event.model, 0) + 1
-        event.number = number
-        event.generator = event.model in self._feeders
-        event.weights = self._weights.get(event.model)
+        event.number = self._numbers[event.model] = self._numbers.get(event.model, 0) + 1
+        event.generator = event.model in self._roles.generators
+        event.critic = event.model in self._roles.critics
+        event.fresh = current.stale < event.forwards
         return event
+
+
+class Roles:
+    """Who plays against whom: a loss that trains D alone and one that goes through D into G make G a
+    generator and D its critic. An encoder and its head are always trained together."""
+
+    def __init__(self) -> None:
+        self.generators: set[int] = set()
+        self.critics: set[int] = set()
+        self._owner: dict[int, int] = {}  # parameter -> model
+        self._reached: set[frozenset[int]] = set()
+        self._feeds: set[tuple[int, int]] = set()  # (source, model that takes its output)
+        self._fed_data: set[int] = set()  # models that take data as well
+
+    def forward(self, event: Forward) -> None:
+        if not event.grad:
+            return
+        if event.source is None:
+            self._fed_data.add(event.model)
+        elif event.source != event.model:
+            self._feeds.add((event.source, event.model))
+        for source, model in self._feeds:
+            if model in self._fed_data:
+                self.generators.add(source)
+                self.critics.add(model)
+
+    def observe(self, event: ModelSeen | GraphWalked) -> None:
+        if isinstance(event, ModelSeen):
+            for parameter in event.parameters:
+                self._owner.setdefault(parameter.key, event.model)
+            return
+        reached = frozenset(self._owner[key] for key in event.parameters if key in self._owner)
+        if not reached or reached in self._reached:
+            return
+        for other in self._reached:
+            if reached < other:
+                self._against(other - reached, reached)
+            elif other < reached:
+                self._against(reached - other, other)
+        self._reached.add(reached)
+
+    def _against(self, makers: frozenset[int], judges: frozenset[int]) -> None:
+        if not any((judge, maker) in self._feeds for judge in judges for maker in makers):
+            self.generators |= makers
+            self.critics |= judges

@@ -78,7 +78,8 @@ class Program:
 
     def _load_script(self) -> tuple[ModuleType, CodeType]:
         # Absolute, but otherwise as it was given: tracebacks print it.
-        path = os.path.join(Path.cwd(), self.target)  # noqa: PTH118 - Path would tidy it
+        folder = "" if Path(self.target).is_absolute() else Path.cwd()
+        path = os.path.join(folder, self.target)  # noqa: PTH118 - Path would tidy it
         sys.argv = [self.target, *self.argv]
         _set_first_path(Path(path).resolve().parent)
         main = _main(path, importlib.machinery.SourceFileLoader("__main__", path))
@@ -93,7 +94,10 @@ class Program:
     def _check_module(self) -> None:
         """Only the first part of a dotted name: looking for the rest would import the user's packages."""
         sys.argv = ["-m", *self.argv]
-        _set_first_path(Path.cwd())
+        try:
+            _set_first_path(Path.cwd())
+        except FileNotFoundError:
+            raise UsageError("the current directory no longer exists") from None
         top = self.target.partition(".")[0]
         try:
             spec = importlib.util.find_spec(top)
@@ -225,6 +229,8 @@ def show(error: BaseException) -> Site | None:
     forget_our_frames(error)
     trace = error.__traceback__
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
     try:
         sys.excepthook(type(error), error, trace)
     except SystemExit as leaving:

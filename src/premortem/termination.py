@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -41,6 +42,8 @@ class Termination:
         global _current  # noqa: PLW0603 - a process has one set of signal handlers
         if threading.current_thread() is not threading.main_thread():
             return
+        if os.getpid() == 1:
+            return  # in a container: the kernel shields process 1 from its own signals, so it could not die of one
         for signum in SIGNALS:
             if signal.getsignal(signum) is signal.SIG_DFL:
                 signal.signal(signum, self._handle)
@@ -90,7 +93,8 @@ class Termination:
     # --- the guard thread --------------------------------------------------------------------
 
     def _guard(self, pipe: int) -> None:
-        with os.fdopen(pipe, "rb", buffering=0) as signals:
+        # A script that makes itself a daemon may close every descriptor it finds.
+        with suppress(OSError), os.fdopen(pipe, "rb", buffering=0) as signals:
             while received := signals.read(1):
                 if received[0] in SIGNALS and self._is_ours(received[0]):
                     self._make_sure(received[0])

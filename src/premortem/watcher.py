@@ -37,10 +37,12 @@ class Watcher:
         policy_name: str = "protect",
         journal: Journal | None = None,
         on_finding: Callable[[Finding], None] | None = None,
+        on_problem: Callable[[str], None] | None = None,
     ) -> None:
-        self.policy = policy.ALL[policy_name]()
+        self.policy = policy.by_name(policy_name)
         self.journal = journal
         self.on_finding = on_finding
+        self.on_problem = on_problem
         self.steps = 0
         self._found: list[Finding] = []
         self._said: set[tuple[Any, ...]] = set()
@@ -137,6 +139,8 @@ class Watcher:
             self.attach()
         except Exception as error:  # noqa: BLE001 - better unwatched than not run
             self.fault("attach", error)
+            if self.on_problem is not None:
+                self.on_problem("premortem could not attach to this torch; the run goes on unwatched")
 
     def close(self, ended: RunEnded | None = None) -> None:
         """The run is over: let detectors speak a last time, and leave torch as it was."""
@@ -222,4 +226,6 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         reason = "finished" if kind is None else "crashed"
-        self._watcher.close(RunEnded(reason=reason, error=kind.__name__ if kind else "", message=str(error or "")))
+        self._watcher.close(
+            RunEnded(reason=reason, error=kind.__name__ if kind else "", message=str(error or ""))
+        )

@@ -96,5 +96,3 @@ def append(steps: list[int], step: int) -> None:
     """Two loaders that are read side by side, or two evaluations in a row, end one epoch."""
     if step and (not steps or step > steps[-1]):
         steps.append(step)
-
-

@@ -176,7 +176,7 @@ def outlived(schedule: Schedule, epochs: int, planned: int | None, *, over: bool
     fits = (
         (over and horizon <= 1.5 * epochs)
         or (planned is not None and horizon <= 1.2 * planned)
-        or horizon <= schedule.calls / epochs
+        or horizon <= 0.5 * schedule.calls / epochs
     )
     return f"its end, {horizon}, was reached after {horizon / schedule.calls:.0%} of them" if fits else ""
 
@@ -192,6 +192,7 @@ def decayed_by_factor(schedule: Schedule, epochs: int) -> str:
     gamma = schedule.options.get("gamma", 1.0)
     if schedule.kind != "ExponentialLR" or epochs < 4 or schedule.rate >= LOW * schedule.peak:
         return ""
-    if gamma ** (schedule.calls / epochs) > 1 / 3:
+    per_epoch = gamma ** (schedule.calls / epochs)
+    if per_epoch > 1 / 3 and not (per_epoch <= 0.5 and schedule.rate < 0.1 * LOW * schedule.peak):
         return ""
     return f"with gamma {gamma:g} the rate fell from {schedule.peak:.3g} to {schedule.rate:.3g}"

@@ -39,13 +39,7 @@ class Series:
             return -math.inf
         return (head - tail) / max(abs(head), 1e-12)
 
-    def best_gain(self, window: int = 8) -> float:
-        """Likewise, but the best stretch of the whole series counts: it did learn at some time."""
-        if not self.values:
-            return 0.0
-        head = self.head()
-        if not math.isfinite(head):
-            return -math.inf
+    def best(self, window: int = 8) -> float:
+        """The mean of the lowest stretch of the whole series: what was reached at some time."""
         stretches = [self.values[i : i + window] for i in range(0, len(self.values), window)]
-        means = [fmean(stretch) for stretch in stretches if all(map(math.isfinite, stretch))]
-        return (head - min(means, default=head)) / max(abs(head), 1e-12)
+        return min((fmean(s) for s in stretches if all(map(math.isfinite, s))), default=math.nan)

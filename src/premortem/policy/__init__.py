@@ -1,5 +1,8 @@
 """Policies: finding in, decision out. Pure; the actions are somebody else's."""
 
+import difflib
+
+from premortem.errors import UsageError
 from premortem.policy.base import Decision, Policy
 from premortem.policy.observe import Observe
 from premortem.policy.protect import Protect
@@ -8,4 +11,13 @@ from premortem.policy.strict import Strict
 # To add a policy, write its file and add it here.
 ALL: dict[str, type[Policy]] = {"protect": Protect, "observe": Observe, "strict": Strict}
 
-__all__ = ["ALL", "Decision", "Observe", "Policy", "Protect", "Strict"]
+
+def by_name(name: str) -> Policy:
+    if name not in ALL:
+        near = difflib.get_close_matches(name, ALL, n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(ALL)}"
+        raise UsageError(f"there is no policy `{name}`; {hint}")
+    return ALL[name]()
+
+
+__all__ = ["ALL", "Decision", "Observe", "Policy", "Protect", "Strict", "by_name"]

@@ -6,7 +6,6 @@ To add one: write its file and add it to `Attachment`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -19,11 +18,15 @@ from premortem.probes.byhand import ByHand
 from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
 from premortem.probes.custody import CustodyProbe
+from premortem.probes.draws import Draws
+from premortem.probes.inquest import Inquest
 from premortem.probes.lens import Lens
 from premortem.probes.loaders import Loaders
 from premortem.probes.losses import Losses
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
+from premortem.probes.pairs import Pairs
+from premortem.probes.recent import Recent
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers
 from premortem.probes.seeds import Seeds
@@ -39,10 +42,13 @@ class Attachment:
         self.session = session = Session(emit, fault)
         self.optimizers = Optimizers(session)
         self.models = models = Models(session)
-        self.states = States(session)
-        self.lens = Lens(session, models)
+        self.states = States(session, self.optimizers)
+        recent = Recent()
+        self.lens = Lens(session, models, recent)
+        self.pairs = Pairs(session, models)
+        inquest = Inquest(session, models, self.optimizers, recent)
         byhand = ByHand(session, self.optimizers, models)
-        self.backwards = Backwards(session, self.optimizers, models, byhand)
+        self.backwards = Backwards(session, self.optimizers, models, byhand, inquest)
         self.stats = Stats(session, self.optimizers, models, self.backwards)
         custody = CustodyProbe(session, self.optimizers, models, self.backwards, self.states)
         probes: tuple[Any, ...] = (
@@ -53,26 +59,23 @@ class Attachment:
             self.stats,
             custody,
             self.lens,
-            Losses(session, models),
-            Loaders(session),
+            Losses(session, models, recent, inquest, self.pairs),
+            Loaders(session, recent),
             Schedulers(session, self.optimizers),
-            Scalers(session),
+            Scalers(session, self.optimizers),
             Clipping(session, self.optimizers),
             Seeds(session),
+            Draws(session),
             Compiling(session, self.lens),
         )
         for probe in probes:
             probe.install()
         self.optimizers.after_step.append(self._step_ended)
-        os.register_at_fork(after_in_child=self._forked)
 
     def _step_ended(self, optimizer: Any, track: Any, step: int) -> None:
         self.models.step_ended()
         self.backwards.step_ended()
         self.lens.focus()
-
-    def _forked(self) -> None:
-        self.session.on = False
 
     def alarm(self, steps: int = 4) -> None:
         """Something looks wrong: audit the next steps."""
@@ -90,6 +93,8 @@ class Attachment:
     def drain(self) -> None:
         """Numbers that are still on their way from the device."""
         self.stats.drain()
+        with self.session.looking_at("pairs"):
+            self.pairs.drain()
 
     def detach(self) -> None:
         self.drain()

@@ -9,12 +9,14 @@ from typing import Any
 
 import torch
 
-from premortem.events import Backward, GraphWalked, Site
+from premortem.events import Backward, GraphWalked, Loose, Site
 from premortem.probes.byhand import ByHand
-from premortem.probes.graph import Tag, walk
+from premortem.probes.graph import Root, Tag, root_of, walk
+from premortem.probes.inquest import Inquest
+from premortem.probes.meaning import feeds, sense
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
-from premortem.probes.session import Session, tensors_in, user_site
+from premortem.probes.session import Session, sampled, tensors_in, user_name, user_site
 
 _REMEMBERED = 4096
 
@@ -22,18 +24,27 @@ _REMEMBERED = 4096
 class Backwards:
     """Wraps `torch.autograd.backward`, which `Tensor.backward` calls."""
 
-    def __init__(self, session: Session, optimizers: Optimizers, models: Models, byhand: ByHand) -> None:
+    def __init__(
+        self, session: Session, optimizers: Optimizers, models: Models, byhand: ByHand, inquest: Inquest
+    ) -> None:
         self.session = session
         self.optimizers = optimizers
         self.models = models
         self.byhand = byhand
+        self.inquest = inquest
         self.reached: set[int] = set()  # parameter keys the graphs led to since the last step (audit)
         self.looked = False
         self.losses: deque[torch.Tensor] = deque(maxlen=8)  # the scalars of this step, for the step's numbers
         self._tags: deque[weakref.ref[Tag]] = deque(maxlen=_REMEMBERED)
+        self._untrained: tuple[int, ...] = ()
 
     def install(self) -> None:
         self.session.patch(torch.autograd, "backward", self._wrap)
+        self.session.around(torch.autograd, "grad", before=self._differentiated)
+
+    def _differentiated(self, *args: Any, **kwargs: Any) -> None:
+        """`autograd.grad` (an attack, a penalty, an inner loop) uses forwards as a backward does."""
+        self.models.used()
 
     def _wrap(self, original: Any) -> Any:
         session = self.session
@@ -42,27 +53,34 @@ class Backwards:
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling() or not session.listening():
                 return original(tensors, *args, **kwargs)
-            leftovers, at = False, None
+            leftovers, at, root = False, None, Root(1.0, "", False)
             with session.looking_at("backward"):
                 at = user_site()
+                root = root_of(roots[0]) if (roots := tensors_in(tensors)) else root
                 leftovers = self._starts(tensors, at)
+            session.in_backward = True
             try:
                 result = original(tensors, *args, **kwargs)
             except Exception as error:
                 with session.looking_at("backward"):
-                    self._ended(tensors, at, leftovers, error=str(error))
+                    self._ended(tensors, at, leftovers, root, error=str(error))
                 raise
+            finally:
+                session.in_backward = False
             with session.looking_at("backward"):
-                self._ended(tensors, at, leftovers)
+                self._ended(tensors, at, leftovers, root)
             return result
 
         return backward
 
     def _starts(self, tensors: Any, at: Site | None) -> bool:
+        self._untrained = self.models.untrained()
         self.byhand.backward_starts(at)
         roots = tensors_in(tensors)
         if self.session.auditing and roots:
             self._walk(roots[0], at)
+        if roots:
+            self.inquest.before(roots[0], at)
         for root in roots[:1]:
             if root.grad_fn is not None:
                 tag = Tag()
@@ -86,16 +104,40 @@ class Backwards:
                 ops=tuple(found.ops),
                 broadcasts=tuple(found.broadcasts),
                 negated=found.negated,
+                loose=self._loose(found.leaves, names),
+                sense=sense(loss),
+                feeds=feeds(found.nodes),
             )
         )
 
-    def _ended(self, tensors: Any, at: Site | None, leftovers: bool, error: str = "") -> None:
+    def _loose(self, leaves: list[torch.Tensor], names: dict[int, Any]) -> tuple[Loose, ...]:
+        keys = self.session.parameters
+        strange = [
+            leaf for leaf in leaves if isinstance(leaf, torch.nn.Parameter) and keys.known(leaf) not in names
+        ]
+        if not strange:
+            return ()
+        held = self.optimizers.held()
+        return tuple(
+            Loose(
+                keys.of(leaf),
+                user_name(leaf) or self.models.owner_name(leaf),
+                tuple(leaf.shape),
+                leaf._version,
+                hash(tuple(sampled(leaf, 8))),
+                keys.of(leaf) in self.session.loaded,
+            )
+            for leaf in strange[:16]
+            if id(leaf) not in held
+        )
+
+    def _ended(self, tensors: Any, at: Site | None, leftovers: bool, root: Root, error: str = "") -> None:
         roots = tensors_in(tensors)
-        root = roots[0].detach() if roots and roots[0].numel() == 1 else None
-        value = float(root) if root is not None and root.device.type == "cpu" else None
-        if root is not None:
-            self.losses.append(root)
-        self.optimizers.backward_ended(at, value)
+        loss = roots[0].detach() if roots and roots[0].numel() == 1 else None
+        value = float(loss) if loss is not None and loss.device.type == "cpu" else None
+        if loss is not None:
+            self.losses.append(loss)
+        reached = self.optimizers.backward_ended(at, value, root.scaled)
         self.byhand.backward_ended()
         self.session.emit(
             Backward(
@@ -104,9 +146,15 @@ class Backwards:
                 value=value,
                 inside_step=self.optimizers.inside is not None,
                 grad_before=leftovers,
+                optimizers=reached,
+                scale=root.scale,
+                root=root.op,
+                scaled=root.scaled,
+                untrained=self._untrained,
                 alive=self._alive(),
                 kept=self.models.kept(),
                 error=error,
+                grads_finite=None if error else self.inquest.after(value, at),
             )
         )
 

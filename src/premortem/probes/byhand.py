@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import torch
 
 from premortem.events import OptimizerStep, Site
 from premortem.probes.modules import Models
@@ -20,6 +23,7 @@ class ByHand:
         self.optimizers = optimizers
         self.models = models
         self._seen: dict[int, Any] = {}
+        self._grads: dict[int, list[float]] = {}  # of the last backward, where the weights were looked at
         self._at_step = 0
 
     def backward_starts(self, at: Site | None) -> bool:
@@ -33,9 +37,24 @@ class ByHand:
         if moved:
             self.session.step += 1
             self.session.emit(
-                OptimizerStep(step=self.session.step, at=at, optimizer=0, kind="by hand", lrs=())
+                OptimizerStep(
+                    step=self.session.step, at=at, optimizer=0, kind="by hand", lrs=(), uphill=self._uphill()
+                )
             )
         return moved
+
+    def _uphill(self) -> float | None:
+        dot = moved = steep = 0.0
+        for key, grads in self._grads.items():
+            parameter, before = self.session.parameters.object(key), self._seen.get(key)
+            if parameter is None or before is None:
+                continue
+            for now, old, grad in zip(sampled(parameter, 4), before[1], grads, strict=False):
+                dot += (now - old) * grad
+                moved += (now - old) ** 2
+                steep += grad**2
+        size = math.sqrt(moved * steep)
+        return dot / size if size and math.isfinite(size) else None
 
     def _pairs(self) -> list[tuple[Any, Any]]:
         found = [(self.session.parameters.object(key), value) for key, value in self._seen.items()]
@@ -54,6 +73,14 @@ class ByHand:
                     chosen[self.session.parameters.of(parameter)] = look(parameter)
         if chosen:
             self._seen = chosen
+            self._grads = {
+                key: sampled(p.grad, 4)
+                for key in chosen
+                if (p := self.session.parameters.object(key)) is not None
+                and p.device.type == "cpu"
+                and p.grad is not None
+                and p.grad.layout == torch.strided
+            }
 
 
 def look(parameter: Any) -> Any:

@@ -32,6 +32,7 @@ class Clipping:
         self._tell("value", float(kw.get("clip_value", clip_value)), None)
 
     def _tell(self, kind: str, limit: float, norm: float | None) -> None:
+        self.optimizers.gradients_replaced()
         tracks = [track for track in self.optimizers.live() if track.steps]
         self.session.emit(
             Clip(

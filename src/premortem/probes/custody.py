@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -29,7 +30,11 @@ class CustodyProbe:
         self.backwards = backwards
         self.states = states
         self.moved_by: dict[int, set[int]] = {}
+        self.shifted: set[int] = set()
+        self.twins: set[int] = set()
         self._before: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._last: dict[int, tuple[int | None, int]] = {}  # key -> (checksum after an audited step, steps of its owners)
+        self._first: dict[tuple[Any, int], int] = {}  # (shape, checksum) when first seen -> key
         self._auditing = False
 
     def install(self) -> None:
@@ -39,26 +44,51 @@ class CustodyProbe:
     def _remember(self, optimizer: Any, track: Track) -> None:
         self._auditing = self.session.auditing
         self._before = {}
-        if self._auditing:
-            for parameter, _, _ in self._in_training():
+        if self._auditing and self.models.in_training:
+            for parameter, _, _ in self._watched(optimizer):
                 self._before[id(parameter)] = (parameter, some(parameter).clone())
+            self._notice_hands()
 
-    def _in_training(self) -> list[tuple[torch.Tensor, str, int]]:
-        """(parameter, name, model key) of every model that ran with gradients since the last step."""
+    def _watched(self, optimizer: Any) -> list[tuple[torch.Tensor, str, int]]:
+        """(parameter, name, model key) of every model that ran with gradients since the last step, and of
+        whatever else of a known model the optimizer holds."""
         found: dict[int, tuple[torch.Tensor, str, int]] = {}
-        for key in self.models.in_training:
+        held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        training = self.models.in_training
+        for key in [*training, *(key for key in self.models.known if key not in training)]:
             model = self.models.known[key]
             module = model.module()
             if module is None:
                 continue
             for name, parameter in module.named_parameters():
-                found.setdefault(id(parameter), (parameter, f"{model.name}.{name}", key))
+                if key in training or id(parameter) in held:
+                    found.setdefault(id(parameter), (parameter, f"{model.name}.{name}", key))
+            if key not in training:
+                continue
             for hidden in model.hidden:
                 for index, parameter_key in enumerate(hidden.parameters):
                     parameter = self.session.parameters.object(parameter_key)
                     if parameter is not None:
                         found.setdefault(id(parameter), (parameter, f"{hidden.attribute}[{index}]", key))
         return list(found.values())[:_MOST_PARAMETERS]
+
+    def _notice_hands(self) -> None:
+        """Which parameters something other than an optimizer has written since the last look, and which
+        started as copies of others (a target network, a momentum encoder)."""
+        owners = self._owners()
+        for parameter, sample in self._before.values():
+            key = self.session.parameters.of(parameter)
+            value, steps = checksum(sample), self._steps(owners.get(id(parameter), ()))
+            if key in self._last:
+                if self._last[key] != (value, steps) and self._last[key][1] == steps:
+                    self.shifted.add(key)
+            elif value is not None:
+                first = self._first.setdefault((tuple(parameter.shape), value), key)
+                if first != key:
+                    self.twins |= {first, key}
+
+    def _steps(self, owners: tuple[int, ...]) -> int:
+        return sum(self.optimizers.tracks[key].steps for key in owners)
 
     def _compare(self, optimizer: Any, track: Track, step: int) -> None:
         if not self._auditing or not self._before:
@@ -73,13 +103,15 @@ class CustodyProbe:
         }
         newest = max((t.built for t in self.optimizers.live() if t.steps), default=track.built)
         links = []
-        for parameter, name, model in self._in_training():
+        slope = Slope()
+        for parameter, name, model in self._watched(optimizer):
             before = self._before.get(id(parameter))
             now = some(parameter)
             key = self.session.parameters.of(parameter)
             change = None if before is None else now.float() - before[1].float()
             moved = None if before is None else not torch.equal(now, before[1])
             grad = parameter.grad
+            self._last[key] = (checksum(now), self._steps(owners.get(id(parameter), ())))
             links.append(
                 Link(
                     key=key,
@@ -101,10 +133,15 @@ class CustodyProbe:
                     born_after=births.get(id(parameter), 0) > newest,
                     hidden=hidden.get(key, ""),
                     head=key in self.models.head,
+                    fresh=not parameter.requires_grad and looks_fresh(now),
+                    shifted=key in self.shifted,
+                    twin=key in self.twins,
                 )
             )
             if moved:
                 self.moved_by.setdefault(key, set()).add(track.key)
+                if change is not None and grad is not None and track.key in owners.get(id(parameter), ()):
+                    slope.add(change, some(grad))
         self.session.emit(
             Custody(
                 step=step,
@@ -113,6 +150,7 @@ class CustodyProbe:
                 links=tuple(links),
                 strangers=self._strangers(optimizer, {link.key for link in links}),
                 lrs=tuple(number(group.get("lr")) for group in optimizer.param_groups),
+                uphill=slope.cosine(),
             )
         )
         self._before = {}
@@ -128,7 +166,7 @@ class CustodyProbe:
 
     def _births(self) -> dict[int, int]:
         births: dict[int, int] = {}
-        for key in self.models.in_training:
+        for key in self.models.known:
             root = self.models.known[key].module()
             for module in root.modules() if root is not None else ():
                 for parameter in module._parameters.values():
@@ -157,7 +195,45 @@ class CustodyProbe:
         return homes
 
 
+class Slope:
+    """Whether an update went down or up its gradient."""
+
+    def __init__(self) -> None:
+        self._dot = self._change = self._grad = 0.0
+
+    def add(self, change: torch.Tensor, grad: torch.Tensor) -> None:
+        if grad.layout != torch.strided or grad.numel() != change.numel():
+            return
+        change, grad = change.double(), grad.double()
+        self._dot += float(change @ grad)
+        self._change += float(change @ change)
+        self._grad += float(grad @ grad)
+
+    def cosine(self) -> float | None:
+        size = math.sqrt(self._change * self._grad)
+        return self._dot / size if size and math.isfinite(size) else None
+
+
 def some(parameter: torch.Tensor) -> torch.Tensor:
     """An even sample of a parameter's values."""
     flat = parameter.detach().reshape(-1)
     return flat[:: max(1, flat.numel() // _SAMPLE)]
+
+
+def checksum(sample: torch.Tensor) -> int | None:
+    """A hash of the sample's values; None when they are all the same (zeros, ones)."""
+    values = sample[:: max(1, sample.numel() // 64)].tolist()
+    return hash(tuple(values)) if len(set(values)) > 1 else None
+
+
+def looks_fresh(sample: torch.Tensor) -> bool:
+    """Evenly spread between two bounds, as torch's initialisers leave weights and training never does."""
+    if sample.numel() < 64 or not sample.is_floating_point():
+        return False
+    values = sample.float()
+    std = float(values.std(correction=0))
+    if not std > 0:
+        return False
+    reach = float(values.abs().max()) / std
+    peak = float((values**4).mean()) / std**4
+    return reach < 1.9 and 1.6 < peak < 2.0 and abs(float(values.mean())) < 0.3 * std

@@ -12,8 +12,9 @@ from premortem.events import Broadcast
 
 _MOST_NODES = 50_000
 _OUTPUT = "premortem: a model's output"
+_SCALED = "premortem: scaled by a GradScaler"
 # Nodes that only rearrange: looking for what made a value, one looks through them.
-_REARRANGING = frozenset(
+REARRANGING = frozenset(
     "View Reshape ReshapeAlias UnsafeView Squeeze Unsqueeze Transpose Permute T Slice Select ToCopy Clone "
     "Alias Expand Unbind Split Cat Stack Flatten Index Contiguous".split()
 )
@@ -59,10 +60,55 @@ def maker(tensor: torch.Tensor) -> str:
     node = tensor.grad_fn
     while node is not None:
         name = name_of(node)
-        if name not in _REARRANGING:
+        if name not in REARRANGING:
             return {"LogSoftmax": "log_softmax"}.get(name, name.lower())
         node = node.next_functions[0][0] if node.next_functions else None
     return ""
+
+
+def mark_scaled(tensor: torch.Tensor) -> None:
+    """Note that this value is a loss times a GradScaler's scale."""
+    if tensor.grad_fn is not None:
+        tensor.grad_fn.metadata[_SCALED] = True
+
+
+class Root(NamedTuple):
+    """How a loss was scaled before backward was called on it."""
+
+    scale: float
+    op: str
+    scaled: bool
+
+
+def root_of(loss: torch.Tensor) -> Root:
+    """Peels constant factors off: `(criterion(out, y) / 4)` is a criterion at scale 0.25."""
+    node, scale, scaled = loss.grad_fn, 1.0, False
+    for _ in range(6):
+        if node is None:
+            return Root(scale, "", scaled)
+        name = name_of(node)
+        if _SCALED in node.metadata:
+            scaled = True
+        elif name in {"Mul", "Div"}:
+            factor = constant_of(node)
+            if not factor:
+                break
+            scale = scale * factor if name == "Mul" else scale / factor
+        elif name not in {"ToCopy", "View", "Squeeze", "Clone"}:
+            break
+        node = node.next_functions[0][0] if node.next_functions else None
+    return Root(scale, name_of(node) if node is not None else "", scaled)
+
+
+def constant_of(node: Any) -> float | None:
+    """The second operand of a product or quotient, when it is a plain number (never one on a device)."""
+    children = node.next_functions
+    if len(children) != 2 or children[0][0] is None or children[1][0] is not None:
+        return None
+    other = getattr(node, "_saved_other", None)
+    if not isinstance(other, torch.Tensor) or other.numel() != 1 or other.device.type != "cpu":
+        return None
+    return float(other)
 
 
 class Walk(NamedTuple):
@@ -70,6 +116,7 @@ class Walk(NamedTuple):
     ops: list[str]
     broadcasts: list[Broadcast]
     negated: bool
+    nodes: list[Any]
 
 
 def walk(loss: torch.Tensor) -> Walk:
@@ -80,7 +127,7 @@ def walk(loss: torch.Tensor) -> Walk:
     broadcasts: list[Broadcast] = []
     start = loss.grad_fn
     if start is None:
-        return Walk([loss] if loss.requires_grad else [], [], [], False)
+        return Walk([loss] if loss.requires_grad else [], [], [], False, [])
     seen = {id(start)}
     keep = [start]  # node wrappers die with their last reference, and their id with them
     queue: deque[tuple[Any, bool]] = deque([(start, not is_output(start))])
@@ -97,7 +144,7 @@ def walk(loss: torch.Tensor) -> Walk:
                 seen.add(id(child))
                 keep.append(child)
                 queue.append((child, above and not is_output(child)))
-    return Walk(leaves, ops[:24], broadcasts, negated(start))
+    return Walk(leaves, ops[:24], broadcasts, negated(start), keep)
 
 
 def stretched(node: Any, name: str) -> list[Broadcast]:
@@ -107,13 +154,27 @@ def stretched(node: Any, name: str) -> list[Broadcast]:
     result = shape_of(node)
     if result is None or len(result) < 2:
         return []
-    for child, _ in node.next_functions:
+    children = [child for child, _ in node.next_functions]
+    if sum(child is not None for child in children) != 1:
+        return []  # two things that are learned, each against each: a pairwise loss
+    for index, child in enumerate(children):
         inner, shape = seen_through(child)
-        if inner and shape and product(result) > product(shape) and shape != result:
+        if (inner or weighed(node, name, index, shape)) and shape and product(result) > product(shape):
             n = shape[0]
             if n > 1 and sum(size == n for size in result) >= 2 and product(result) == product(shape) * n:
                 return [Broadcast(name.lower(), (shape,), result)]
     return []
+
+
+def weighed(node: Any, name: str, index: int, shape: tuple[int, ...] | None) -> bool:
+    """A term is multiplied with a constant of another number of dimensions: losses (N,) with weights (N, 1)."""
+    if name not in {"Mul", "Div"} or not shape:
+        return False
+    try:
+        constant = node._saved_other if index == 0 else node._saved_self
+    except (AttributeError, RuntimeError):
+        return False
+    return isinstance(constant, torch.Tensor) and constant.numel() == shape[0] and constant.dim() not in {0, len(shape)}
 
 
 def seen_through(node: Any) -> tuple[bool, tuple[int, ...] | None]:

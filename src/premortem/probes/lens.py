@@ -8,72 +8,116 @@ it was entered, around code that is not ours, and switches off torch's fast path
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import sys
+from collections import Counter
 from typing import Any
 
 import torch
 
-from premortem.events import Detached, Masked, Reshaped
+from premortem.events import Detached, Masked, Reshaped, Site, Softmaxed
 from premortem.probes.graph import leads_to
+from premortem.probes.inquest import birth_of
 from premortem.probes.modules import Models
 from premortem.probes.numbers import share
-from premortem.probes.session import Session, user_site
+from premortem.probes.recent import Recent
+from premortem.probes.session import Covers, Session, is_user_code, tensors_in, user_site
 
-_MOST_CUTS = 24  # graph walks per step
+_MOST_CUTS = 48  # graph walks per step
+_MOST_CUTS_PER_LINE = 3
+_MOST_ORIGINS = 8  # searches for what bore masked values
+# Operations that give numbers without a graph, and such whose derivative is zero everywhere.
+_CUTS = {
+    "detach": "detach",
+    "detach_": "detach",
+    "numpy": "numpy",
+    "item": "item",
+    "__float__": "item",
+    "tolist": "tolist",
+    "argmax": "argmax",
+    "argmin": "argmin",
+    "multinomial": "multinomial",
+    "long": "long",
+    "int": "int",
+    "round": "round",
+    "sign": "sign",
+    "floor": "floor",
+    "__gt__": "comparison",
+    "__lt__": "comparison",
+    "__ge__": "comparison",
+    "__le__": "comparison",
+}
 
 
 class Lens:
-    def __init__(self, session: Session, models: Models) -> None:
+    def __init__(self, session: Session, models: Models, recent: Recent) -> None:
         self.session = session
         self.models = models
+        self.recent = recent
+        self._origins = 0
+        self._scrambled: set[Site | None] = set()  # lines whose reshapes looked like transposes
         self.cuts = 0
-        self._saved: list[tuple[Any, str, Any, bool]] = []
+        self.cut_at: Counter[Site | None] = Counter()
+        self._audited = Covers()
+        self._masks = Covers()
 
     def install(self) -> None:
-        for owner in (torch, torch.Tensor):
-            for name in ("nan_to_num", "nan_to_num_"):
-                if hasattr(owner, name):
-                    self.session.around(owner, name, before=self._masked)
-        self.focus()
+        self.models.before_forward.append(self.first_focus)
 
     def remove(self) -> None:
         self._set(False)
+        self._watch_masks(False)
+
+    def first_focus(self) -> None:
+        """From the first forward on, not from the first import: when dynamo is imported (which building an
+        optimizer does) it takes stock of torch's functions, and must find the real ones."""
+        if "torch._dynamo" in sys.modules:
+            self.models.before_forward.remove(self.first_focus)
+            self.focus()
 
     def focus(self) -> None:
-        """Called at every step: on in the audit gear, off in cruise."""
+        """Called at every step: on in the audit gear, off in cruise and out of the compiler's way."""
         self.cuts = 0
-        self._set(self.session.auditing and not self.session.compiling_used)
+        self.cut_at.clear()
+        ready = "torch._dynamo" in sys.modules and not self.session.compiling_used
+        self._set(ready and self.session.auditing)
+        self._watch_masks(ready)
 
-    def _set(self, on: bool) -> None:
-        if on == bool(self._saved):
+    def _watch_masks(self, on: bool) -> None:
+        """nan_to_num is rare and the fault may come late: it is watched in both gears."""
+        if on == bool(self._masks):
             return
         if not on:
-            for owner, name, original, own in reversed(self._saved):
-                if own:
-                    setattr(owner, name, original)
-                else:
-                    delattr(owner, name)
-            self._saved.clear()
+            self._masks.put_back()
+            return
+        for owner in (torch, torch.Tensor):
+            for name in ("nan_to_num", "nan_to_num_", "nanmean", "nansum"):
+                if hasattr(owner, name):
+                    self._masks.replace(owner, name, functools.partial(self._masking, name.rstrip("_")))
+
+    def _set(self, on: bool) -> None:
+        if on == bool(self._audited):
+            return
+        if not on:
+            self._audited.put_back()
             return
         tensor = torch.Tensor
-        for name in ("detach", "numpy", "item", "tolist"):
-            self._replace(tensor, name, functools.partial(self._cutting, name))
-        for name in ("tensor", "as_tensor"):
-            self._replace(torch, name, functools.partial(self._cutting, name))
+        for name, op in _CUTS.items():
+            self._audited.replace(tensor, name, functools.partial(self._cutting, op))
+        for name in ("tensor", "as_tensor", "argmax", "argmin", "multinomial", "round", "sign", "floor"):
+            self._audited.replace(torch, name, functools.partial(self._cutting, name))
         self._replace_data()
         for name in ("view", "reshape"):
-            self._replace(tensor, name, functools.partial(self._reshaping, name))
-        self._replace(torch, "reshape", functools.partial(self._reshaping, "reshape"))
+            self._audited.replace(tensor, name, functools.partial(self._reshaping, name))
+        self._audited.replace(torch, "reshape", functools.partial(self._reshaping, "reshape"))
+        # Never `Tensor.__getitem__`: a Python function there makes every tensor a sequence to C code, for good,
+        # and `torch.tensor([loss_a, loss_b])` of the user's own raises.
+        for owner in (torch, tensor):
+            for name in ("softmax", "log_softmax"):
+                self._audited.replace(owner, name, functools.partial(self._normalising, name))
         for owner in (torch, tensor):
             for name in ("tanh", "sigmoid", "relu", "relu_"):
                 if hasattr(owner, name):
-                    self._replace(owner, name, functools.partial(self._activating, name.rstrip("_")))
-
-    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        own = name in vars(owner)
-        original = vars(owner)[name] if own else getattr(owner, name)
-        setattr(owner, name, make(getattr(owner, name)))
-        self._saved.append((owner, name, original, own))
+                    self._audited.replace(owner, name, functools.partial(self._activating, name.rstrip("_")))
 
     # -- graphs that are cut --------------------------------------------------------------
 
@@ -81,7 +125,10 @@ class Lens:
         @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if self.session.listening() and not torch.compiler.is_compiling():
-                self._cut(op, args[0] if args else None)
+                given = args[0] if args else None
+                if isinstance(given, (list, tuple)):  # torch.tensor([loss_a, loss_b])
+                    given = next((t for t in tensors_in(given) if t.grad_fn is not None), None)
+                self._cut(op, given)
             return original(*args, **kwargs)
 
         return wrapper
@@ -97,7 +144,7 @@ class Lens:
         def put(tensor: torch.Tensor, value: Any) -> None:
             inherited.__set__(tensor, value)
 
-        self._replace(torch.Tensor, "data", lambda original: property(get, put))
+        self._audited.replace(torch.Tensor, "data", lambda original: property(get, put))
 
     def _cut(self, op: str, tensor: Any) -> None:
         if not isinstance(tensor, torch.Tensor) or tensor.grad_fn is None or self.cuts >= _MOST_CUTS:
@@ -105,16 +152,21 @@ class Lens:
         if not torch.is_grad_enabled():
             return
         with self.session.looking_at("lens"):
+            at = user_site()
+            self.cut_at[at] += 1
+            if self.cut_at[at] > _MOST_CUTS_PER_LINE:
+                return
             self.cuts += 1
             keys = leads_to(tensor, self.session.parameters.known)
             if keys:
                 self.session.emit(
                     Detached(
                         step=self.session.step,
-                        at=user_site(),
+                        at=at,
                         op=op,
                         parameters=keys,
                         shape=tuple(tensor.shape),
+                        inside=self.models.depth > 0,
                     )
                 )
 
@@ -125,14 +177,61 @@ class Lens:
         def wrapper(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             result = original(tensor, *args, **kwargs)
             before, after = tuple(tensor.shape), tuple(result.shape)
-            if before != after and scrambles(before, after) and self.session.listening():
-                with self.session.looking_at("lens"):
-                    self.session.emit(
-                        Reshaped(step=self.session.step, at=user_site(), op=op, before=before, after=after)
-                    )
+            if len(before) > 1 and before != after and self.session.listening():
+                # Libraries regroup on purpose (attention heads): only the user's own call counts.
+                if is_user_code(sys._getframe(1).f_code.co_filename):
+                    with self.session.looking_at("lens"):
+                        self._reshaped(op, before, after)
             return result
 
         return wrapper
+
+    def _reshaped(self, op: str, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        at = user_site()
+        scrambled, mixed = scrambles(before, after), mixes(before, after, self.models.sizes())
+        if scrambled or mixed:
+            self._scrambled.add(at)
+        elif at not in self._scrambled:
+            return
+        self.session.emit(
+            Reshaped(
+                step=self.session.step,
+                at=at,
+                op=op,
+                before=before,
+                after=after,
+                mixes=mixed and not scrambled,
+                plain=not (scrambled or mixed),
+            )
+        )
+
+    # -- what is normalised over the batch ------------------------------------------------
+
+    def _normalising(self, op: str, original: Any) -> Any:
+        @functools.wraps(original)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if self.session.listening() and isinstance(result, torch.Tensor) and result.requires_grad:
+                with self.session.looking_at("lens"):
+                    self._normalised(op, result)
+            return result
+
+        return wrapper
+
+    def _normalised(self, op: str, result: torch.Tensor) -> None:
+        node = result.grad_fn
+        if result.dim() < 2 or node is None or getattr(node, "_saved_dim", None) != 0:
+            return
+        self.session.emit(
+            Softmaxed(
+                step=self.session.step,
+                at=user_site(),
+                op=op,
+                shape=tuple(result.shape),
+                samples=next(iter(self.models.sizes()), None),
+                inside=bool(self.models.depth),
+            )
+        )
 
     # -- activations ----------------------------------------------------------------------
 
@@ -149,7 +248,17 @@ class Lens:
 
     # -- masks (always on: rare, and the fault may come late) ------------------------------
 
-    def _masked(self, tensor: Any, *args: Any, **kwargs: Any) -> None:
+    def _masking(self, op: str, original: Any) -> Any:
+        @functools.wraps(original)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if self.session.listening() and not torch.compiler.is_compiling():
+                with self.session.looking_at("lens"):
+                    self._masked(op, args[0] if args else kwargs.get("input"))
+            return original(*args, **kwargs)
+
+        return wrapper
+
+    def _masked(self, op: str, tensor: Any) -> None:
         if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
             return
         if tensor.device.type != "cpu" and not self.session.auditing:
@@ -158,9 +267,28 @@ class Lens:
         if bad:
             self.session.emit(
                 Masked(
-                    step=self.session.step, at=user_site(), op="nan_to_num", count=bad, total=tensor.numel()
+                    step=self.session.step,
+                    at=user_site(),
+                    op=op,
+                    count=bad,
+                    total=tensor.numel(),
+                    grad=tensor.requires_grad,
+                    gradient=self.session.in_backward or self._is_gradient(tensor),
+                    origin=self._origin(tensor),
                 )
             )
+
+    def _origin(self, tensor: torch.Tensor) -> str:
+        """What bore the values that are being hidden: the graph above them is still there."""
+        self._origins += 1
+        if tensor.grad_fn is None or tensor.device.type != "cpu" or self._origins > _MOST_ORIGINS:
+            return ""
+        birth = birth_of(tensor)
+        return birth.detail if birth is not None else ""
+
+    def _is_gradient(self, tensor: torch.Tensor) -> bool:
+        roots = (model.module() for model in self.models.known.values())
+        return any(p.grad is tensor for root in roots if root is not None for p in root.parameters())
 
 
 def scrambles(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
@@ -171,6 +299,20 @@ def scrambles(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
         and len(set(real)) > 1
         and sorted(before) == sorted(after)
         and [n for n in after if n != 1] != real
+    )
+
+
+def mixes(before: tuple[int, ...], after: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
+    """(time, batch, features) cut into (batch, ...): rows of different samples end up in one.
+
+    `inputs` are the first two sizes of the model's input; the one that leads afterwards must be among them."""
+    return (
+        len(before) >= 3
+        and len(after) >= 2
+        and before[0] > 1
+        and before[0] != after[0]
+        and before[1] == after[0] > 1
+        and after[0] in inputs
     )
 
 

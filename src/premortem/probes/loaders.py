@@ -6,31 +6,37 @@ import weakref
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
+from torch.utils.data import DataLoader, IterableDataset, SequentialSampler, WeightedRandomSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, LoaderBuilt, Site
+from premortem.probes.datasets import Datasets, Kept, generators_in
+from premortem.probes.recent import Recent
 from premortem.probes.session import Session, fingerprint, sampled, tensors_in, user_site
 
 
 class Epoch:
     """One pass over a loader: how many batches came, and whether it ran out."""
 
-    __slots__ = ("at", "batches", "key", "over")
+    __slots__ = ("at", "batches", "followed", "key", "over")
 
-    def __init__(self, key: int, at: Site | None) -> None:
+    def __init__(self, key: int, at: Site | None, followed: list[Kept]) -> None:
         self.key = key
         self.at = at
         self.batches = 0
         self.over = False
+        self.followed = followed  # arrays of the dataset that are looked at around each batch
 
 
 class Loaders:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, recent: Recent) -> None:
         self.session = session
+        self.recent = recent
         self.told: set[int] = set()
         self.epochs: weakref.WeakKeyDictionary[Any, Epoch] = weakref.WeakKeyDictionary()
         self.started: dict[int, int] = {}
+        self.datasets = Datasets()
+        self.last: dict[int, Epoch] = {}  # of each loader
 
     def install(self) -> None:
         session = self.session
@@ -43,11 +49,27 @@ class Loaders:
             self.told.add(key)
             self._describe(key, loader)
         number = self.started[key] = self.started.get(key, 0) + 1
+        self._left_early(key)
         content = content_of(loader.dataset) if number <= 64 else None
-        self.session.emit(EpochStarted(step=self.session.step, at=user_site(), loader=key, content=content))
+        arrays = self.datasets.epoch_starts(loader.dataset) if number <= 64 else ()
+        self.session.emit(
+            EpochStarted(step=self.session.step, at=user_site(), loader=key, content=content, arrays=arrays)
+        )
 
     def _started(self, note: Any, iterator: Any, loader: DataLoader[Any]) -> None:
-        self.epochs[iterator] = Epoch(self.session.loaders.of(loader), user_site())
+        key = self.session.loaders.of(loader)
+        followed = self.datasets.follow(loader.dataset, self.started[key]) if not loader.num_workers else []
+        self.epochs[iterator] = self.last[key] = Epoch(key, user_site(), followed)
+
+    def _left_early(self, key: int) -> None:
+        epoch = self.last.get(key)
+        if epoch is not None and not epoch.over and epoch.batches:
+            epoch.over = True
+            self.session.emit(
+                EpochEnded(
+                    step=self.session.step, at=epoch.at, loader=key, batches=epoch.batches, complete=False
+                )
+            )
 
     def _describe(self, key: int, loader: DataLoader[Any]) -> None:
         dataset = loader.dataset
@@ -62,6 +84,8 @@ class Loaders:
                 shuffle=not isinstance(getattr(loader, "sampler", None), SequentialSampler),
                 drop_last=bool(loader.drop_last),
                 workers=loader.num_workers,
+                reachable=reachable(loader),
+                generators=shared_generators(loader),
             )
         )
 
@@ -69,6 +93,11 @@ class Loaders:
         session = self.session
 
         def __next__(iterator: Any) -> Any:  # noqa: N807
+            epoch = self.epochs.get(iterator)
+            followed = epoch.followed if epoch is not None and session.listening() else None
+            if followed:
+                with session.looking_at("loader"):
+                    self.datasets.around_batch(followed, inside=False)
             try:
                 batch = original(iterator)
             except StopIteration:
@@ -78,6 +107,8 @@ class Loaders:
                 raise
             if session.listening():
                 with session.looking_at("loader"):
+                    if followed:
+                        self.datasets.around_batch(followed, inside=True)
                     self._drawn(iterator, batch)
             return batch
 
@@ -88,6 +119,7 @@ class Loaders:
         if epoch is None:
             return
         epoch.batches += 1
+        self.recent.drawn(batch)
         if epoch.batches == 1 or epoch.batches % 16 == 0 or self.session.auditing:
             self.session.emit(
                 BatchDrawn(
@@ -101,12 +133,29 @@ class Loaders:
 
     def _ran_out(self, iterator: Any) -> None:
         epoch = self.epochs.get(iterator)
-        if epoch is not None and not epoch.over:
-            epoch.over = True
+        if epoch is not None:
+            again, epoch.over = epoch.over, True
             self.session.emit(
-                EpochEnded(step=self.session.step, at=epoch.at, loader=epoch.key, batches=epoch.batches)
+                EpochEnded(
+                    step=self.session.step,
+                    at=user_site() if again else epoch.at,
+                    loader=epoch.key,
+                    batches=epoch.batches,
+                    again=again,
+                )
             )
             epoch.batches = 0
+
+
+def reachable(loader: DataLoader[Any]) -> int | None:
+    weights = getattr(loader.sampler, "weights", None) if isinstance(loader.sampler, WeightedRandomSampler) else None
+    return None if weights is None else len(weights)
+
+
+def shared_generators(loader: DataLoader[Any]) -> tuple[str, ...]:
+    if not loader.num_workers or loader.worker_init_fn is not None:
+        return ()
+    return generators_in(loader.dataset)
 
 
 def length(thing: Any) -> int | None:

@@ -11,8 +11,11 @@ from torch.nn import functional
 
 from premortem.events import LossCall, Site
 from premortem.probes.graph import maker
+from premortem.probes.inquest import Inquest
 from premortem.probes.modules import Models
 from premortem.probes.numbers import summarise
+from premortem.probes.pairs import Pairs
+from premortem.probes.recent import Recent
 from premortem.probes.session import Session, user_site
 
 WATCHED = (
@@ -38,9 +41,14 @@ _SMALL = 1 << 16  # elements whose statistics cost nothing noticeable
 class Losses:
     """Wraps the functional losses; the modules in torch.nn call them by name."""
 
-    def __init__(self, session: Session, models: Models) -> None:
+    def __init__(
+        self, session: Session, models: Models, recent: Recent, inquest: Inquest, pairs: Pairs
+    ) -> None:
         self.session = session
         self.models = models
+        self.recent = recent
+        self.inquest = inquest
+        self.pairs = pairs
         self.calls: Counter[Site | None] = Counter()
         self._inside = False
 
@@ -78,7 +86,12 @@ class Losses:
             input_shape=tuple(given.shape),
             target_shape=tuple(wanted.shape),
             input_op=maker(given),
+            target_grad=wanted.requires_grad,
+            log_target=bool(bound.get("log_target", False)),
+            ignored=ignored(fn, bound),
         )
+        self.inquest.compared(wanted)
+        self.pairs.compared(given, wanted, fn)
         cheap = given.device.type == "cpu" and given.numel() <= _SMALL
         # Labels are followed closely at first, then sampled; a GPU is only asked in the audit gear.
         if session.auditing or (cheap and (count <= 400 or count % 16 == 0)):
@@ -102,15 +115,19 @@ class Losses:
         event.input_min, event.input_max = seen.low, seen.high
         if fn in {"cross_entropy", "nll_loss", "kl_div"} and given.dim() >= 1:
             rows = given.detach().float()
-            dim = (1 if rows.dim() > 1 else 0) if fn != "kl_div" else -1
             if rows.numel() <= 1 << 22:
-                event.row_sum_error = float((rows.sum(dim) - 1).abs().mean())
-                event.row_logsumexp = float(rows.logsumexp(dim).abs().mean())
+                # kl_div does not say which dimension holds the classes: the one that fits best is meant.
+                dims = range(rows.dim()) if fn == "kl_div" else [1 if rows.dim() > 1 else 0]
+                event.row_sum_error = min(float((rows.sum(dim) - 1).abs().mean()) for dim in dims)
+                event.row_logsumexp = min(float(rows.logsumexp(dim).abs().mean()) for dim in dims)
         target = summarise(wanted)
         event.target_mean, event.target_std = target.mean, target.std
         event.target_min, event.target_max = target.low, target.high
         event.classes = classes_of(wanted)
+        if fn == "cross_entropy" and wanted.shape == given.shape and wanted.is_floating_point() and wanted.dim() > 1:
+            event.target_sum_error = float((wanted.detach().float().sum(1) - 1).abs().mean())
         event.target_is_input = self._is_input(wanted)
+        event.target_is_data = self.recent.holds(wanted)
 
     def _is_input(self, wanted: torch.Tensor) -> bool:
         model = self.models.current
@@ -120,10 +137,17 @@ class Losses:
         )
 
 
+def ignored(fn: str, bound: dict[str, Any]) -> float | None:
+    index = bound.get("ignore_index", -100) if fn in {"cross_entropy", "nll_loss"} else None
+    return float(index) if isinstance(index, int) else None
+
+
 def classes_of(target: torch.Tensor) -> dict[float, int] | None:
     """Counts of the values of a target with few values (labels, 0/1 flags), None for a measured quantity."""
-    if target.numel() > 4096 or target.is_complex():
-        target = target.reshape(-1)[: 4096]
+    if target.is_complex():
+        return None
+    if target.numel() > 4096:  # spread over the whole batch: the corner of a mask is all background
+        target = target.reshape(-1)[:: target.numel() // 4096]
     counts = Counter(target.detach().reshape(-1).tolist())
     if target.is_floating_point() and (len(counts) > 16 or any(not float(v).is_integer() for v in counts)):
         return None

@@ -5,18 +5,40 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from premortem.events import Forward, Hidden, LayerStats, ModelSeen, Parameter, WeightsSeen
+from premortem.events import (
+    Forward,
+    Hidden,
+    LayerStats,
+    Misspelt,
+    ModelSeen,
+    Parameter,
+    SequenceLayer,
+    SlicesRestarted,
+    WeightsSeen,
+)
+from premortem.probes.datasets import Slices
 from premortem.probes.graph import Tag, mark_output
 from premortem.probes.numbers import Summary, dead_share, summarise, twin_share
-from premortem.probes.session import Session, fingerprint, sampled, tensors_in, user_name, user_site
+from premortem.probes.session import (
+    Session,
+    fingerprint,
+    result_discarded,
+    sampled,
+    tensors_in,
+    user_name,
+    user_site,
+    version,
+)
 
 _REMEMBERED = 4096  # graphs of outputs
+T = TypeVar("T")
+_DESCRIBED_EVERY = 16  # steps, in cruise
 _LARGE = 1 << 22  # elements; per-unit statistics are not taken of larger activations
 
 
@@ -28,11 +50,14 @@ class Model:
         self.key = key
         self.name = name
         self.identity = 0  # changes when parameters are added or replaced
+        self.described_at = -1
         self.paths: dict[int, str] = {}
         self.hidden: tuple[Hidden, ...] = ()
         self.last_input: tuple[Any, int] | None = None
         self.last_weights_step = -9
         self.weights_taken = 0
+        self.evaluated = (-1, 0)  # at which step, how many forwards without gradients
+        self.recurrent: list[weakref.ref[nn.Module]] = []  # recurrent layers with dropout between them
         self.trained = False  # a loss of its was sent backward, or it ran with gradients
 
 
@@ -42,10 +67,13 @@ class Models:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.known: dict[int, Model] = {}
+        self.before_forward: list[Callable[[], None]] = []
         self.depth = 0
         self.births: dict[int, tuple[weakref.ref[nn.Module], int]] = {}
         self.noisy_train = 0  # dropout and batch-norm calls in the current forward, by the mode they ran in
         self.noisy_eval = 0
+        self.forgotten = 0  # dropout calls that did not say whether they are in training
+        self._statistics: list[tuple[Any, ...]] = []  # running mean and variance that were used
         self.ran: set[int] = set()  # parameter keys whose module ran with gradients since the last step
         self.ran_without_grad: set[int] = set()
         self.head: set[int] = set()  # parameter keys of the last layer that ran
@@ -55,9 +83,13 @@ class Models:
         self._layers: list[LayerStats] = []
         # (graph of a forward's output, step it was made in): which are still in memory later on?
         self._graphs: deque[tuple[weakref.ref[Tag], int]] = deque(maxlen=_REMEMBERED)
+        # (graph, number of the forward) since the last backward: which were dropped without it?
+        self._waiting: deque[tuple[weakref.ref[Tag], int]] = deque(maxlen=_REMEMBERED)
+        self._number = 0
         self._made: list[tuple[StorageWeakRef, int]] = []
         self._audit = False
         self._weightless: dict[int, weakref.ref[nn.Module]] = {}
+        self._slices = Slices()
 
     # -- installing -----------------------------------------------------------------------
 
@@ -76,18 +108,45 @@ class Models:
         for name in ("dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"):
             self._count_noise(functional, name, position=2, default=True, rate=1)
         self._count_noise(functional, "batch_norm", position=5, default=False, rate=None)
+        self._count_attention(functional)
+
+    def _count_attention(self, functional: Any) -> None:
+        """Its dropout has no mode: whoever calls it must pass 0 outside training."""
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if not torch.compiler.is_compiling():
+                    p = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
+                    if p:
+                        self.noisy_train += 1
+                        self.forgotten += 1
+                return original(*args, **kwargs)
+
+            wrapper.__name__ = "scaled_dot_product_attention"
+            wrapper.__doc__ = original.__doc__
+            return wrapper
+
+        self.session.patch(functional, "scaled_dot_product_attention", make)
 
     def _count_noise(self, owner: Any, name: str, position: int, default: bool, rate: int | None) -> None:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
                 if torch.compiler.is_compiling():
                     return original(*args, **kwargs)
+                told = len(args) > position or "training" in kwargs
                 training = args[position] if len(args) > position else kwargs.get("training", default)
-                p = 1.0 if rate is None else args[rate] if len(args) > rate else kwargs.get("p", 0.5)
+                if rate is None:
+                    # Without running statistics batch norm does the same in both modes.
+                    p = float((args[1] if len(args) > 1 else kwargs.get("running_mean")) is not None)
+                else:
+                    p = args[rate] if len(args) > rate else kwargs.get("p", 0.5)
                 if p and training:
                     self.noisy_train += 1
+                    self.forgotten += not told
                 elif p:
                     self.noisy_eval += 1
+                    if rate is None:
+                        self._statistics.append(tuple(args[1:3]))
                 result = original(*args, **kwargs)
                 if self._audit and rate is not None and p and training and self.session.listening():
                     with self.session.looking_at("dropout"):
@@ -138,21 +197,23 @@ class Models:
 
     def _enter(self, module: nn.Module, args: Any, kwargs: Any, grad: bool) -> tuple[Model, Forward]:
         session = self.session
+        for listener in list(self.before_forward):
+            listener()
         self._audit = session.auditing and not session.compiling_used
         model = self._model(module)
         self.current = model
-        self.noisy_train = self.noisy_eval = 0
+        self.noisy_train = self.noisy_eval = self.forgotten = 0
+        self._statistics = []
         self._layers = []
         inputs = tensors_in((args, kwargs))
         first = inputs[0] if inputs else None
         same = False
         if first is not None and model.last_input is not None:
-            reference, version = model.last_input
-            same = reference() is first and first._version == version
+            reference, then = model.last_input
+            same = reference() is first and version(first) == then
         if first is not None:
-            model.last_input = (weakref.ref(first), first._version)
-        if not grad:
-            self._weights_seen(model, module)
+            model.last_input = (weakref.ref(first), version(first))
+        self._number += 1
         note = Forward(
             step=session.step,
             at=user_site(),
@@ -167,7 +228,12 @@ class Models:
             window=first is not None and first._base is not None and first._base.numel() > first.numel(),
             bare=first is None,
             source=self._source(inputs),
+            number=self._number,
         )
+        if grad and note.window and first is not None:
+            array = self._slices.used(first)
+            if array is not None:
+                session.emit(SlicesRestarted(step=session.step, at=note.at, array=array))
         return model, note
 
     def _leave(self, module: nn.Module, note: Any, grad: bool, args: Any, kwargs: Any, result: Any) -> None:
@@ -180,8 +246,23 @@ class Models:
         event.noisy_train, event.noisy_eval = self.noisy_train, self.noisy_eval
         if session.compiling_used and not (self.noisy_train or self.noisy_eval):
             event.noisy_train, event.noisy_eval = count_noisy(module)
+        for layer in model.recurrent:
+            recurrent = layer()
+            if recurrent is not None:
+                event.noisy_train += recurrent.training
+                event.noisy_eval += not recurrent.training
         outputs = [t for t in tensors_in(result) if t.is_floating_point()]
-        if grad and any(t.requires_grad for t in outputs):
+        event.tracked = grad and any(t.requires_grad for t in outputs)
+        if not event.training and self.forgotten:
+            event.forgotten = self.forgotten
+        if not event.tracked or not event.training:
+            self._weights_seen(model, module)
+        if not event.tracked and event.noisy_train:
+            event.discarded = result_discarded()
+            event.copies = copies_of_first(tensors_in((args, kwargs)))
+        if event.noisy_eval and (session.auditing or not event.tracked):
+            event.unborn = sum(never_collected(*pair) for pair in self._statistics if len(pair) == 2)
+        if event.tracked:
             self._remember_graph(outputs)
             self.in_training[model.key] = None
             model.trained = True
@@ -195,16 +276,44 @@ class Models:
                     mark_output(output)
         self._made = [pair for pair in self._made if not pair[0].expired()][-16:]
         self._made += [(StorageWeakRef(t.untyped_storage()), model.key) for t in outputs[:2] if t.layout == torch.strided]
+        self._look_at_input(model, event, args, kwargs)
         session.emit(event)
         self._emit_layers(grad)
         self.current = model
+
+    def _look_at_input(self, model: Model, event: Forward, args: Any, kwargs: Any) -> None:
+        """Statistics of the input: in training now and then, in an evaluation at first."""
+        if event.grad:
+            wanted = self.session.auditing or event.step % 16 == 0
+        else:
+            known, count = model.evaluated
+            model.evaluated = (event.step, count + 1 if known == event.step else 1)
+            wanted = model.evaluated[1] <= 3
+        first = next((t for t in tensors_in((args, kwargs)) if t.is_floating_point()), None)
+        if wanted and first is not None and first.device.type == "cpu" and first.numel():
+            seen = summarise(first)
+            event.input_mean, event.input_std = seen.mean, seen.std
 
     def _remember_graph(self, outputs: list[torch.Tensor]) -> None:
         tag = Tag()
         for output in outputs[:2]:
             if output.grad_fn is not None:
                 output.grad_fn.metadata["premortem: kept"] = tag
-        self._graphs.append((weakref.ref(tag), self.session.step))
+        reference = weakref.ref(tag)
+        self._graphs.append((reference, self.session.step))
+        self._waiting.append((reference, self._number))
+
+    def untrained(self) -> tuple[int, ...]:
+        """Forwards since the last backward whose graph nobody holds any more: nothing can be learnt from them."""
+        dropped = tuple(number for tag, number in self._waiting if tag() is None)
+        self._waiting.clear()
+        return dropped
+
+    def used(self) -> None:
+        """Gradients were taken of what is alive now."""
+        dead = [(tag, number) for tag, number in self._waiting if tag() is None]
+        self._waiting.clear()
+        self._waiting.extend(dead)
 
     def kept(self) -> int:
         """How many graphs of outputs that were made before the last step are still in memory."""
@@ -251,8 +360,11 @@ class Models:
         if model is None:
             name = user_name(module) or type(module).__name__
             model = self.known[key] = Model(module, key, name)
+            self.session.look_closer()
             self._describe(model, module)
-        elif self.session.auditing:
+        elif self.session.auditing or (
+            self.session.step % _DESCRIBED_EVERY == 0 and self.session.step != model.described_at
+        ):
             self._describe(model, module)
         return model
 
@@ -260,12 +372,19 @@ class Models:
         """Tell the model's parameters, again when they are not the same objects any more."""
         named = list(module.named_parameters())
         hidden = list(self._hidden(model.name, module))
-        identity = hash((tuple((id(p), p.requires_grad) for _, p in named), len(hidden)))
+        misspelt = tuple(misspelt_in(model.name, module, self.session.parameters.of))
+        identity = hash((tuple((id(p), p.requires_grad) for _, p in named), len(hidden), misspelt))
+        model.described_at = self.session.step
         if identity == model.identity:
             return
+        if model.identity:  # unfrozen, or a part replaced
+            self.session.look_closer()
         model.identity = identity
         model.paths = {id(m): path for path, m in module.named_modules()}
         model.hidden = tuple(hidden)
+        model.recurrent = [
+            weakref.ref(m) for m in module.modules() if isinstance(m, nn.RNNBase) and m.dropout and m.num_layers > 1
+        ]
         keys = self.session.parameters
         shapes = hash(tuple(tuple(p.shape) for _, p in named))
         self.session.emit(
@@ -282,6 +401,7 @@ class Models:
                 hidden=model.hidden,
                 copy_of=self._copy_of(module, shapes),
                 shapes=shapes,
+                misspelt=misspelt,
             )
         )
 
@@ -299,17 +419,27 @@ class Models:
 
     def _hidden(self, name: str, module: nn.Module) -> Iterable[Hidden]:
         registered = {id(m) for m in module.modules()}
+        own = {id(p) for p in module.parameters()}
         for path, owner in module.named_modules():
             for attribute, value in vars(owner).items():
                 if attribute.startswith("_") and attribute in _BOOKKEEPING:
                     continue
                 inside = [m for m in modules_in(value) if id(m) not in registered]
+                bare = [p for p in in_containers(value, nn.Parameter) if id(p) not in own]
                 held = tuple(
-                    self.session.parameters.of(p) for m in inside for p in m.parameters() if p.requires_grad
+                    self.session.parameters.of(p)
+                    for p in [*bare, *(p for m in inside for p in m.parameters())]
+                    if p.requires_grad
                 )
                 if held:
                     place = ".".join(part for part in (name, path, attribute) if part)
                     yield Hidden(place, type(value).__name__, len(inside), held)
+
+    def sizes(self) -> tuple[int, ...]:
+        """The first two sizes of what the current model was given."""
+        kept = self.current.last_input if self.current is not None else None
+        first = kept[0]() if kept is not None else None
+        return tuple(first.shape[:2]) if first is not None else ()
 
     def names(self) -> dict[int, tuple[str, int]]:
         """Parameter key -> (name, model key), over all models that were called."""
@@ -325,6 +455,15 @@ class Models:
                     found.setdefault(key, (f"{hidden.attribute}[{index}]", model.key))
         return found
 
+    def owner_name(self, parameter: torch.Tensor) -> str:
+        """ "Linear.weight", for a parameter of a module that no model knows."""
+        for reference, _ in self.births.values():
+            module = reference()
+            for name, own in module._parameters.items() if module is not None else ():
+                if own is parameter:
+                    return f"{type(module).__name__}.{name}"
+        return ""
+
     def born(self, parameter_owner: nn.Module) -> int:
         known = self.births.get(id(parameter_owner))
         return known[1] if known is not None and known[0]() is parameter_owner else 0
@@ -338,6 +477,8 @@ class Models:
         if keys:
             (self.ran if grad else self.ran_without_grad).update(keys)
         model = self.current
+        if grad and model is not None and made_for_time(module):
+            self._sequence(model, module, args)
         if model is None or next(module.children(), None) is not None:
             return
         inputs = [t for t in tensors_in((args, kwargs)) if t.is_floating_point()]
@@ -374,6 +515,20 @@ class Models:
                 twins=twin_share(direct) if weighted and self.session.step < 8 else 0.0,
             )
         )
+
+    def _sequence(self, model: Model, module: nn.Module, args: Any) -> None:
+        given = next(iter(tensors_in(args)), None)
+        if given is not None and given.dim() == 3:
+            self.session.emit(
+                SequenceLayer(
+                    step=self.session.step,
+                    at=user_site(),
+                    model=model.key,
+                    layer=".".join(p for p in (model.name, model.paths.get(id(module), "")) if p),
+                    kind=type(module).__name__,
+                    shape=tuple(given.shape),
+                )
+            )
 
     def _grad_of(self, result: Any) -> bool:
         return any(t.requires_grad for t in tensors_in(result))
@@ -443,18 +598,47 @@ class Models:
 _BOOKKEEPING = frozenset(vars(nn.Module()))
 
 
-def modules_in(value: Any, depth: int = 0) -> Iterable[nn.Module]:
+def modules_in(value: Any) -> Iterable[nn.Module]:
     """Modules inside a plain container (torch's own containers are modules themselves)."""
+    return in_containers(value, nn.Module)
+
+
+def in_containers(value: Any, kind: type[T], depth: int = 0) -> Iterable[T]:
     items: Iterable[Any] = ()
     if isinstance(value, (list, tuple, set)):
         items = value
     elif isinstance(value, dict):
         items = value.values()
     for item in items:
-        if isinstance(item, nn.Module):
+        if isinstance(item, kind):
             yield item
         elif depth < 2:
-            yield from modules_in(item, depth + 1)
+            yield from in_containers(item, kind, depth + 1)
+
+
+def misspelt_in(name: str, module: nn.Module, key_of: Callable[[Any], int]) -> Iterable[Misspelt]:
+    """Flags like `p.require_grad = True` or `model.backbone.requires_grad = False`: they do nothing."""
+    for path, owner in module.named_modules():
+        place = ".".join(part for part in (name, path) if part)
+        for attribute, value in vars(owner).items():
+            if attribute.startswith("require") and isinstance(value, bool) and not uses(owner, attribute):
+                yield Misspelt(place, attribute, value, tuple(key_of(p) for p in owner.parameters()))
+        for own, parameter in owner._parameters.items():
+            for attribute, value in vars(parameter).items() if parameter is not None else ():
+                if attribute.startswith("require") and isinstance(value, bool):
+                    yield Misspelt(f"{place}.{own}", attribute, value, (key_of(parameter),))
+
+
+def uses(module: nn.Module, attribute: str) -> bool:
+    """Whether the module's class has an attribute of that name for a purpose of its own."""
+    own = [cls for cls in type(module).__mro__ if not cls.__module__.startswith("torch.")]
+    methods = [getattr(method, "__code__", None) for cls in own for method in vars(cls).values()]
+    return any(code is not None and attribute in (*code.co_names, *code.co_varnames) for code in methods)
+
+
+def made_for_time(module: nn.Module) -> bool:
+    """A recurrent or attention layer whose first dimension is time."""
+    return isinstance(module, (nn.RNNBase, nn.MultiheadAttention)) and module.batch_first is False
 
 
 def count_noisy(module: nn.Module) -> tuple[int, int]:
@@ -467,6 +651,21 @@ def count_noisy(module: nn.Module) -> tuple[int, int]:
         ):
             train, other = (train + 1, other) if layer.training else (train, other + 1)
     return train, other
+
+
+def never_collected(mean: Any, var: Any) -> bool:
+    """Running statistics as they were born: no batch has ever gone into them (CPU)."""
+    if not isinstance(mean, torch.Tensor) or not isinstance(var, torch.Tensor) or mean.device.type != "cpu":
+        return False
+    return not mean.any() and bool((var == 1).all())
+
+
+def copies_of_first(inputs: list[torch.Tensor]) -> int:
+    """How often the first sample is in the batch: Monte Carlo dropout may repeat a batch inside one call."""
+    if not inputs or inputs[0].dim() < 1 or inputs[0].device.type != "cpu" or not 1 < inputs[0].numel() <= _LARGE:
+        return 1
+    rows = inputs[0].detach().reshape(inputs[0].shape[0], -1)
+    return max(1, int((rows == rows[0]).all(dim=1).sum()))
 
 
 def checksum(parameters: list[torch.Tensor], most: int = 48) -> int:

@@ -14,12 +14,12 @@ from torch.optim.optimizer import (
 )
 
 from premortem.events import Group, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
-from premortem.probes.session import Session, user_site
+from premortem.probes.session import Session, sampled, user_site
 from premortem.probes.source import under_modulo
 
-_MOST_SENTINELS = 48
-_WEIGHED = 8  # sentinels whose gradient is looked at for zeros, in the audit gear
-_MOST_ALARMS = 12
+_MOST_SENTINELS = 48  # in the audit gear
+_FEW_SENTINELS = 8  # in cruise, where six looks a step at each of them would be felt
+_GLANCES = 3
 
 
 class Track:
@@ -27,8 +27,8 @@ class Track:
 
     __slots__ = (
         "__weakref__", "after_backward", "after_step", "after_zero", "backwards", "built", "built_at", "cleared",
-        "counts", "emptied", "key", "nonzero", "optimizer", "pending", "reused", "sentinels", "sites", "steps", "touched",
-        "values", "with_grad",
+        "counts", "emptied", "glances", "key", "most", "nonzero", "optimizer", "pending", "reused", "scaled", "sentinels", "sites",
+        "steps", "touched", "values", "with_grad",
     )
 
     def __init__(self, optimizer: Optimizer, key: int, built: int, at: Site | None) -> None:
@@ -42,15 +42,23 @@ class Track:
         self.emptied = self.touched = self.reused = False
         self.nonzero = False  # the last backward left a gradient that is not zero (audit)
         self.counts: set[tuple[int, int]] = set()
+        self.glances: list[Any] = []
+        self.most = _MOST_SENTINELS
         self.choose()
         self.reset()
+
+    def look_at(self, most: int) -> None:
+        """Between two steps: how many sentinels the next one is watched by."""
+        if most != self.most:
+            self.most = most
+            self.choose()
 
     def choose(self) -> None:
         """A few parameters stand for all: every one of a small optimizer, an even spread of a large one."""
         optimizer = self.optimizer()
         held = [p for group in optimizer.param_groups for p in group["params"]] if optimizer else []
         held = [p for p in held if isinstance(p, torch.Tensor)]
-        stride = max(1, len(held) // _MOST_SENTINELS)
+        stride = max(1, len(held) // self.most)
         self.sentinels = [weakref.ref(p) for p in held[::stride]]
         self.after_step: list[Any] = [None] * len(self.sentinels)
         self.after_backward: list[Any] = [None] * len(self.sentinels)
@@ -58,6 +66,7 @@ class Track:
 
     def reset(self) -> None:
         self.backwards = 0
+        self.scaled = False
         self.sites: list[Site] = []
         self.values: list[float | None] = []
         self.cleared = False
@@ -71,11 +80,20 @@ class Track:
             found.append(None if grad is None else (id(grad), grad._version))
         return found
 
+    def glance(self) -> list[Any]:
+        """A few values of a few sentinels (versions where a look would wait for the device)."""
+        found = [p for reference in self.sentinels[:_GLANCES] if (p := reference()) is not None]
+        return [(p._version, sampled(p, 2) if p.device.type == "cpu" else None) for p in found]
+
+    def values_moved(self) -> bool:
+        """Whether somebody wrote the weights since the last backward pass."""
+        return bool(self.glances) and self.glance() != self.glances
+
     def all_zero(self) -> bool:
-        """Whether the gradients of the first sentinels are zero, all of them. Reads memory."""
-        parameters = [reference() for reference in self.sentinels]
-        grads = [p.grad for p in parameters if p is not None and p.grad is not None]
-        return not any(bool(grad.any()) for grad in grads[:_WEIGHED] if grad.layout == torch.strided)
+        """Whether every gradient is zero. Reads memory: for the audit gear."""
+        optimizer = self.optimizer()
+        held = [p for group in optimizer.param_groups for p in group["params"]] if optimizer else []
+        return not any(p.grad is not None and (p.grad.layout != torch.strided or bool(p.grad.any())) for p in held)
 
     def left_empty(self, now: list[Any]) -> bool:
         """Every gradient that the last backward pass left was cleared since, and not put back by hand."""
@@ -94,7 +112,6 @@ class Optimizers:
         self.before_step: list[Any] = []  # called with (optimizer, track) while gradients are in place
         self.after_step: list[Any] = []  # called with (optimizer, track, step)
         self._stepping: list[int] = []
-        self._alarms = 0
         self._handles: list[Any] = []
         self._failed: set[int] = set()  # optimizers whose constructor raised
 
@@ -164,7 +181,7 @@ class Optimizers:
             self._failed.add(key)
         if not error and not again:
             self.tracks[key] = Track(optimizer, key, self.session.tick(), at)
-            self.look_closer()
+            self.session.look_closer()
         elif again:
             self.tracks[key].choose()
         groups = getattr(optimizer, "param_groups", [])
@@ -199,19 +216,13 @@ class Optimizers:
         if key in self.tracks:
             self._built(optimizer, user_site(), again=True)
 
-    def look_closer(self, steps: int = 3) -> None:
-        """Something is new (an optimizer, a set of parameters with gradients): audit what follows."""
-        if self._alarms < _MOST_ALARMS:
-            self._alarms += self.session.step > 0
-            self.session.alarm_until = max(self.session.alarm_until, self.session.step + steps)
-
     # -- clearing -------------------------------------------------------------------------
 
     def _zero_before(self, owner: Any, *args: Any, **kwargs: Any) -> list[tuple[Track, list[Any]]]:
         return [(track, track.marks()) for track in self.live()]
 
     def _zero_after(self, note: Any, result: Any, owner: Any, *args: Any, **kwargs: Any) -> None:
-        wasted, cleared = [], []
+        wasted, cleared, by_hand = [], [], False
         for track, before in note or ():
             after = track.marks()
             if any(b is not None and a != b for a, b in zip(after, before, strict=False)):
@@ -220,6 +231,7 @@ class Optimizers:
                 cleared.append(track.key)
                 if track.backwards and track.pending:
                     wasted.append(track.key)
+                    by_hand = by_hand or track.values_moved()
                 track.pending = 0
         self.session.emit(
             ZeroGrad(
@@ -228,6 +240,7 @@ class Optimizers:
                 optimizer=self.session.optimizers.known(owner),
                 wasted=tuple(wasted),
                 cleared=tuple(cleared),
+                by_hand=by_hand,
             )
         )
 
@@ -236,6 +249,11 @@ class Optimizers:
         for key in dead:
             del self.tracks[key]
         return list(self.tracks.values())
+
+    def held(self) -> set[int]:
+        """id() of every parameter that some optimizer holds."""
+        living = [optimizer for track in self.live() if (optimizer := track.optimizer()) is not None]
+        return {id(p) for optimizer in living for group in optimizer.param_groups for p in group["params"]}
 
     # -- backward tells us ----------------------------------------------------------------
 
@@ -246,7 +264,7 @@ class Optimizers:
             now = track.marks()
             if track.steps and not track.cleared and track.backwards == 0:
                 kept = [n for n, old in zip(now, track.after_step, strict=False) if old is not None and n == old]
-                if not kept:
+                if 2 * len(kept) <= sum(old is not None for old in track.after_step):
                     track.cleared = True
                     track.pending = 0
                 leftovers = leftovers or bool(kept)
@@ -258,7 +276,7 @@ class Optimizers:
             track.after_backward = now
         return leftovers
 
-    def backward_ended(self, at: Site | None, value: float | None) -> tuple[int, ...]:
+    def backward_ended(self, at: Site | None, value: float | None, scaled: bool = False) -> tuple[int, ...]:
         """Keys of the optimizers whose parameters got a gradient."""
         reached = []
         for track in self.live():
@@ -269,15 +287,18 @@ class Optimizers:
                 if at is not None and at not in track.sites:
                     track.sites.append(at)
                 track.pending += 1
+                track.scaled = scaled
                 track.after_zero = None
+                track.glances = track.glance()
                 track.nonzero = self.session.auditing and not track.all_zero()
                 reached.append(track.key)
             track.after_backward = now
         return tuple(reached)
 
-    def gradients_replaced(self) -> None:
+    def gradients_replaced(self, unscaled: int | None = None) -> None:
         """Clipping or unscaling wrote the gradients: what follows is measured from here."""
         for track in self.live():
+            track.scaled = track.scaled and track.key != unscaled
             if track.after_zero is None:
                 track.after_backward = track.marks()
 
@@ -302,12 +323,11 @@ class Optimizers:
                 self.session.auditing and bool(track.backwards) and track.nonzero and track.all_zero()
             )
             track.touched = any(
-                n is not None and old is not None and n != old
-                for n, old in zip(now, track.after_backward, strict=False)
+                n is not None and n != old for n, old in zip(now, track.after_backward, strict=False)
             )
             if any(old is not None and n is None for n, old in zip(now, track.after_step, strict=False)):
                 track.cleared = True
-            track.reused = not track.backwards and same_gradients(now, track.after_step)
+            track.reused = bool(track.pending) and not track.backwards and same_gradients(now, track.after_step)
             track.with_grad = sum(
                 p.grad is not None for group in optimizer.param_groups for p in group["params"] if p.requires_grad
             )
@@ -333,7 +353,6 @@ class Optimizers:
             held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
             # Before the step, or after it: a closure makes them, and some optimizers clear them.
             with_grad = max(track.with_grad, sum(1 for p in held if p.grad is not None))
-            now = track.marks()
             closure = len(args) > 1 and args[1] is not None or kwargs.get("closure") is not None
             at = user_site()
             event = OptimizerStep(
@@ -353,16 +372,18 @@ class Optimizers:
                 reused=track.reused and not track.backwards,
                 touched=track.touched,
                 pending=track.pending,
+                scaled=track.scaled and not closure,
                 gated=under_modulo(at),
             )
-            track.after_step = now
+            track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)
+            track.after_step = now = track.marks()
             track.reset()
             if all(mark is None for mark in now):  # it clears its gradients itself
                 track.cleared = True
                 track.pending = 0
             if (len(held), with_grad) not in track.counts:
                 track.counts.add((len(held), with_grad))
-                self.look_closer()
+                self.session.look_closer()
             # The step is told first, then the numbers about it.
             self.session.emit(event)
             for listener in self.after_step:

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch.amp.grad_scaler import GradScaler
 
 from premortem.events import ScalerUpdate
+from premortem.probes.graph import mark_scaled
+from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, user_site
 
 
 class Scalers:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, optimizers: Optimizers) -> None:
         self.session = session
+        self.optimizers = optimizers
         self._skipped = False
 
     def install(self) -> None:
         self.session.around(GradScaler, "step", before=self._before_step, after=self._after_step)
         self.session.around(GradScaler, "update", after=self._updated)
+        self.session.around(GradScaler, "scale", after=self._scaled)
+        self.session.around(GradScaler, "unscale_", after=self._unscaled)
 
     def _before_step(self, scaler: Any, *args: Any, **kwargs: Any) -> int:
         return self.session.step
 
     def _after_step(self, note: int, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
         self._skipped = self.session.step == note
+
+    def _scaled(self, note: Any, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
+        if isinstance(result, torch.Tensor) and scaler.is_enabled():
+            mark_scaled(result)
+
+    def _unscaled(self, note: Any, result: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        self.optimizers.gradients_replaced(unscaled=self.session.optimizers.of(optimizer))
 
     def _updated(self, note: Any, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
         scale = getattr(scaler, "_scale", None)

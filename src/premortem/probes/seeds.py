@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from typing import Any
 
 import torch
@@ -25,5 +26,13 @@ class Seeds:
 
             return after
 
+        # Dynamo, when it is imported, asks whether these two names are still one function.
+        one = torch.manual_seed is torch.random.manual_seed
         self.session.around(torch, "manual_seed", after=told("torch"))
+        if one:
+            self.session.patch(torch.random, "manual_seed", lambda original: torch.manual_seed)
         self.session.around(random, "seed", after=told("random"))
+        numpy = sys.modules.get("numpy")  # torch has imported it, where it is installed
+        if numpy is not None and hasattr(numpy, "random"):
+            self.session.around(numpy.random, "seed", after=told("numpy"))
+            self.session.around(numpy.random, "default_rng", after=told("numpy generator"))

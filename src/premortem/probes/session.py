@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import os
 import sys
@@ -18,10 +19,14 @@ import torch
 from premortem.events import Event, Site
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_DEMO = os.path.join(_OURS, "demo", "")  # scripts that stand for a user's
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _LIBRARY = tuple(
     {os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")}
 )
+
+
+_MOST_LOOKS = 32  # a script in which everything is new all the time must not be audited all the time
 
 
 class Keys:
@@ -55,11 +60,15 @@ class Keys:
 def _kind_of_code(filename: str) -> int:
     """0: the user's own, 1: somebody's library, 2: torch or premortem or no file at all."""
     path = os.path.abspath(filename)
-    if filename.startswith("<frozen") or path.startswith((_OURS, _TORCH)):
+    if filename.startswith("<frozen") or path.startswith((_OURS, _TORCH)) and not path.startswith(_DEMO):
         return 2
     # A project that is itself installed, or lies below the library folders, still has user code;
     # it is taken when nothing better is on the stack.
     return 1 if path.startswith(_LIBRARY) else 0
+
+
+def is_user_code(filename: str) -> bool:
+    return _kind_of_code(filename) == 0
 
 
 def user_site() -> Site | None:
@@ -75,6 +84,24 @@ def user_site() -> Site | None:
             second = Site(code.co_filename, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return second
+
+
+_DISCARDS: dict[tuple[types.CodeType, int], bool] = {}
+
+
+def result_discarded() -> bool:
+    """Whether the user's statement that is being executed throws its value away: `model(x)` on a line alone."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and _kind_of_code(frame.f_code.co_filename) != 0:
+        frame = frame.f_back
+    if frame is None:
+        return False
+    place = (frame.f_code, frame.f_lasti)
+    known = _DISCARDS.get(place)
+    if known is None:
+        after = (i.opname for i in dis.get_instructions(frame.f_code) if i.offset > frame.f_lasti)
+        known = _DISCARDS[place] = next((name for name in after if name != "CACHE"), "") == "POP_TOP"
+    return known
 
 
 def user_name(thing: Any) -> str | None:
@@ -97,6 +124,34 @@ def user_name(thing: Any) -> str | None:
     return None
 
 
+class Covers:
+    """Attributes that were replaced, and a way to put back exactly what was there."""
+
+    def __init__(self) -> None:
+        self._saved: list[tuple[Any, str, Any, Any, bool]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._saved)
+
+    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Put `make(original)` in the place of `owner.name`."""
+        own = name in vars(owner)
+        original = vars(owner)[name] if own else getattr(owner, name)
+        replacement = make(getattr(owner, name))
+        setattr(owner, name, replacement)
+        self._saved.append((owner, name, original, replacement, own))
+
+    def put_back(self) -> None:
+        while self._saved:
+            owner, name, original, replacement, own = self._saved.pop()
+            if vars(owner).get(name) is not replacement:
+                continue  # covered by somebody else since: theirs stays, and ours only passes on
+            if own:
+                setattr(owner, name, original)
+            else:
+                delattr(owner, name)
+
+
 class Session:
     """The run as the probes see it. Holds facts only; each probe knows its own part of torch."""
 
@@ -106,13 +161,16 @@ class Session:
         self._emit = emit
         self._fault = fault
         self._faults: dict[str, int] = {}
-        self._patches: list[tuple[Any, str, Any, bool]] = []
+        self._covers = Covers()
         self._pid = os.getpid()
         self.step = 0  # finished optimizer steps
         self.on = True
         self.looking = False  # premortem itself is using torch right now
         self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
+        self.in_backward = False  # autograd is running: what is computed now are gradients
         self.alarm_until = 0  # audit up to this step, because something looked wrong
+        self._looks = 0
+        self.loaded: set[int] = set()  # keys of parameters that came from a state dict
         self.parameters = Keys()
         self.modules = Keys()
         self.optimizers = Keys()
@@ -128,6 +186,12 @@ class Session:
         """Audit gear: the first steps, then ever more rarely, and after an alarm."""
         step = self.step
         return step < 8 or step < self.alarm_until or (step & (step - 1)) == 0 or step % 500 == 0
+
+    def look_closer(self, steps: int = 4) -> None:
+        """Something is new (a model, an optimizer, which parameters get gradients): audit what follows."""
+        if self._looks < _MOST_LOOKS:
+            self._looks += self.step >= 8
+            self.alarm_until = max(self.alarm_until, self.step + steps)
 
     def listening(self) -> bool:
         """Whether a wrapper should look: not in a forked child, another thread, or our own calls."""
@@ -167,12 +231,7 @@ class Session:
     # -- narrow wrappers ------------------------------------------------------------------
 
     def patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Replace `owner.name` by `make(original)`; `restore` puts back exactly what was there."""
-        own = name in vars(owner)
-        original = vars(owner)[name] if own else getattr(owner, name)
-        replacement = make(getattr(owner, name))
-        setattr(owner, name, replacement)
-        self._patches.append((owner, name, original, own))
+        self._covers.replace(owner, name, make)
 
     def around(
         self,
@@ -207,12 +266,7 @@ class Session:
         self.patch(owner, name, make)
 
     def restore(self) -> None:
-        while self._patches:
-            owner, name, original, own = self._patches.pop()
-            if own:
-                setattr(owner, name, original)
-            else:
-                delattr(owner, name)
+        self._covers.put_back()
 
 
 def tensors_in(thing: Any, limit: int = 8) -> list[torch.Tensor]:
@@ -230,6 +284,11 @@ def tensors_in(thing: Any, limit: int = 8) -> list[torch.Tensor]:
     return found
 
 
+def version(tensor: torch.Tensor) -> int:
+    """Goes up with every write. Tensors made in inference mode have none."""
+    return -1 if tensor.is_inference() else tensor._version
+
+
 def sampled(tensor: torch.Tensor, most: int = 16) -> list[float]:
     """Up to `most` values, evenly spread. Reads memory: only for tensors on the CPU."""
     flat = tensor.detach()
@@ -242,9 +301,13 @@ def sampled(tensor: torch.Tensor, most: int = 16) -> list[float]:
 def fingerprint(tensors: list[torch.Tensor]) -> int | None:
     """A hash of sampled values, None when they are not on the CPU (a look would wait for the device)."""
     parts: list[Any] = []
+    telling = False
     for tensor in tensors:
         if tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.is_complex():
             return None
+        values = tuple(sampled(tensor))
+        telling = telling or any(value != values[0] for value in values)
         parts.append(tuple(tensor.shape))
-        parts.append(tuple(sampled(tensor)))
-    return hash(tuple(parts)) if parts else None
+        parts.append(values)
+    # All zeros is no content: such batches are equal without being the same.
+    return hash(tuple(parts)) if telling else None

@@ -12,19 +12,27 @@ import torch
 from torch import nn
 from torch.optim.optimizer import Optimizer
 
-from premortem.events import CheckpointSaved, FileLoaded, StateLoaded
-from premortem.probes.session import Session, user_name, user_site
+from premortem.events import CheckpointSaved, FileLoaded, LoadedWeightsChanged, StateLoaded
+from premortem.probes.optimizers import Optimizers
+from premortem.probes.session import Session, sampled, user_name, user_site, version
 
 _PREFIXES = ("module.", "_orig_mod.", "model.", "net.", "network.", "backbone.", "encoder.", "state_dict.")
 
 
+_MOST_TAKEN = 4096  # state dicts that are still in memory
+_RELATED = 0.5  # correlation, over 64 weights, above which weights have something to do with each other
+
+
 class States:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, optimizers: Optimizers) -> None:
         self.session = session
-        self.loaded: set[int] = set()  # parameter keys that came from a state dict
+        self.optimizers = optimizers
+        self.loaded = session.loaded  # parameter keys that came from a state dict
         self.files = 0  # files read so far: weights may have come from them by hand
-        self._taken: dict[int, tuple[Any, int]] = {}  # state dict -> step at which it was taken
-        self._inside = False
+        # first tensor of a state dict -> step at which it was taken; a shallow copy holds the same tensor
+        self._taken: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}  # ... and its version then
+        self._asked: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()  # last step of each
+        self._fresh: list[tuple[weakref.ref[nn.Module], str, dict[str, Any]]] = []  # loaded since the last step
 
     def install(self) -> None:
         session = self.session
@@ -33,20 +41,31 @@ class States:
         session.around(Optimizer, "load_state_dict", after=self._optimizer_loaded)
         session.around(torch, "load", after=self._file_loaded)
         session.around(torch, "save", after=self._saved)
+        self.optimizers.before_step.append(self._first_step)
 
     # -- state dicts ----------------------------------------------------------------------
 
     def _state_taken(self, note: Any, result: Any, module: nn.Module, *args: Any, **kwargs: Any) -> None:
         # Only the outermost dict reaches the user; inner calls pass a destination.
-        if not args and "destination" not in kwargs and isinstance(result, dict):
-            try:
-                self._taken[id(result)] = (weakref.ref(result), self.session.step)
-            except TypeError:  # a plain dict cannot be referenced weakly
-                return
+        if args or "destination" in kwargs or not isinstance(result, Mapping):
+            return
+        if len(self._taken) > _MOST_TAKEN:
+            self._taken = {key: known for key, known in self._taken.items() if known[0]() is not None}
+        first = first_tensor(result)
+        if first is not None and len(self._taken) <= _MOST_TAKEN:
+            self._taken[id(first)] = (weakref.ref(first), self.session.step, version(first))
+        self._asked[module] = self.session.step
 
     def _taken_at(self, state: Any) -> int | None:
-        known = self._taken.get(id(state))
-        return known[1] if known is not None and known[0]() is state else None
+        first = first_tensor(state)
+        known = self._taken.get(id(first))
+        return known[1] if known is not None and known[0]() is first else None
+
+    def _rewritten(self, state: Any) -> bool:
+        """Whether the memory of this state dict was written since it was taken."""
+        first = first_tensor(state)
+        known = self._taken.get(id(first))
+        return first is not None and known is not None and known[0]() is first and known[2] != version(first)
 
     def _wrap_load(self, original: Any) -> Any:
         def load_state_dict(module: nn.Module, state_dict: Any, strict: bool = True, *args: Any, **kw: Any) -> Any:
@@ -79,6 +98,10 @@ class States:
         unexpected = tuple(name for name in given if name not in own)
         prefix, would = best_prefix(own, unexpected)
         aliased = [n for n in fits if same_memory(state[n], own[n])]
+        keys = self.session.parameters
+        taken_at = self._taken_at(state)
+        if taken_at is None and aliased:  # other tensors on the same memory: taken when a state dict was last asked for
+            taken_at = self._asked.get(module)
         return StateLoaded(
             step=self.session.step,
             at=user_site(),
@@ -94,7 +117,10 @@ class States:
             would_match=would,
             prefix=prefix,
             aliased=len(aliased),
-            taken_at=self._taken_at(state),
+            taken_at=taken_at,
+            rewritten=self._rewritten(state),
+            renamed=renamed([shape(own[n]) for n in missing], [shape(state[n]) for n in unexpected]),
+            parameters=tuple(keys.of(p) for _, p in zip(range(64), module.parameters(), strict=False)),
             nonfinite=tuple(n for n in fits if not finite(state[n]))[:8],
         )
 
@@ -102,6 +128,32 @@ class States:
         for name, parameter in module.named_parameters():
             if name in state:
                 self.loaded.add(self.session.parameters.of(parameter))
+        name = user_name(module) or type(module).__name__
+        # What is loaded later wins: an earlier load of the same weights is not lost, it is replaced.
+        mine = {id(p) for p in module.parameters()}
+        for _, _, kept in self._fresh:
+            for key in [key for key, (ref, _) in kept.items() if id(ref()) in mine]:
+                del kept[key]
+        self._fresh.append((weakref.ref(module), name, remembered(module, state)))
+
+    def _first_step(self, optimizer: Any, track: Any) -> None:
+        """Before the first step after a load: are the weights still those that were loaded?"""
+        fresh, self._fresh = self._fresh, []
+        for reference, name, kept in fresh:
+            module = reference()
+            if module is None or not kept:
+                continue
+            changed = [key for key, (ref, old) in kept.items() if (p := ref()) is not None and unrelated(p, old)]
+            if changed:
+                self.session.emit(
+                    LoadedWeightsChanged(
+                        step=self.session.step,
+                        model=self.session.modules.of(module),
+                        name=name,
+                        changed=tuple(changed),
+                        loaded=len(kept),
+                    )
+                )
 
     def _optimizer_loaded(self, note: Any, result: Any, optimizer: Optimizer, state: Any, *args: Any) -> None:
         entries = len(state.get("state", {})) if isinstance(state, dict) else 0
@@ -133,13 +185,68 @@ class States:
                 keys=keys,
                 optimizer_lrs=groups,
                 optimizer_entries=entries,
+                counters=counters_in(result),
             )
         )
 
     def _saved(self, note: Any, result: Any, thing: Any, target: Any = None, *args: Any, **kwargs: Any) -> None:
         path = path_of(target)
         size = os.path.getsize(path) if path and os.path.exists(path) else None
-        self.session.emit(CheckpointSaved(step=self.session.step, at=user_site(), path=path, bytes=size))
+        self.session.emit(
+            CheckpointSaved(
+                step=self.session.step, at=user_site(), path=path, bytes=size, taken_at=self._oldest(thing)
+            )
+        )
+
+    def _oldest(self, thing: Any, depth: int = 0) -> int | None:
+        """When the oldest state dict in what is saved was taken from a model that still owns its memory."""
+        if not isinstance(thing, Mapping) or depth > 2:
+            return None
+        found = [self._oldest(value, depth + 1) for value in thing.values()]
+        known = [step for step in (self._taken_at(thing), *found) if step is not None]
+        return min(known, default=None)
+
+
+def first_tensor(state: Any) -> torch.Tensor | None:
+    if not isinstance(state, Mapping):
+        return None
+    return next((value for value in state.values() if isinstance(value, torch.Tensor)), None)
+
+
+def renamed(missing: list[Any], unexpected: list[Any]) -> int:
+    """The same shapes in the same order under other names: it is the same layer."""
+    return len(missing) if missing == unexpected else 0
+
+
+def remembered(module: nn.Module, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Samples of the matrices among the loaded weights."""
+    found: dict[str, Any] = {}
+    for name, parameter in module.named_parameters():
+        if name in state and parameter.dim() >= 2 and parameter.numel() >= 32 and parameter.device.type == "cpu":
+            found[name] = (weakref.ref(parameter), sampled(parameter, 64))
+            if len(found) >= 64:
+                break
+    return found
+
+
+def unrelated(parameter: torch.Tensor, old: list[float]) -> bool:
+    """The weights are others, not the same scaled, pruned or perturbed: they do not correlate with the old."""
+    if parameter.device.type != "cpu":
+        return False
+    now = sampled(parameter, 64)
+    if now == old or len(now) != len(old) or len(set(old)) < 8:
+        return False
+    pairs = torch.tensor([now, old], dtype=torch.float64)
+    if not torch.isfinite(pairs).all() or (pairs.std(dim=1) == 0).any():
+        return False
+    return abs(float(torch.corrcoef(pairs)[0, 1])) < _RELATED
+
+
+def counters_in(thing: Any) -> tuple[tuple[str, int], ...]:
+    if not isinstance(thing, Mapping):
+        return ()
+    whole = [(k, v) for k, v in thing.items() if isinstance(k, str) and type(v) is int]
+    return tuple(whole[:8])
 
 
 def path_of(thing: Any) -> str:
@@ -161,9 +268,15 @@ def same_memory(a: Any, b: Any) -> bool:
 
 
 def finite(value: Any) -> bool:
+    """No NaN. Infinity is fine where it is all there is beside zeros: an attention mask in a buffer."""
     if not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return True
-    return math.isfinite(float(value.detach().float().sum())) or bool(torch.isfinite(value).all())
+    if math.isfinite(float(value.detach().float().sum())):
+        return True
+    bad = ~torch.isfinite(value)
+    if not bad.any():
+        return True
+    return not torch.isnan(value).any() and not value[~bad].any()
 
 
 def best_prefix(own: Mapping[str, Any], unexpected: tuple[str, ...]) -> tuple[str, int]:

@@ -8,6 +8,7 @@ two later. Nothing here ever waits for the device.
 from __future__ import annotations
 
 import math
+import weakref
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -20,6 +21,11 @@ from premortem.probes.optimizers import Optimizers, Track, number
 from premortem.probes.session import Session
 
 _WEIGHTS_EVERY = 64
+# How often in cruise. A launch-bound step on a GPU feels every launch; on the CPU a pass over many gradients
+# competes with the step itself.
+_GPU_EVERY = 2
+_HEAVY_EVERY = 4
+_HEAVY = 1 << 20  # elements
 _DEPTH = 4
 
 
@@ -35,6 +41,18 @@ class Row(NamedTuple):
     weights: int
 
 
+class Held:
+    """The parameters of one optimizer that have gradients, and what is known of them."""
+
+    def __init__(self, parameters: list[torch.Tensor], device: torch.device, session: Session) -> None:
+        self.parameters = parameters
+        self.device = device
+        self.keys = tuple(session.parameters.of(p) for p in parameters)
+        self.sparse = any(p.grad is not None and p.grad.layout != torch.strided for p in parameters)
+        heavy = sum(p.numel() for p in parameters) > _HEAVY
+        self.every = _GPU_EVERY if device.type != "cpu" else _HEAVY_EVERY if heavy else 1
+
+
 class Stats:
     def __init__(self, session: Session, optimizers: Optimizers, models: Models, backwards: Backwards) -> None:
         self.session = session
@@ -43,7 +61,7 @@ class Stats:
         self.backwards = backwards
         self.rings: dict[torch.device, Ring] = {}
         self._pending: tuple[Row, torch.Tensor] | None = None
-        self._keys: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        self._known: weakref.WeakKeyDictionary[Any, Held] = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
         self.optimizers.before_step.append(self._measure)
@@ -57,41 +75,45 @@ class Stats:
     def _measure(self, optimizer: Any, track: Track) -> None:
         """While the gradients are in place: one vector with everything worth knowing."""
         self._pending = None
-        held = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        if not held:
+        auditing = self.session.auditing
+        held = self._known.get(optimizer)
+        if held is None or auditing:
+            held = self._look(optimizer)
+        if not held.parameters or (not auditing and track.steps % held.every):
             return
-        grads = [p.grad if p.grad.layout == torch.strided else p.grad._values() for p in held]
-        device = grads[0].device
-        if any(g.device != device for g in grads[1:]):
-            grads = [g for g in grads if g.device == device]
-            held = [p for p in held if p.device == device]
-        parts = [stacked(torch._foreach_norm(grads))]
-        losses = [value.reshape(()).float() for value in self.backwards.losses if value.device == device]
-        inputs = [value for value in self.models.finite if value.device == device]
-        scalars = losses + inputs
-        if scalars:
-            parts.append(torch.stack(scalars))
-        weights = (track.steps % _WEIGHTS_EVERY == 0) or self.session.auditing
+        grads: list[Any] = [p.grad for p in held.parameters]
+        if any(g is None for g in grads):
+            held = self._look(optimizer)
+            grads = [p.grad for p in held.parameters]
+            if not grads:
+                return
+        if held.sparse:
+            grads = [g if g.layout == torch.strided else g._values() for g in grads]
+        norms = torch._foreach_norm(grads)
+        losses = [loss.reshape(()).float() for loss in self.backwards.losses if loss.device == held.device]
+        inputs = [value for value in self.models.finite if value.device == held.device]
+        scalars = [n if n.dtype is torch.float32 else n.float() for n in norms] + losses + inputs
+        weights = auditing or track.steps % _WEIGHTS_EVERY == 0
         if weights:
-            parts.append(torch.linalg.vector_norm(stacked(torch._foreach_norm([p.detach() for p in held])))[None])
+            sizes = torch._foreach_norm([p.detach() for p in held.parameters])
+            scalars.append(torch.linalg.vector_norm(torch.stack([n.float() for n in sizes])))
         row = Row(
             self.session.step + 1,
             track.key,
             number(optimizer.param_groups[0].get("lr")),
-            self._keys_of(track.key, held),
+            held.keys,
             len(losses),
             len(inputs),
             int(weights),
         )
-        self._pending = (row, torch.cat(parts) if len(parts) > 1 else parts[0])
+        self._pending = (row, torch.stack(scalars))
 
-    def _keys_of(self, optimizer: int, held: list[torch.Tensor]) -> tuple[int, ...]:
-        """Keys of these parameters; the same tuple as long as the same ones have gradients."""
-        ids = tuple(map(id, held))
-        known = self._keys.get(optimizer)
-        if known is None or known[0] != ids:
-            known = self._keys[optimizer] = (ids, tuple(self.session.parameters.of(p) for p in held))
-        return known[1]
+    def _look(self, optimizer: Any) -> Held:
+        """Which parameters have gradients now."""
+        held = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        device = held[0].device if held else torch.device("cpu")
+        found = self._known[optimizer] = Held([p for p in held if p.device == device], device, self.session)
+        return found
 
     def _finish(self, optimizer: Any, track: Track, step: int) -> None:
         if self._pending is None:
@@ -129,10 +151,6 @@ class Stats:
                 lr=row.lr,
             )
         )
-
-
-def stacked(norms: Any) -> torch.Tensor:
-    return torch.stack([n.float() if n.dtype != torch.float32 else n for n in norms])
 
 
 class Ring:

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.windows import STEPPED, Windows
+from premortem.events import Event
+from premortem.findings import Finding, Severity
+
+ENOUGH = 3  # windows of one length
+
+
+class AccumulationDividedSometimes(Detector):
+    """Some micro-batches of an accumulation window are divided by its length, and others are not.
+
+    ## Why it matters
+    All micro-batches of a window should weigh the same. An undivided one outweighs its divided siblings k
+    times, so the step follows a few batches and nearly ignores the others.
+
+    ## Usual causes
+    - `loss = loss / k` inside an `if`: only on the last micro-batch, only in the first epoch, only under AMP
+    - the division happens after `backward()` for some of them
+
+    ## What to do
+    Divide every micro-batch's loss by the length of its window, before `backward()`.
+
+    ## When it stays silent
+    When a shorter last window is divided by its own length, and when the weights are those of samples or
+    tokens.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM132",
+        name="accumulation-divided-sometimes",
+        family="accumulation",
+        severity=Severity.ERROR,
+        explains=(
+            "accumulation-not-divided",
+            "accumulation-window-broken",
+            "exploding-gradients",
+            "updates-too-large",
+            "train-and-val-on-different-scales",
+            "clipped-hard-every-step",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = Windows.LISTENS
+
+    def __init__(self) -> None:
+        self._windows = Windows()
+        # optimizer, length -> the different ways in which windows of that length were weighted, with their number
+        self._patterns: dict[tuple[int, int], dict[tuple[float, ...], int]] = {}
+        self._told: set[int] = set()
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        for optimizer, window in self._windows.observe(event):
+            weights = tuple(weight for weight in window.weights if weight is not None)
+            length = len(window.micros)
+            if window.end != STEPPED or not window.accumulates or len(weights) < length or window.touched:
+                continue
+            patterns = self._patterns.setdefault((optimizer, length), {})
+            if len(patterns) < 16:
+                patterns[weights] = patterns.get(weights, 0) + 1
+            if optimizer not in self._told and sum(patterns.values()) >= ENOUGH and uneven(patterns):
+                self._told.add(optimizer)
+                divided = sum(w < 1 for weights, n in patterns.items() for w in weights * n)
+                total = length * sum(patterns.values())
+                yield self.finding(
+                    event,
+                    f"{divided} of {total} micro-batches were divided by {length}, and {total - divided} were not",
+                    cause="an undivided micro-batch weighs as much as a whole window, and drowns the others",
+                    remedy=f"divide the loss by {length} for every micro-batch, before backward()",
+                    at=window.site,
+                    divided=divided,
+                    undivided=total - divided,
+                    micro_batches=length,
+                )
+
+
+def uneven(patterns: dict[tuple[float, ...], int]) -> bool:
+    """Weights are 1 or one divided by a whole number, and both occur."""
+    weights = {weight for pattern in patterns for weight in pattern}
+    parts = {weight for weight in weights if weight < 1}
+    if 1.0 not in weights or len(parts) != 1:
+        return False
+    (part,) = parts
+    whole = 0 < part < 0.6 and abs(1 / part - round(1 / part)) < 1e-3
+    mixed = any(len(set(pattern)) > 1 for pattern in patterns)
+    return whole and (mixed or min(patterns.values()) >= ENOUGH)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.windows import STEPPED, Window, Windows
+from premortem.events import Event
+from premortem.findings import Finding, Severity
+
+ENOUGH = 3  # windows in a row
+
+
+class AccumulationNotDivided(Detector):
+    """Gradients of several micro-batches are summed up, and the loss is not divided by their number.
+
+    ## Why it matters
+    The mean of k micro-batches was meant, and the sum is used: a gradient k times too large. With plain SGD that
+    is a learning rate k times too high; a clipping threshold is passed k times as easily, and the run
+    is not comparable with one that uses large batches.
+
+    ## Usual causes
+    - `loss.backward()` where `(loss / accumulation_steps).backward()` was meant
+    - only the number that is printed is divided
+
+    ## What to do
+    Divide the loss by the number of micro-batches in the window before `backward()`.
+
+    ## When it stays silent
+    When the loss is a sum over samples, when the gradients are rescaled before the step, and when what is summed
+    up are the tasks, terms or sequences of one step rather than batches of the loop.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM131",
+        name="accumulation-not-divided",
+        family="accumulation",
+        severity=Severity.WARNING,
+        explains=("exploding-gradients", "updates-too-large", "clipped-hard-every-step"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = Windows.LISTENS
+
+    def __init__(self) -> None:
+        self._windows = Windows()
+        self._streak: dict[int, int] = {}
+        self._length: dict[int, int] = {}
+        self._divided: set[int] = set()  # optimizers with a window that was: then another diagnosis is right
+        self._told: set[int] = set()
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        for optimizer, window in self._windows.observe(event):
+            if window.end != STEPPED:
+                continue
+            if any(weight is not None and weight < 1 for weight in window.weights):
+                self._divided.add(optimizer)
+            same = self._length.get(optimizer) == len(window.micros)
+            self._length[optimizer] = len(window.micros)
+            self._streak[optimizer] = (self._streak.get(optimizer, 0) * same + 1) if undivided(window) else 0
+            if self._streak[optimizer] < ENOUGH or optimizer in self._told or optimizer in self._divided:
+                continue
+            self._told.add(optimizer)
+            k = len(window.micros)
+            yield self.finding(
+                event,
+                f"each step sums the gradients of {k} micro-batches, and the loss is not divided by {k}",
+                cause=f"the gradient is {k} times the mean that one batch of the same size would give",
+                remedy=f"call `(loss / {k}).backward()`, with the number of micro-batches of the window",
+                at=window.site,
+                micro_batches=k,
+            )
+
+
+def undivided(window: Window) -> bool:
+    """Batch means that were summed up as they are, and not rescaled afterwards."""
+    return window.accumulates and not window.touched and all(weight == 1.0 for weight in window.weights)

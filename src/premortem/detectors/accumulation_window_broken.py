@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.windows import STEPPED, Window, Windows
+from premortem.events import EpochEnded, EpochStarted, Event, Site
+from premortem.findings import Finding, Severity
+
+REGULAR = 4  # full windows
+AGAIN = 2  # times that it must happen
+
+
+@dataclass
+class Lengths:
+    """How long one optimizer's windows were, and how they ended."""
+
+    used: Counter[int] = field(default_factory=Counter)
+    thrown: Counter[int] = field(default_factory=Counter)
+    since: list[int] = field(default_factory=list)  # full windows before each odd one
+    full: int = 0
+    site: Site | None = None
+    cleared_at: Site | None = None
+    weights: set[float | None] = field(default_factory=set)
+    backwards: int = 0
+
+
+class AccumulationWindowBroken(Detector):
+    """The last, incomplete accumulation window of every epoch is lost, or leaks into the next epoch.
+
+    ## Why it matters
+    When the number of batches is no multiple of the window, the rest of each epoch is either computed and thrown
+    away, or stays in the gradients and makes the first window of the next epoch too heavy.
+
+    ## Usual causes
+    - `if (i + 1) % k == 0` alone, without a step for what is left at the end of the epoch
+    - `zero_grad()` at the start of every epoch, before the rest was used
+    - a generator of windows that yields full ones only
+
+    ## What to do
+    Step also at the last batch (`or i + 1 == len(loader)`), and divide by the real number of micro-batches.
+
+    ## When it stays silent
+    When the windows have no fixed length, and when it happens only once.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM133",
+        name="accumulation-window-broken",
+        family="accumulation",
+        severity=Severity.WARNING,
+        explains=("fewer-samples-than-expected",),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (*Windows.LISTENS, EpochStarted, EpochEnded)
+
+    def __init__(self) -> None:
+        self._windows = Windows()
+        self._lengths: dict[int, Lengths] = {}
+        self._epochs: dict[
+            int, Counter[int]
+        ] = {}  # loader -> backward passes of each optimizer before this epoch
+        self._short: Counter[tuple[int, int, int, int]] = Counter()
+        self._told: set[int] = set()
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        if isinstance(event, EpochStarted):
+            self._epochs[event.loader] = Counter(self._windows.backwards)
+        elif isinstance(event, EpochEnded):
+            yield from self._epoch(event)
+        for optimizer, window in self._windows.observe(event):
+            yield from self._window(event, optimizer, window)
+
+    def _window(self, event: Event, optimizer: int, window: Window) -> Iterable[Finding]:
+        if not window.micros or window.site is None or window.closure:
+            return
+        lengths = self._lengths.setdefault(optimizer, Lengths())
+        if lengths.site is not None and lengths.site != window.site:
+            return
+        n = len(window.micros)
+        if window.end == STEPPED:
+            if not window.accumulates and n > 1:
+                return
+            lengths.site = window.site
+            lengths.used[n] += 1
+            lengths.weights.update(window.weights)
+        elif lengths.site is not None:
+            lengths.thrown[n] += 1
+            lengths.cleared_at = window.at
+        k, times = lengths.used.most_common(1)[0] if lengths.used else (0, 0)
+        if n == k and window.end == STEPPED:
+            lengths.full += 1
+        elif k > 1:
+            lengths.since.append(lengths.full)
+            lengths.full = 0
+        if k > 1 and times >= REGULAR and optimizer not in self._told:
+            yield from self._judge(event, optimizer, lengths, k)
+
+    def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
+        since = lengths.since
+        other = {n: times for n, times in lengths.used.items() if n != k}
+        if len(since) < AGAIN or (other and lengths.thrown):
+            return
+        if not other and len(lengths.thrown) == 1 and len(set(since)) == 1:
+            (rest,) = lengths.thrown
+            if rest < k:
+                yield self._found(
+                    event,
+                    optimizer,
+                    lengths,
+                    k,
+                    f"the last {rest} micro-batches of every epoch are cleared before a step uses them (windows of {k})",
+                    "the window is not full when the epoch ends, and zero_grad() throws it away",
+                    lengths.cleared_at,
+                )
+        elif len(other) == 1 and weighted_as(lengths.weights, k):
+            (long,) = other
+            # The long window takes the place of the first full one in every epoch but the first.
+            if k < long < 2 * k and set(since[1:]) == {since[0] - 1}:
+                yield self._found(
+                    event,
+                    optimizer,
+                    lengths,
+                    k,
+                    f"the first window of every epoch holds {long} micro-batches instead of {k}",
+                    f"{long - k} were left over from the epoch before: no step was made for them at its end",
+                    lengths.site,
+                )
+
+    def _found(
+        self,
+        event: Event,
+        optimizer: int,
+        lengths: Lengths,
+        k: int,
+        message: str,
+        cause: str,
+        at: Site | None,
+    ) -> Finding:
+        self._told.add(optimizer)
+        return self.finding(
+            event,
+            message,
+            cause=cause,
+            remedy="step also at the last batch of an epoch, and divide by the real number of micro-batches",
+            at=at,
+            window=k,
+            times=len(lengths.since),
+        )
+
+    def _epoch(self, event: EpochEnded) -> Iterable[Finding]:
+        """Batches that were drawn at the end of an epoch and never sent backward at all."""
+        before = self._epochs.pop(event.loader, None)
+        if before is None or not event.complete:
+            return
+        for optimizer, lengths in self._lengths.items():
+            k, times = lengths.used.most_common(1)[0] if lengths.used else (0, 0)
+            trained = self._windows.backwards[optimizer] - before[optimizer]
+            rest = event.batches - trained
+            if k < 2 or times < REGULAR // 2 or trained % k or not 0 < rest < k or trained < k:
+                continue
+            self._short[optimizer, event.loader, event.batches, rest] += 1
+            if (
+                self._short[optimizer, event.loader, event.batches, rest] == AGAIN
+                and optimizer not in self._told
+            ):
+                self._told.add(optimizer)
+                yield self.finding(
+                    event,
+                    f"the last {rest} of {event.batches} batches of every epoch are drawn and never trained on "
+                    f"(windows of {k})",
+                    cause="the window is not full when the loader ends, and nothing is done with what is in it",
+                    remedy="step also at the last batch of an epoch, and divide by the real number of micro-batches",
+                    at=lengths.site,
+                    window=k,
+                    batches=event.batches,
+                    trained=trained,
+                )
+
+
+def weighted_as(weights: set[float | None], k: int) -> bool:
+    """All were weighted alike, by the regular length (or not at all): nobody counted the longer ones."""
+    if len(weights) != 1 or None in weights:
+        return False
+    weight = next(iter(weights))
+    return weight is not None and (weight == 1.0 or abs(weight * k - 1) < 1e-3)

@@ -1,0 +1,86 @@
+"""PM414 batch-taken-for-time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, LossCall, SequenceLayer
+from premortem.findings import Finding, Severity
+
+_STEPS = 3
+
+
+class BatchTakenForTime(Detector):
+    """A recurrent or attention layer takes the samples of the batch for the steps of a sequence.
+
+    ## Why it matters
+    torch's recurrent and attention layers want (time, batch, features) unless they are built with `batch_first=True`.
+    Given (batch, time, features) they run without complaint: the state goes from one sample to the next, and each moment
+    is treated as a sequence of its own.
+
+    ## Usual causes
+    `nn.LSTM(...)`, `nn.GRU(...)`, `nn.MultiheadAttention(...)` or a transformer layer without `batch_first=True`, fed
+    from a DataLoader.
+
+    ## What to do
+    Build the layer with `batch_first=True`, or transpose the first two dimensions before and after.
+
+    ## When it stays silent
+    Sequences that do come with time first, targets for every step in time, and sizes that are equal.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM414",
+        name="batch-taken-for-time",
+        family="shape",
+        severity=Severity.ERROR,
+        explains=("uninformative-labels", "updates-too-small", "vanishing-gradients", "reshape-as-transpose"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (SequenceLayer, LossCall)
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, SequenceLayer] = {}  # layers that ran since the last loss
+        self._steps: dict[str, set[int]] = {}
+        self._clear: set[str] = set()
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done:
+            return
+        if isinstance(event, SequenceLayer):
+            self._waiting.setdefault(event.layer, event)
+        elif isinstance(event, LossCall) and event.grad and event.target_shape:
+            waiting, self._waiting = self._waiting, {}
+            for layer in waiting.values():
+                yield from self._compare(layer, event)
+
+    def _compare(self, layer: SequenceLayer, loss: LossCall) -> Iterator[Finding]:
+        first, second, _ = layer.shape
+        if layer.layer in self._clear:
+            return
+        samples = loss.target_shape[0]
+        if samples != first:
+            self._clear.add(layer.layer)  # the first dimension is something else than the samples
+            return
+        # Equal sizes say nothing; neither do targets for every moment, nor one sequence at a time.
+        if first == second or second == 1 or first == 1 or second in loss.target_shape[1:]:
+            return
+        steps = self._steps.setdefault(layer.layer, set())
+        steps.add(layer.step)
+        if len(steps) < _STEPS:
+            return
+        self._done = True
+        yield self.finding(
+            layer,
+            f"{layer.layer} ({layer.kind}) wants (time, batch, features) and is given {layer.shape}: "
+            f"it runs over the {first} samples of the batch as if they were moments",
+            cause=f"The loss has one target for each of the {first} entries of the first dimension, so that is the "
+            f"batch; the layer was built without batch_first=True and takes it for time.",
+            remedy=f"{layer.kind}(..., batch_first=True), or x.transpose(0, 1) before the layer.",
+            module=layer.layer,
+            shape=layer.shape,
+            target_shape=loss.target_shape,
+        )

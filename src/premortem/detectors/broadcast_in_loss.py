@@ -1,0 +1,143 @@
+"""PM411 broadcast-in-loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, GraphWalked, LossCall, Site
+from premortem.findings import Finding, Severity
+
+_ELEMENTWISE = frozenset(
+    {
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "poisson_nll_loss",
+        "gaussian_nll_loss",
+        "soft_margin_loss",
+        "kl_div",
+    }
+)
+_CALLS = 3
+
+
+class BroadcastInLoss(Detector):
+    """Prediction and target have different shapes, and the loss compares every prediction with every target.
+
+    ## Why it matters
+    (N, 1) against (N,) is stretched to (N, N): each prediction is pulled towards all targets of the batch at once. The
+    best it can do is the mean, and that is what the network learns. The loss is a plausible number all the while.
+
+    ## Usual causes
+    A last layer with one output, (N, 1), and targets of shape (N,); `squeeze` on only one of the two; per-sample weights
+    of another shape than the losses they weigh.
+
+    ## What to do
+    Make the shapes equal: `pred.squeeze(1)` or `target.unsqueeze(1)`. An `assert pred.shape == target.shape` in front of
+    the loss costs nothing.
+
+    ## When it stays silent
+    Pairwise losses built on purpose: both sides are learned, or one was unsqueezed explicitly.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM411",
+        name="broadcast-in-loss",
+        family="shape",
+        severity=Severity.ERROR,
+        explains=(
+            "uninformative-labels",
+            "updates-too-small",
+            "metric-frozen",
+            "train-and-val-on-different-scales",
+            "unscaled-targets",
+            "train-and-eval-inputs-differ",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked)
+
+    def __init__(self) -> None:
+        self._calls: dict[Site | None, int] = {}
+        self._clear: set[Site | None] = set()
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done:
+            return
+        if isinstance(event, LossCall) and event.fn in _ELEMENTWISE:
+            yield from self._call(event)
+        elif isinstance(event, GraphWalked):
+            yield from self._graph(event)
+
+    def _call(self, event: LossCall) -> Iterator[Finding]:
+        given, wanted = event.input_shape, event.target_shape
+        result = stretched(given, wanted)
+        if result is None:
+            if given == wanted and event.grad and max(given, default=1) > 1:
+                self._clear.add(event.at)
+            return
+        if not self._counted(event):
+            return
+        self._done = True
+        yield self.finding(
+            event,
+            f"{event.fn} compares predictions of shape {given} with targets of shape {wanted}: "
+            f"both are stretched to {result}",
+            cause="Every prediction is compared with every target of the batch, so the loss is smallest when all "
+            "predictions are the mean of the targets.",
+            remedy="Give both the same shape: prediction.squeeze(-1), or target.unsqueeze(-1).",
+            input_shape=given,
+            target_shape=wanted,
+            result=result,
+            training=event.grad,
+        )
+
+    def _graph(self, event: GraphWalked) -> Iterator[Finding]:
+        if not event.broadcasts:
+            self._clear.add(event.at)
+            return
+        if not self._counted(event):
+            return
+        self._done = True
+        broadcast = event.broadcasts[0]
+        yield self.finding(
+            event,
+            f"in the loss, an output of shape {broadcast.inputs[0]} was stretched to {broadcast.result} "
+            f"by `{broadcast.op}`",
+            cause="Every prediction meets every target of the batch, so the loss is smallest when all predictions "
+            "are the mean of the targets.",
+            remedy="Give prediction and target (and weights) the same shape before the loss is computed.",
+            shape=broadcast.inputs[0],
+            result=broadcast.result,
+            op=broadcast.op,
+        )
+
+    def _counted(self, event: LossCall | GraphWalked) -> bool:
+        """Seen often enough, at a line that never did otherwise (a batch whose size equals another one)."""
+        if event.at in self._clear:
+            return False
+        self._calls[event.at] = self._calls.get(event.at, 0) + 1
+        return self._calls[event.at] >= _CALLS
+
+
+def stretched(given: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The common shape, when it is larger than both and nobody asked for it by adding dimensions to each."""
+    if len(given) == len(wanted):
+        return None
+    pairs = list(zip_longest(reversed(given), reversed(wanted), fillvalue=1))
+    if any(a != b and 1 not in (a, b) for a, b in pairs):
+        return None
+    result = tuple(max(pair) for pair in reversed(pairs))
+    return result if product(result) > max(product(given), product(wanted)) else None
+
+
+def product(shape: tuple[int, ...]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total

@@ -1,0 +1,147 @@
+"""PM311 checkpoint-did-not-match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.wording import count, some
+from premortem.events import Event, FileLoaded, OptimizerStep, RunEnded, StateLoaded
+from premortem.findings import Certainty, Finding, Severity
+
+
+class CheckpointDidNotMatch(Detector):
+    """`load_state_dict` fitted none or hardly any of the weights it was given, and nothing said so.
+
+    ## Why it matters
+    With `strict=False`, or with a dict that was filtered first, keys that do not match are dropped in silence, and
+    training starts from random weights.
+
+    ## Usual causes
+    The keys carry the prefix of a wrapper (`module.` of DataParallel, `_orig_mod.` of `torch.compile`) or lack one;
+    layers were renamed; the state dict sits one level deeper in the file; an `except` around the load hides the error.
+
+    ## What to do
+    Make the keys agree and load with `strict=True`.
+
+    ## When it stays silent
+    Loading a backbone under a new head, part of a larger file, or a few layers on purpose: most of what is given or
+    most of what is wanted fits.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM311",
+        name="checkpoint-did-not-match",
+        family="checkpoint",
+        severity=Severity.ERROR,
+        explains=("optimizer-state-not-restored",),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded, FileLoaded, OptimizerStep, RunEnded)
+
+    def __init__(self) -> None:
+        self._file: FileLoaded | None = None  # read, and nothing loaded from it yet
+        self._failed: dict[int, StateLoaded] = {}
+        self._said: set[int] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, FileLoaded):
+            self._file = event
+        elif isinstance(event, StateLoaded) and event.target == "module":
+            yield from self._loaded(event)
+        elif isinstance(event, OptimizerStep):
+            for failed in self._failed.values():
+                yield self._swallowed(failed)
+            self._failed.clear()
+        elif isinstance(event, RunEnded):
+            for failed in self._failed.values():
+                if event.reason == "crashed" and event.message and event.message == failed.error:
+                    yield self._crashed(failed)
+
+    def _loaded(self, event: StateLoaded) -> Iterator[Finding]:
+        if event.error:
+            self._failed[event.key] = event
+            return
+        self._failed.clear()  # whatever failed, something else was tried
+        file, self._file = self._file, None
+        if event.key in self._said or not event.given or not event.wanted:
+            return
+        if event.matched == 0:
+            yield self._found(event, f"none of its {count(event.given, 'key')} fits")
+        elif not event.strict and max(event.would_match, event.renamed) > event.matched:
+            yield self._found(event, f"only {event.matched} of its {count(event.given, 'key')} fit")
+        elif file is not None and event.aliased == event.matched and event.taken_at == event.step:
+            yield from self._filtered(event, file)
+
+    def _found(self, event: StateLoaded, how_much: str) -> Finding:
+        self._said.add(event.key)
+        return self.finding(
+            event,
+            f"`{event.name}.load_state_dict(strict={event.strict})` loaded {event.matched} of {event.wanted} weights: "
+            f"{how_much}",
+            cause=self._cause(event),
+            remedy=self._remedy(event),
+            module=event.name,
+            given=event.given,
+            wanted=event.wanted,
+            matched=event.matched,
+            missing=list(event.missing[:4]),
+            unexpected=list(event.unexpected[:4]),
+        )
+
+    def _cause(self, event: StateLoaded) -> str:
+        wanted, got = some(event.missing, 1), some(event.unexpected, 1)
+        if not event.missing or not event.unexpected:
+            return "The shapes do not fit, and what does not fit was dropped."
+        return (
+            f"The file calls {got} what the model calls {wanted}; `strict=False` drops such keys in silence."
+        )
+
+    def _remedy(self, event: StateLoaded) -> str:
+        if event.would_match:
+            sign, prefix = event.prefix[:1], event.prefix[1:]
+            if sign == "-":
+                how = f"{{k.removeprefix('{prefix}'): v for k, v in state.items()}}"
+            else:
+                how = f"{{'{prefix}' + k: v for k, v in state.items()}}"
+            return f"{event.would_match} keys fit with `{how}`; then load with `strict=True`."
+        return "Rename the keys to those of the model (or pick the right entry of the file) and load with `strict=True`."
+
+    def _filtered(self, event: StateLoaded, file: FileLoaded) -> Iterator[Finding]:
+        """`d = model.state_dict(); d.update(what fits); load(d)`: and nothing fitted."""
+        if event.matched < event.wanted:
+            return
+        self._said.add(event.key)
+        yield self.finding(
+            event,
+            f"`{event.name}.load_state_dict` was given the model's own {count(event.wanted, 'tensor')}: nothing of "
+            f"`{file.path.rpartition('/')[2] or 'the file'}` went in",
+            cause="The entries of the file were filtered by name or shape first, and none was left.",
+            remedy="Compare the file's keys with `model.state_dict().keys()`; a prefix such as `module.` is the usual "
+            "difference.",
+            module=event.name,
+            wanted=event.wanted,
+        )
+
+    def _swallowed(self, event: StateLoaded) -> Finding:
+        return self.finding(
+            event,
+            f"`{event.name}.load_state_dict` raised an error, it was caught, and training goes on without those weights",
+            cause=event.error[:300],
+            remedy="Let the error through, or load what fits and say what is missing.",
+            severity=Severity.WARNING,
+            certainty=Certainty.SUSPECTED,
+            module=event.name,
+        )
+
+    def _crashed(self, event: StateLoaded) -> Finding:
+        return self.finding(
+            event,
+            f"`{event.name}.load_state_dict` raised: {event.matched} of {event.wanted} weights fit",
+            cause=event.error[:300],
+            remedy=self._remedy(event),
+            module=event.name,
+            matched=event.matched,
+            wanted=event.wanted,
+        )

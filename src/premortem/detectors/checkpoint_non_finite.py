@@ -1,0 +1,57 @@
+"""PM314 checkpoint-non-finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.wording import some
+from premortem.events import Event, StateLoaded
+from premortem.findings import Finding, Severity
+
+
+class CheckpointNonFinite(Detector):
+    """The weights that are loaded already hold NaN or infinity.
+
+    ## Why it matters
+    The first forward is NaN, whatever the data, the learning rate and the precision are.
+
+    ## Usual causes
+    The file was written after an earlier run had died; a merge or an average of checkpoints divided by zero.
+
+    ## What to do
+    Go back to an older checkpoint, and look why that run died.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM314",
+        name="checkpoint-non-finite",
+        family="checkpoint",
+        severity=Severity.ERROR,
+        explains=(
+            "non-finite-training",
+            "non-finite-input",
+            "weights-stay-non-finite",
+            "masked-non-finite",
+            "overflow",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded,)
+
+    def __init__(self) -> None:
+        self._said: set[int] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, StateLoaded) and event.nonfinite and event.key not in self._said:
+            self._said.add(event.key)
+            yield self.finding(
+                event,
+                f"`{event.name}` was loaded with non-finite weights: {some(event.nonfinite)}",
+                cause="The state dict itself holds NaN or infinity; nothing after it can be finite.",
+                remedy="Load an older checkpoint, and look why the run that wrote this one died.",
+                module=event.name,
+                parameter=event.nonfinite[0],
+                nonfinite=list(event.nonfinite),
+            )

@@ -1,0 +1,147 @@
+"""PM331 class-sorted-batches."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Backward, Event, LossCall, OptimizerBuilt, Site, StateLoaded
+from premortem.findings import Finding, Severity
+
+CLASSIFYING = frozenset(
+    "cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits multi_margin_loss".split()
+)
+BATCHES = 10
+SMALLEST = 4  # labels in a batch that say something about how it was drawn
+PURE = 0.4  # entropy within batches, as a share of that of all labels: a shuffled batch is near 1
+CYCLES = 2  # times all classes went by, in the same order
+LONG_BLOCK = (
+    3  # batches of one class in a row; with two classes real and fake, source and target alternate faster
+)
+MOST_BATCHES = 4096
+
+
+class Sorted:
+    """The labels of the batches that one loss was computed on, in order."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self.labels: Counter[float] = Counter()
+        self.within = 0.0  # sum of the batches' entropies
+        self.blocks: list[tuple[float, int]] = []  # (most frequent class, batches in a row)
+
+    def add(self, classes: Counter[float]) -> None:
+        self.batches += 1
+        self.labels.update(classes)
+        self.within += entropy(classes)
+        main = max(classes, key=lambda label: (classes[label], -label))
+        if self.blocks and self.blocks[-1][0] == main:
+            self.blocks[-1] = (main, self.blocks[-1][1] + 1)
+        elif len(self.blocks) < MOST_BATCHES:
+            self.blocks.append((main, 1))
+
+    @property
+    def ratio(self) -> float:
+        overall = entropy(self.labels)
+        return self.within / self.batches / overall if overall else 1.0
+
+    def cycle(self) -> list[float]:
+        """The classes in the order they go by, again and again; empty when there is no such order."""
+        order: list[float] = []
+        for label, _ in self.blocks:
+            if label in order:
+                break
+            order.append(label)
+        names = [label for label, _ in self.blocks]
+        repeats = all(name == order[i % len(order)] for i, name in enumerate(names)) if order else False
+        return order if repeats and len(order) > 1 and len(names) >= CYCLES * len(order) else []
+
+
+class ClassSortedBatches(Detector):
+    """The training batches come class by class instead of shuffled.
+
+    ## Why it matters
+    Each batch pulls the whole network towards one class and away from the one before. It forgets the others until
+    the next epoch; the training loss looks low and the accuracy on shuffled data stays poor.
+
+    ## Usual causes
+    `shuffle=False` on a dataset that lists its folders one after the other; a file sorted by label; shuffling a copy.
+
+    ## What to do
+    `DataLoader(..., shuffle=True)`, or permute inputs and labels together before cutting batches.
+
+    ## When it stays silent
+    Until the classes have gone by twice in the same order, for labels that come back within an epoch (time series),
+    for losses whose target alternates (real and fake), and for tasks that get their own optimizer or weights.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM331",
+        name="class-sorted-batches",
+        family="data-order",
+        severity=Severity.ERROR,
+        explains=("constant-labels", "uninformative-labels"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, Backward, OptimizerBuilt, StateLoaded)
+
+    def __init__(self) -> None:
+        self._open: dict[Site | None, Counter[float] | None] = {}  # since the last backward
+        self._sites: dict[Site | None, Sorted] = {}
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, LossCall):
+            if event.grad and event.fn in CLASSIFYING:
+                self._labels(event)
+        elif isinstance(event, Backward):
+            yield from self._trained(event)
+        elif isinstance(event, OptimizerBuilt) or (
+            isinstance(event, StateLoaded) and event.target == "module"
+        ):
+            # A new task, client or fold: what comes in blocks is meant to.
+            self._sites.clear()
+
+    def _labels(self, event: LossCall) -> None:
+        if event.classes is None:
+            self._open[event.at] = None
+        elif self._open.get(event.at, Counter()) is not None:
+            labels = self._open.setdefault(event.at, Counter())
+            if labels is not None:
+                labels.update(event.classes)
+
+    def _trained(self, event: Backward) -> Iterator[Finding]:
+        opened, self._open = self._open, {}
+        for site, classes in opened.items():
+            if classes is None or sum(classes.values()) < SMALLEST:
+                continue
+            seen = self._sites.setdefault(site, Sorted())
+            seen.add(classes)
+            if not self._said and seen.batches >= BATCHES and seen.ratio < PURE:
+                order = seen.cycle()
+                longest = max(length for _, length in seen.blocks)
+                if order and (len(order) > 2 or longest >= LONG_BLOCK):
+                    self._said = True
+                    yield self._found(event, site, seen, order)
+
+    def _found(self, event: Backward, site: Site | None, seen: Sorted, order: list[float]) -> Finding:
+        shown = ", ".join(f"{label:g}" for label in order[:4]) + (", ..." if len(order) > 4 else "")
+        return self.finding(
+            event,
+            f"the training batches come class by class: {len(order)} classes go by in the order {shown}, and a batch "
+            f"holds {seen.ratio:.0%} of the label variety of all {seen.batches} batches",
+            cause="The data is sorted by label and not shuffled, so each step trains on one class and undoes the others.",
+            remedy="Use `shuffle=True` in the training DataLoader, or permute inputs and labels together.",
+            at=site,
+            classes=len(order),
+            ratio=round(seen.ratio, 3),
+            batches=seen.batches,
+        )
+
+
+def entropy(counts: Counter[float]) -> float:
+    total = sum(counts.values())
+    return -sum(n / total * math.log(n / total) for n in counts.values() if n) if total else 0.0

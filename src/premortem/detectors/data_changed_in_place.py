@@ -1,0 +1,105 @@
+"""PM341 data-changed-in-place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Array, EpochStarted, Event, SlicesRestarted
+from premortem.findings import Finding, Severity
+
+EPOCHS = 4  # starts of epochs, the first included
+NOTICEABLE = 0.01  # of the data's own spread
+GROWTH = 1.5  # a random walk is sqrt(3) further after three epochs than after one
+SCALED = 1.4  # factor per epoch by which the spread grows or shrinks
+
+
+@dataclass
+class Drift:
+    distances: list[float] = field(default_factory=list)
+    spreads: list[float] = field(default_factory=list)
+
+
+class DataChangedInPlace(Detector):
+    """The training data itself changes from epoch to epoch, written in place by the code that makes batches.
+
+    ## Why it matters
+    Noise, normalisation or masks pile up: each epoch trains on data further away from what was measured, and the
+    labels no longer belong to it.
+
+    ## Usual causes
+    `x = self.data[i]` is a view, and `x += noise`, `x -= mean`, `x[mask] = 0` write into the dataset.
+
+    ## What to do
+    Work on a copy (`self.data[i].clone()`, `.copy()`), or out of place (`x = x + noise`).
+
+    ## When it stays silent
+    A cache that is filled once, data that is drawn anew for each epoch, buffers and soft labels that the training
+    loop itself updates.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM341",
+        name="data-changed-in-place",
+        family="data-augment",
+        severity=Severity.ERROR,
+        explains=(
+            "unnormalised-inputs",
+            "train-and-eval-inputs-differ",
+            "non-finite-input",
+            "non-finite-training",
+            "exploding-gradients",
+            "overflow",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (EpochStarted, SlicesRestarted)
+
+    def __init__(self) -> None:
+        self._drifts: dict[tuple[int, str, int], Drift] = {}
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, EpochStarted):
+            for index, array in enumerate(event.arrays):
+                yield from self._follow(event, array, (event.loader, array.name, index))
+        elif isinstance(event, SlicesRestarted):
+            yield from self._follow(event, event.array, (0, "", event.at.line if event.at else 0))
+
+    def _follow(self, event: Event, array: Array, key: tuple[int, str, int]) -> Iterator[Finding]:
+        drift = self._drifts.setdefault(key, Drift([0.0], []) if not key[0] else Drift())
+        drift.distances = [*drift.distances[-EPOCHS:], array.distance]
+        drift.spreads = [*drift.spreads[-EPOCHS:], array.spread]
+        if array.inside and not self._said and (moves_away(drift.distances) or is_rescaled(drift.spreads)):
+            self._said = True
+            name = f"`dataset.{array.name}`" if array.name else "the tensor that batches are cut from"
+            yield self.finding(
+                event,
+                f"{name} changes in place: after {len(drift.distances) - 1} epochs it is {array.distance:.2g} times "
+                "its own spread away from what it was",
+                cause="The code that makes a batch writes into the stored data (a view is not a copy), so what it does "
+                "piles up with every epoch.",
+                remedy="Copy first (`.clone()`, `.copy()`) or compute out of place (`x = x + noise`, not `x += noise`).",
+                distances=[round(d, 4) for d in drift.distances],
+            )
+
+
+def moves_away(distances: list[float]) -> bool:
+    """Further and further from the start, not to and fro about it."""
+    last = distances[-EPOCHS:]
+    return (
+        len(last) == EPOCHS
+        and all(b > a for a, b in zip(last, last[1:], strict=False))
+        and last[1] >= NOTICEABLE
+        and (last[0] > 0 or last[-1] >= GROWTH * last[1])
+    )
+
+
+def is_rescaled(spreads: list[float]) -> bool:
+    last = spreads[-EPOCHS + 1 :]
+    if len(last) < EPOCHS - 1 or min(last) <= 0:
+        return False
+    factors = [b / a for a, b in zip(last, last[1:], strict=False)]
+    return all(f > SCALED for f in factors) or all(f < 1 / SCALED for f in factors)

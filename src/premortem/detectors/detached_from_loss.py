@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.wording import parameters_of, place
+from premortem.events import (
+    Custody,
+    Detached,
+    Event,
+    Forward,
+    GraphWalked,
+    Link,
+    OptimizerStep,
+    RunEnded,
+    Site,
+)
+from premortem.findings import Finding, Severity
+
+# Cuts that nobody makes to look at a number: what comes out of them is computed with.
+HARD = frozenset({"detach", "data", "numpy", "tensor", "as_tensor"})
+FLAT = frozenset({"round", "sign", "floor"})  # the graph goes on, and the derivative is zero
+WORDS = {
+    "detach": "`.detach()`",
+    "data": "`.data`",
+    "numpy": "`.numpy()`",
+    "item": "`.item()`",
+    "tolist": "`.tolist()`",
+    "tensor": "`torch.tensor(...)`",
+    "as_tensor": "`torch.as_tensor(...)`",
+    "comparison": "a comparison",
+}
+SIGHTINGS = 4  # audited steps in which the parameter got nothing
+PATIENCE = 200  # owner's steps to wait where the cut may be mere bookkeeping
+
+
+@dataclass
+class Watch:
+    """One parameter that its optimizer has never seen a gradient of."""
+
+    link: Link
+    sightings: int = 0
+    ran: int = 0
+    without_grad: int = 0
+    cuts: Counter[tuple[str, Site | None, bool]] = field(default_factory=Counter)
+
+
+class DetachedFromLoss(Detector):
+    """A part of the model runs in every step, and its gradient is cut off before the loss.
+
+    ## Why it matters
+    An optimizer holds these parameters and steps, but they never get a gradient: that part of the model stays as
+    it was initialised, while the rest learns around it and the loss goes down.
+
+    ## Usual causes
+    - `.detach()`, `.data`, `.item()`, `.numpy()` or `torch.tensor(...)` on the way from the module to the loss
+    - `torch.no_grad()` around a part that should be trained, or left on a helper as a decorator
+    - an operation without a derivative in the middle: `argmax`, a comparison, `round`, `sign`
+
+    ## What to do
+    Compute with the tensor itself. Where a hard decision is needed use a soft one (softmax, Gumbel, a
+    straight-through estimate). If the part is meant to stay fixed, say so: `requires_grad_(False)`.
+
+    ## When it stays silent
+    When the weights were loaded or trained before, when they are moved by hand or started as a copy (EMA, target
+    and momentum networks), when the part gets gradients in other steps, and when it is merely unused.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM111",
+        name="detached-from-loss",
+        family="grad-flow",
+        severity=Severity.ERROR,
+        explains=(
+            "metric-frozen",
+            "updates-too-small",
+            "vanishing-gradients",
+            "step-without-new-gradients",
+            "evaluated-copy-never-changes",
+            "dead-units",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        Forward,
+        Detached,
+        GraphWalked,
+        OptimizerStep,
+        Custody,
+        RunEnded,
+    )
+
+    def __init__(self) -> None:
+        self._alive: set[int] = set()  # parameters that had a gradient at some time
+        self._reached: set[int] = set()
+        self._watched: dict[int, Watch] = {}
+        self._cuts: dict[tuple[str, Site | None, bool], frozenset[int]] = {}  # of this step
+        self._called: dict[int, Site | None] = {}
+        self._quiet: dict[int, Site | None] = {}  # where a model was called without gradients
+        self._steps: Counter[int] = Counter()
+        self._most: dict[int, int] = {}  # most parameters of an optimizer that had a gradient
+        self._holds: dict[int, int] = {}
+        self._told: set[int] = set()
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        if isinstance(event, Forward):
+            (self._called if event.grad else self._quiet)[event.model] = event.at
+        elif isinstance(event, Detached):
+            cut = (event.op, event.at, event.inside)
+            self._cuts[cut] = self._cuts.get(cut, frozenset()) | frozenset(event.parameters)
+        elif isinstance(event, GraphWalked):
+            self._reached.update(event.parameters)
+        elif isinstance(event, OptimizerStep):
+            self._steps[event.optimizer] += 1
+            self._most[event.optimizer] = max(self._most.get(event.optimizer, 0), event.with_grad)
+            self._holds[event.optimizer] = event.parameters
+        elif isinstance(event, Custody):
+            self._audit(event)
+            yield from self._speak(event, ended=False)
+        elif isinstance(event, RunEnded):
+            yield from self._speak(event, ended=True)
+
+    def _audit(self, event: Custody) -> None:
+        cuts, self._cuts = self._cuts, {}
+        for link in event.links:
+            if link.gradient:  # not None, and not exactly zero
+                self._alive.add(link.key)
+            if link.key in self._alive or not (link.trainable and link.owners) or excused(link):
+                self._watched.pop(link.key, None)
+                continue
+            watch = self._watched.setdefault(link.key, Watch(link))
+            watch.link = link
+            watch.sightings += 1
+            watch.ran += link.ran
+            watch.without_grad += link.ran_without_grad and not link.ran
+            watch.cuts.update(cut for cut, keys in cuts.items() if link.key in keys)
+
+    def _speak(self, event: Event, ended: bool) -> Iterable[Finding]:
+        groups: dict[tuple[str, Site | None], list[Watch]] = {}
+        for watch in self._watched.values():
+            proof = self._proof(watch, ended)
+            if proof is not None and watch.link.key not in self._told:
+                groups.setdefault(proof, []).append(watch)
+        for (op, at), watches in groups.items():
+            if self._with_grad_elsewhere(watches, op):
+                continue
+            self._told.update(watch.link.key for watch in watches)
+            yield self._found(event, op, at, watches)
+
+    def _proof(self, watch: Watch, ended: bool) -> tuple[str, Site | None] | None:
+        """What cuts it off, when that is certain."""
+        steps = max((self._steps[owner] for owner in watch.link.owners), default=0)
+        if watch.sightings < SIGHTINGS - ended or steps < 3:
+            return None
+        for (op, at, inside), times in watch.cuts.most_common():
+            flat = op in FLAT
+            if flat != (watch.link.key in self._reached):
+                continue  # reached, and yet no gradient: only an operation without a derivative does that
+            if times >= 2 and (op in HARD or inside or ended or steps >= PATIENCE):
+                return op, at
+        if watch.without_grad >= SIGHTINGS - ended and not watch.ran and watch.link.key not in self._reached:
+            return "no_grad", self._quiet.get(watch.link.model) or self._called.get(watch.link.model)
+        return None
+
+    def _with_grad_elsewhere(self, watches: list[Watch], op: str) -> bool:
+        """In cruise only numbers are known: if so many of an optimizer's parameters had a gradient at some
+        step that these must be among them, they are trained after all."""
+        if op in FLAT:
+            return False
+        owners = Counter(owner for watch in self._watched.values() for owner in watch.link.owners)
+        mine = {owner for watch in watches for owner in watch.link.owners}
+        return any(self._most.get(owner, 0) > self._holds.get(owner, 0) - owners[owner] for owner in mine)
+
+    def _found(self, event: Event, op: str, at: Site | None, watches: list[Watch]) -> Finding:
+        names = [watch.link.name for watch in watches]
+        what = "they run under `no_grad`" if op == "no_grad" else f"{WORDS.get(op, f'`{op}`')} cuts the graph"
+        line = f" (line {at.line})" if at is not None and op != "no_grad" else ""
+        one = len(names) == 1
+        return self.finding(
+            event,
+            f"{parameters_of(names)} {'gets' if one else 'get'} no gradient in any step: {what}{line}",
+            cause="the optimizer holds them, but no path leads from the loss to them, so they stay as initialised",
+            remedy=(
+                "run this part with gradients enabled, or freeze it with `requires_grad_(False)` if that is meant"
+                if op == "no_grad"
+                else "compute the loss from the tensor itself, without leaving the graph"
+            ),
+            at=at,
+            module=place(names) if not one else names[0].rpartition(".")[0],
+            parameter=names[0],
+            parameters=len(names),
+            operation=op,
+        )
+
+
+def excused(link: Link) -> bool:
+    return link.loaded or link.trained or link.shifted or link.twin

@@ -1,0 +1,160 @@
+"""PM301 evaluated-in-train-mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.printed import metrics
+from premortem.detectors.wording import count
+from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded
+from premortem.findings import Certainty, Finding, Severity
+
+
+class EvaluatedInTrainMode(Detector):
+    """A trained model is evaluated while its dropout or batch-norm layers are in train mode.
+
+    ## Why it matters
+    Dropout removes units at random and batch norm uses the statistics of each evaluation batch, so the metric is
+    noisy and wrong; and in train mode batch norm writes the evaluation data into its running statistics.
+
+    ## Usual causes
+    `model.eval()` is missing, stands after the loop, or lost its parentheses; `F.dropout(x, p)` without
+    `training=self.training` (it is on by default); `scaled_dot_product_attention(dropout_p=...)`, which has no mode;
+    a sub-module in a plain list, which `eval()` does not reach.
+
+    ## What to do
+    Call `model.eval()` before the evaluation and `model.train()` after it.
+
+    ## When it stays silent
+    The same input several times (Monte Carlo dropout), generators that are sampled in train mode, passes whose output
+    is thrown away (they refresh batch-norm statistics), teachers that are called in every step, batches that were
+    just trained on, and models without such layers.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM301",
+        name="evaluated-in-train-mode",
+        family="eval-mode",
+        severity=Severity.ERROR,
+        explains=("evaluated-with-gradients", "train-and-eval-inputs-differ"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (EvaluationEnded, LogLine, ModelSeen, RunEnded)
+
+    def __init__(self) -> None:
+        self._seen: dict[int, ModelSeen] = {}
+        self._learnt: set[int] = set()  # shapes of models that were trained
+        self._printed = -1  # step at which a metric was last printed
+        self._logged: set[int] = set()
+        self._on_purpose: set[int] = set()  # models that were sampled with dropout on
+        self._odd: dict[int, EvaluationEnded] = {}  # dropout on in eval mode, by the author's own hand
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, ModelSeen):
+            self._seen[event.model] = event
+        elif isinstance(event, LogLine):
+            if event.step != self._printed and metrics(event):
+                self._printed = event.step
+                self._logged.add(event.step)
+        elif isinstance(event, EvaluationEnded):
+            yield from self._evaluated(event)
+        elif isinstance(event, RunEnded):
+            for model, evaluation in self._odd.items():
+                if not self._said and model not in self._on_purpose:
+                    yield self._noise_left_on(evaluation)
+
+    def _evaluated(self, event: EvaluationEnded) -> Iterator[Finding]:
+        seen = self._seen.get(event.model)
+        shapes = seen.shapes if seen is not None else 0
+        if event.trained:
+            self._learnt.add(shapes)
+        if event.repeated:
+            self._on_purpose.add(event.model)
+        logged = event.step in self._logged
+        self._logged = {step for step in self._logged if step > event.step}
+        innocent = (
+            not event.noisy_train
+            or event.step == 0
+            or not (event.trained or shapes in self._learnt)
+            or event.repeated
+            or event.generator
+            or event.discarded
+            or not event.fresh
+        )
+        if self._said or innocent:
+            return
+        if event.training:
+            if event.judged and not event.both:
+                yield self._in_train_mode(event, Severity.ERROR)
+            elif logged and not event.both and not event.critic and not event.every_step:
+                yield self._in_train_mode(event, Severity.WARNING)
+        elif event.judged or logged:
+            if event.forgotten or (seen is not None and seen.hidden):
+                yield self._deaf(event)
+            else:
+                self._odd.setdefault(event.model, event)
+
+    def _in_train_mode(self, event: EvaluationEnded, severity: Severity) -> Finding:
+        self._said = True
+        name = self._name(event)
+        return self.finding(
+            event,
+            f"`{name}` is evaluated in train mode: {count(event.noisy_train, 'dropout or batch-norm layer')} "
+            f"of it ran as in training, on {count(event.samples, 'sample')}",
+            cause="Dropout removes units at random and batch norm uses the statistics of the evaluation batch (and "
+            "remembers them), so the metric is not that of the model you will use.",
+            remedy=f"Call `{name}.eval()` before the evaluation and `{name}.train()` after it.",
+            severity=severity,
+            certainty=Certainty.MEASURED if severity is Severity.ERROR else Certainty.SUSPECTED,
+            module=name,
+            layers=event.noisy_train,
+            samples=event.samples,
+        )
+
+    def _deaf(self, event: EvaluationEnded) -> Finding:
+        self._said = True
+        name = self._name(event)
+        seen = self._seen.get(event.model)
+        if event.forgotten:
+            why = "A functional dropout that is not told `training=self.training` is always on."
+            remedy = "Pass `training=self.training` to `F.dropout`, and `dropout_p=self.p if self.training else 0.0` to attention."
+        else:
+            hidden = seen.hidden[0] if seen is not None and seen.hidden else None
+            where = (
+                f"`{hidden.attribute}` is a plain {hidden.container}"
+                if hidden
+                else "a plain container hides them"
+            )
+            why = f"`eval()` does not reach every sub-module: {where}."
+            remedy = "Put the sub-modules in an `nn.ModuleList` or `nn.ModuleDict`."
+        return self.finding(
+            event,
+            f"`{name}` is in eval mode, and {count(event.noisy_train, 'dropout or batch-norm layer')} of it still ran "
+            f"as in training, on {count(event.samples, 'sample')}",
+            cause=why,
+            remedy=remedy,
+            module=name,
+            layers=event.noisy_train,
+        )
+
+    def _noise_left_on(self, event: EvaluationEnded) -> Finding:
+        name = self._name(event)
+        return self.finding(
+            event,
+            f"`{name}` is in eval mode, and {count(event.noisy_train, 'dropout or batch-norm layer')} of it ran as in "
+            "training; no input was ever evaluated twice",
+            cause="Some layers are kept in train mode by hand (`training=True`, or a `.train()` on them), which makes "
+            "the metric noisy; Monte Carlo dropout would average several passes over the same input.",
+            remedy="Pass `training=self.training`, or average several passes.",
+            severity=Severity.WARNING,
+            certainty=Certainty.SUSPECTED,
+            module=name,
+            layers=event.noisy_train,
+        )
+
+    def _name(self, event: EvaluationEnded) -> str:
+        seen = self._seen.get(event.model)
+        return seen.name if seen is not None else "model"

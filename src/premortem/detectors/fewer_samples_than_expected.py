@@ -1,0 +1,136 @@
+"""PM322 fewer-samples-than-expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.printed import counter
+from premortem.detectors.wording import count
+from premortem.events import EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
+from premortem.findings import Certainty, Finding, Severity
+
+PASSES = 4  # over the loader, each left at the same batch
+SHARE = 0.5  # of the batches that must be left unused
+
+
+@dataclass
+class Passes:
+    """How the passes over one loader ended so far."""
+
+    left_at: list[int] = field(default_factory=list)
+    began: int = 0
+    trained: bool = True  # there was a step in each of them
+    counted: list[int] = field(default_factory=list)  # epochs printed since
+
+
+class FewerSamplesThanExpected(Detector):
+    """Part of the data can never be reached, in every epoch the same part.
+
+    ## Why it matters
+    The model is trained on a fraction of what was collected, and the log shows epochs as if it were all.
+
+    ## Usual causes
+    A `WeightedRandomSampler` that was given one weight per class instead of one per sample; a `break` or `return` of
+    a debugging session that is still in the loop over an unshuffled loader, or after the first batch.
+
+    ## What to do
+    Give the sampler one weight per sample (`weights[labels]`); take the `break` out.
+
+    ## When it stays silent
+    Subsets and samplers that select on purpose, shuffled loaders of which each epoch takes some batches, fewer than
+    four epochs.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM322",
+        name="fewer-samples-than-expected",
+        family="data-empty",
+        severity=Severity.ERROR,
+        explains=("same-batch-every-step", "constant-labels"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        LoaderBuilt,
+        EpochStarted,
+        EpochEnded,
+        OptimizerStep,
+        LogLine,
+    )
+
+    def __init__(self) -> None:
+        self._loaders: dict[int, LoaderBuilt] = {}
+        self._passes: dict[int, Passes] = {}
+        self._steps = 0
+        self._said: set[int] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, LoaderBuilt):
+            self._loaders[event.loader] = event
+            if (
+                event.reachable is not None
+                and event.samples is not None
+                and 0 < event.reachable < event.samples
+            ):
+                yield self._sampler(event, event.reachable, event.samples)
+        elif isinstance(event, OptimizerStep):
+            self._steps += 1
+        elif isinstance(event, EpochStarted):
+            self._passes.setdefault(event.loader, Passes()).began = self._steps
+        elif isinstance(event, LogLine):
+            counted = counter(event)
+            if counted is not None:
+                for passes in self._passes.values():
+                    passes.counted = [*passes.counted[-PASSES:], counted[1]]
+        elif isinstance(event, EpochEnded):
+            yield from self._ended(event)
+
+    def _sampler(self, event: LoaderBuilt, reachable: int, samples: int) -> Finding:
+        self._said.add(event.loader)
+        return self.finding(
+            event,
+            f"the WeightedRandomSampler has {count(reachable, 'weight')} for {count(samples, 'sample')}: it only ever "
+            f"draws the first {reachable}",
+            cause="A weight belongs to a sample, not to a class; indices beyond the last weight are never drawn.",
+            remedy="Give one weight per sample, e.g. `class_weights[labels]`, and `num_samples=len(dataset)`.",
+            samples=samples,
+            reachable=reachable,
+        )
+
+    def _ended(self, event: EpochEnded) -> Iterator[Finding]:
+        passes = self._passes.setdefault(event.loader, Passes())
+        loader = self._loaders.get(event.loader)
+        if event.complete or loader is None or loader.batches is None:
+            passes.left_at.clear()
+            return
+        passes.left_at.append(event.batches)
+        passes.trained = passes.trained and self._steps > passes.began
+        last = passes.left_at[-PASSES:]
+        stuck = len(last) == PASSES and len(set(last)) == 1 and last[0] < SHARE * loader.batches
+        if not stuck or not passes.trained or event.loader in self._said:
+            return
+        first_only = last[0] == 1 and counted_up(passes.counted) and loader.batches >= 5
+        if not loader.shuffle and counted_up(passes.counted) or first_only:
+            self._said.add(event.loader)
+            yield self._left(event, loader, last[0])
+
+    def _left(self, event: EpochEnded, loader: LoaderBuilt, batches: int) -> Finding:
+        never = "" if loader.shuffle else ", always the same ones"
+        return self.finding(
+            event,
+            f"every epoch uses {batches} of {count(loader.batches or 0, 'batch').replace('batchs', 'batches')}{never}",
+            cause="The loop over the DataLoader is left early in each epoch, and starts again from the front.",
+            remedy="Take the `break` or `return` out of the loop, or build the loader on the part that is meant.",
+            severity=Severity.WARNING,
+            certainty=Certainty.SUSPECTED,
+            used=batches,
+            batches=loader.batches,
+        )
+
+
+def counted_up(numbers: list[int]) -> bool:
+    """The script calls each of these passes an epoch."""
+    last = numbers[-PASSES + 1 :]
+    return len(last) == PASSES - 1 and all(b == a + 1 for a, b in zip(last, last[1:], strict=False))

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.wording import count, parameters_of, place
+from premortem.events import (
+    Custody,
+    Event,
+    FileLoaded,
+    Link,
+    Misspelt,
+    ModelSeen,
+    OptimizerBuilt,
+    StateLoaded,
+)
+from premortem.findings import Finding, Severity
+
+SIGHTINGS = 4
+MANY = 8
+
+
+class FrozenByLeftover(Detector):
+    """A part of the model that has learned nothing yet is frozen.
+
+    ## Why it matters
+    Freezing keeps what was learned. A layer with random weights that is frozen stays random: a new head that was
+    frozen together with the body can never fit its classes.
+
+    ## Usual causes
+    - the freezing loop runs over `model.parameters()` after the new head was put in
+    - a `freeze()` of an earlier experiment is still called, and nothing is loaded any more
+    - a second phase builds its optimizer on the whole model, and forgets to unfreeze it
+    - `p.require_grad = True`, or `module.requires_grad = True`: misspelt, these do nothing
+
+    ## What to do
+    Freeze the body only, before the new head is made; unfreeze with `module.requires_grad_(True)`.
+
+    ## When it stays silent
+    When the frozen weights were loaded or trained before, and when a whole model is frozen (a teacher, a
+    perceptual loss).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM112",
+        name="frozen-by-leftover",
+        family="grad-flow",
+        severity=Severity.ERROR,
+        explains=("metric-frozen", "updates-too-small", "loss-without-graph"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, OptimizerBuilt, StateLoaded, FileLoaded, Custody)
+
+    def __init__(self) -> None:
+        self._frozen: Counter[int] = Counter()  # audited steps in which a parameter was frozen
+        self._thawed: set[int] = set()  # trainable at some time
+        self._loaded = False  # anything, by any way
+        self._trained = False
+        self._held: list[tuple[int, frozenset[int]]] = []  # what each optimizer holds, oldest first
+        self._stepped: set[int] = set()
+        self._misspelt: dict[tuple[str, str], Misspelt] = {}
+        self._told: set[str] = set()
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        if isinstance(event, (StateLoaded, FileLoaded)):
+            self._loaded = True
+        elif isinstance(event, OptimizerBuilt):
+            held = frozenset(key for group in event.groups for key in group.parameters)
+            self._held = [
+                *(pair for pair in self._held[-15:] if pair[0] != event.optimizer),
+                (event.optimizer, held),
+            ]
+        elif isinstance(event, ModelSeen):
+            self._misspelt.update({(m.owner, m.attribute): m for m in event.misspelt})
+        elif isinstance(event, Custody):
+            self._count(event)
+            yield from self._audit(event)
+
+    def _count(self, event: Custody) -> None:
+        self._stepped.add(event.optimizer)
+        for link in event.links:
+            self._trained = self._trained or link.trained
+            if link.trainable:
+                self._thawed.add(link.key)
+            else:
+                self._frozen[link.key] += 1
+
+    def _audit(self, event: Custody) -> Iterable[Finding]:
+        yield from self._words(event)
+        for model in dict.fromkeys(link.model for link in event.links):
+            links = [link for link in event.links if link.model == model]
+            if not any(link.trainable and link.gradient for link in links):
+                continue  # a model that is frozen as a whole is meant to be
+            raw = [link for link in links if self._is_raw(link)]
+            yield from self._head(event, links, [link for link in raw if link.head])
+            yield from self._body(event, links, raw)
+            yield from self._second_phase(event, links)
+
+    def _is_raw(self, link: Link) -> bool:
+        """Frozen all the time, and nothing was ever put into it."""
+        known = link.loaded or link.trained or link.shifted or link.twin or link.moved
+        return not link.trainable and link.key not in self._thawed and not known
+
+    def _head(self, event: Custody, links: list[Link], head: list[Link]) -> Iterable[Finding]:
+        if not head or "head" in self._told or min(self._frozen[link.key] for link in head) < SIGHTINGS:
+            return
+        self._told.add("head")
+        names = [link.name for link in head]
+        others = sum(1 for link in links if not link.trainable) > len(head)
+        yield self.finding(
+            event,
+            f"the last layer, {parameters_of(names)}, is frozen with the weights it was initialised with",
+            cause="nothing was loaded into it and no optimizer has moved it: it was frozen together with the rest",
+            remedy="unfreeze it: freeze the body before the new head is put in, or `head.requires_grad_(True)`",
+            # A fixed random read-out on an otherwise trained network is odd, but somebody may want it.
+            severity=Severity.ERROR if others else Severity.WARNING,
+            module=place(names) if len(names) > 1 else names[0].rpartition(".")[0],
+            parameter=names[0],
+        )
+
+    def _body(self, event: Custody, links: list[Link], raw: list[Link]) -> Iterable[Finding]:
+        """Most of a model that is trained from scratch."""
+        fresh = [link for link in raw if link.fresh and link.owners and self._frozen[link.key] >= MANY]
+        frozen = sum(link.numel for link in links if not link.trainable and link.key not in self._thawed)
+        if self._loaded or self._trained or len(fresh) < 2 or "body" in self._told or "head" in self._told:
+            return
+        if 2 * frozen < sum(link.numel for link in links) or 2 * sum(link.numel for link in fresh) < frozen:
+            return
+        self._told.add("body")
+        names = [link.name for link in links if not link.trainable]
+        yield self.finding(
+            event,
+            f"{count(len(names), 'parameter')} of `{place([link.name for link in links])}` are frozen with random "
+            f"weights ({frozen:,} of {sum(link.numel for link in links):,} values)",
+            cause="no weights were loaded and nothing was trained before, so there is nothing that freezing could keep",
+            remedy="load the weights that were to be kept, or unfreeze the model",
+            severity=Severity.WARNING,
+            module=place(names),
+            parameter=names[0],
+        )
+
+    def _second_phase(self, event: Custody, links: list[Link]) -> Iterable[Finding]:
+        """A later optimizer takes over parameters that the first one did not have, and all are still frozen."""
+        keys = [key for key, _ in self._held]
+        if event.optimizer not in keys or "phase" in self._told:
+            return
+        here = keys.index(event.optimizer)
+        mine = self._held[here][1]
+        before = [held for key, held in self._held[:here] if key in self._stepped and held < mine]
+        if not before:
+            return
+        added = [link for link in links if link.key in mine and link.key not in before[-1]]
+        still = [link for link in added if not link.trainable and link.key not in self._thawed]
+        if not added or len(still) < len(added) or min(self._frozen[link.key] for link in still) < SIGHTINGS:
+            return
+        self._told.add("phase")
+        names = [link.name for link in still]
+        yield self.finding(
+            event,
+            f"the new optimizer took over {parameters_of(names)}, and all of them are still frozen",
+            cause="the earlier optimizer did not hold them: this phase was to train them, but nobody unfroze them",
+            remedy=f"call `{place(names) or 'model'}.requires_grad_(True)` before this optimizer is built",
+            severity=Severity.WARNING,
+            module=place(names),
+            parameter=names[0],
+        )
+
+    def _words(self, event: Custody) -> Iterable[Finding]:
+        for (owner, attribute), word in self._misspelt.items():
+            meant = [link for link in event.links if link.key in word.parameters]
+            against = [link for link in meant if link.trainable != word.value]
+            if not against or f"{owner}.{attribute}" in self._told:
+                continue
+            self._told.update(f"{m.owner}.{m.attribute}" for m in self._misspelt.values())
+            state = "frozen" if word.value else "trainable"
+            yield self.finding(
+                event,
+                f"`{owner}.{attribute} = {word.value}` does nothing: {count(len(against), 'parameter')} stay {state}",
+                cause="torch has no such attribute there, so the assignment made a new one that nobody reads",
+                remedy=f"call `.requires_grad_({word.value})` on the module, or set `p.requires_grad` of each parameter",
+                module=owner,
+                parameter=against[0].name,
+            )

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, OptimizerStep, Site, ZeroGrad
+from premortem.findings import Finding, Severity
+
+ENOUGH = 2
+
+
+class GradientsClearedBeforeStep(Detector):
+    """Gradients are cleared after `backward()` and before `step()`.
+
+    ## Why it matters
+    `step()` finds no gradients (or zeros) and changes nothing, except for weight decay and old momentum.
+
+    ## Usual causes
+    - `zero_grad()` between `backward()` and `step()`
+    - `step()` before `backward()` in the loop, with `zero_grad()` first
+    - a callback or helper that "cleans up" after the backward pass
+
+    ## What to do
+    `zero_grad()`, forward, `backward()`, `step()`, in this order.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM121",
+        name="gradients-cleared-before-step",
+        family="update-order",
+        severity=Severity.ERROR,
+        explains=(
+            "gradients-thrown-away",
+            "step-without-new-gradients",
+            "detached-from-loss",
+            "metric-frozen",
+            "updates-too-small",
+            "vanishing-gradients",
+            "evaluated-copy-never-changes",
+            "uninformative-labels",
+            "clipped-after-step",
+            "weight-decay-collapse",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (ZeroGrad, OptimizerStep)
+
+    def __init__(self) -> None:
+        self._cleared_at: dict[int, Site | None] = {}
+        self._streak: dict[int, int] = {}
+        self._told: set[int] = set()
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        if isinstance(event, ZeroGrad):
+            self._cleared_at.update(dict.fromkeys(event.wasted, event.at))
+        elif isinstance(event, OptimizerStep):
+            key = event.optimizer
+            self._streak[key] = self._streak.get(key, 0) + 1 if event.emptied else 0
+            if self._streak[key] == ENOUGH and key not in self._told:
+                self._told.add(key)
+                at = self._cleared_at.get(key)
+                where = f"`zero_grad()` at line {at.line}" if at is not None else "something"
+                yield self.finding(
+                    event,
+                    f"{where} clears the gradients between backward() and step(): {event.kind} steps on nothing",
+                    cause="every step is made without the gradients that backward() has just computed",
+                    remedy="clear the gradients before backward(), or after step()",
+                    at=at,
+                    steps=self._streak[key],
+                )
+            self._cleared_at.pop(key, None)

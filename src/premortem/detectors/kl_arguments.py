@@ -1,0 +1,92 @@
+"""PM404 kl-arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, LossCall, Site
+from premortem.findings import Finding, Severity
+
+_CALLS = 3
+_LOGS = frozenset({"log_softmax", "log", "logsigmoid", "log1p", "logaddexp"})
+
+
+class KlArguments(Detector):
+    """kl_div is given probabilities where it wants their logarithms, or logarithms where it wants probabilities.
+
+    ## Why it matters
+    `F.kl_div(input, target)` wants log-probabilities first and probabilities second, the other way round from the
+    formula. With anything else it still returns a number, often a negative one, and its gradient pulls nowhere useful.
+
+    ## Usual causes
+    Softmax instead of log_softmax on the student; the two arguments swapped; log-probabilities as the target without
+    `log_target=True`, or probabilities with it; raw scores.
+
+    ## What to do
+    `F.kl_div(F.log_softmax(student, -1), F.softmax(teacher, -1), reduction="batchmean")`.
+
+    ## When it stays silent
+    The reverse divergence (the teacher's log-probabilities first, the student's probabilities second) is in order.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM404",
+        name="kl-arguments",
+        family="loss-definition",
+        severity=Severity.ERROR,
+        explains=(
+            "loss-without-lower-bound",
+            "exploding-gradients",
+            "updates-too-small",
+            "non-finite-training",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[Site | None, str], int] = {}
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done or not isinstance(event, LossCall) or event.fn != "kl_div":
+            return
+        if not (event.grad or event.target_grad):
+            return
+        wrong = self._wrong(event)
+        if not wrong:
+            return
+        key = (event.at, wrong)
+        self._calls[key] = self._calls.get(key, 0) + 1
+        if self._calls[key] < _CALLS:
+            return
+        self._done = True
+        yield self.finding(
+            event,
+            f"kl_div: {wrong}",
+            cause="kl_div(input, target) expects log-probabilities as input and probabilities as target; with "
+            "anything else the number it returns is no divergence, and minimising it teaches nothing.",
+            remedy="F.kl_div(F.log_softmax(student, dim=-1), F.softmax(teacher, dim=-1), reduction='batchmean')",
+            input_min=event.input_min,
+            input_max=event.input_max,
+            target_min=event.target_min,
+            target_max=event.target_max,
+            input_op=event.input_op,
+        )
+
+    def _wrong(self, event: LossCall) -> str:
+        low, high = event.input_min, event.input_max
+        target_low, target_high = event.target_min, event.target_max
+        if low is None or high is None or target_low is None or target_high is None:
+            return ""
+        if event.input_op not in _LOGS and high > 1e-3:
+            if low >= 0 and high <= 1 + 1e-4:
+                return "the input holds probabilities, not their logarithms"
+            return f"the input holds raw scores (up to {high:.3g}), not log-probabilities, which are never above 0"
+        if not event.log_target and target_low < -1e-3:
+            return f"the target holds negative numbers (down to {target_low:.3g}): logarithms or raw scores, not probabilities"
+        if event.log_target and target_low >= 0 and target_high > 1e-3:
+            return "log_target=True, but the target holds probabilities, not their logarithms"
+        return ""

@@ -1,0 +1,97 @@
+"""PM423 labels-outside-the-loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, LossCall, Site
+from premortem.findings import Finding, Severity
+
+_CALLS = 3
+_BETWEEN_0_AND_1 = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits"})
+_PLUS_OR_MINUS_1 = frozenset({"soft_margin_loss", "hinge_embedding_loss"})
+
+
+class LabelsOutsideTheLoss(Detector):
+    """The labels are numbers the loss has no meaning for.
+
+    ## Why it matters
+    Binary cross-entropy with a label of 2 or of -1 is minimised by a score of plus or minus infinity: the loss goes below
+    zero without end. A margin loss with labels 0 and 1 instead of -1 and 1 ignores every 0.
+
+    ## Usual causes
+    Classes numbered from 1; masks with 255 for foreground; labels -1/1 given to binary cross-entropy, or 0/1 to a margin
+    loss; labels standardised together with the inputs; negative counts in a Poisson loss.
+
+    ## What to do
+    Map the labels to what the loss wants, and look at `y.unique()` after loading.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM423",
+        name="labels-outside-the-loss",
+        family="data-labels",
+        severity=Severity.ERROR,
+        explains=(
+            "loss-without-lower-bound",
+            "exploding-gradients",
+            "updates-too-large",
+            "non-finite-training",
+            "overflow",
+            "wrong-sign",
+            "unscaled-targets",
+            "uninformative-labels",
+            "saturated-activations",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+
+    def __init__(self) -> None:
+        self._calls: dict[Site | None, int] = {}
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done or not isinstance(event, LossCall) or not event.grad or event.target_grad:
+            return
+        wanted = misfit(event)
+        if not wanted:
+            return
+        self._calls[event.at] = self._calls.get(event.at, 0) + 1
+        if self._calls[event.at] < _CALLS:
+            return
+        self._done = True
+        some = sorted(event.classes)[:4] if event.classes else None
+        shown = (
+            ", ".join(f"{v:g}" for v in some) if some else f"{event.target_min:.3g} to {event.target_max:.3g}"
+        )
+        yield self.finding(
+            event,
+            f"{event.fn} is given labels {shown}: it wants {wanted}",
+            cause="For such labels the loss has no minimum, or does not depend on the prediction at all.",
+            remedy=f"Map the labels to {wanted} where the data is read.",
+            target_min=event.target_min,
+            target_max=event.target_max,
+            classes=event.classes,
+        )
+
+
+def misfit(event: LossCall) -> str:
+    """What the loss wants, when the labels are something else."""
+    low, high = event.target_min, event.target_max
+    if low is None or high is None:
+        return ""
+    if event.fn in _BETWEEN_0_AND_1 and (low < -0.05 or high > 1.05):
+        return "numbers from 0 to 1"
+    if (
+        event.fn in _PLUS_OR_MINUS_1
+        and event.classes
+        and 0.0 in event.classes
+        and set(event.classes) <= {0.0, 1.0}
+    ):
+        return "-1 and 1"
+    if event.fn == "poisson_nll_loss" and low < -1e-3:
+        return "counts, which are never negative"
+    return ""

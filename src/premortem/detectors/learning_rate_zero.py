@@ -1,0 +1,151 @@
+"""PM211 learning-rate-zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.epochs import Epochs
+from premortem.events import Custody, Event, OptimizerBuilt, OptimizerStep, RunEnded, SchedulerBuilt, Site
+from premortem.findings import Finding, Severity
+
+
+@dataclass
+class Rates:
+    """What the groups of one optimizer were trained with."""
+
+    at: Site | None
+    groups: list[tuple[int, ...]]  # parameters of each group
+    built: list[float]  # rates it was built with
+    first_step: int = 0
+    steps: int = 0
+    graded: bool = False
+    ever: list[bool] = field(default_factory=list)  # which groups ever had a rate
+
+
+class LearningRateZero(Detector):
+    """Training runs at learning rate 0.
+
+    ## Why it matters
+    Nothing can be learned: the optimizer steps, and no weight moves.
+
+    ## Usual causes
+    An integer division (`1 // 10`), a default of 0 in a config, a schedule whose factor is rounded down to 0
+    (`step // warmup`), a group that was given rate 0 by mistake.
+
+    ## What to do
+    Print `optimizer.param_groups[0]["lr"]` in the loop and follow it back.
+
+    ## When it stays silent
+    A warm-up that starts at 0, a schedule that ends there, and single groups frozen by a rate of 0 (unless it is
+    the freshly initialised head that is frozen).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM211",
+        name="learning-rate-zero",
+        family="lr",
+        severity=Severity.ERROR,
+        explains=(
+            "updates-too-small",
+            "metric-frozen",
+            "parameter-without-optimizer",
+            "evaluated-copy-never-changes",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        *Epochs.LISTENS,
+        OptimizerBuilt,
+        OptimizerStep,
+        SchedulerBuilt,
+        Custody,
+        RunEnded,
+    )
+
+    def __init__(self) -> None:
+        self._epochs = Epochs()
+        self._rates: dict[int, Rates] = {}
+        self._scheduled: dict[int, tuple[str, Site | None]] = {}
+        self._heads: dict[int, str] = {}  # keys of freshly initialised output layers -> name
+        self._said: set[int] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, OptimizerBuilt):
+            groups = [group.parameters for group in event.groups]
+            self._rates[event.optimizer] = Rates(event.at, groups, [group.lr for group in event.groups])
+        elif isinstance(event, SchedulerBuilt):
+            self._scheduled[event.optimizer] = (event.kind, event.at)
+        elif isinstance(event, OptimizerStep):
+            self._stepped(event)
+        elif isinstance(event, Custody):
+            for link in event.links:
+                if link.head and link.graded and not link.loaded and not link.trained:
+                    self._heads[link.key] = link.name
+        else:
+            self._epochs.observe(event)
+            yield from self._judge(event)
+
+    def _stepped(self, event: OptimizerStep) -> None:
+        known = self._rates.get(event.optimizer)
+        if known is None:
+            return
+        if not known.steps:
+            known.first_step = event.step - 1
+        known.steps += 1
+        known.graded = known.graded or event.with_grad > 0
+        known.ever += [False] * (len(event.lrs) - len(known.ever))
+        for i, rate in enumerate(event.lrs):
+            known.ever[i] = known.ever[i] or rate != 0  # nan: it is on the device
+
+    def _judge(self, event: Event) -> Iterator[Finding]:
+        over = isinstance(event, RunEnded)
+        for key, known in self._rates.items():
+            if key in self._said or not known.graded or all(known.ever):
+                continue
+            epochs = self._epochs.between(known.first_step, event.step)
+            if known.steps < 20 or not (over or epochs >= 3):
+                continue
+            if not any(known.ever):
+                self._said.add(key)
+                yield self._all(event, key, known)
+            elif over:
+                yield from self._head(event, key, known)
+
+    def _all(self, event: Event, key: int, known: Rates) -> Finding:
+        kind, at = self._scheduled.get(key, ("", None))
+        scheduled = bool(kind) and max(known.built, default=0.0) > 0
+        return self.finding(
+            event,
+            f"all {known.steps} steps were made with learning rate 0"
+            + (f", set by {kind}" if scheduled else ""),
+            cause="With rate 0 a step changes nothing."
+            if not scheduled
+            else f"The optimizer was built with {max(known.built):.3g}, and {kind} multiplies that by 0.",
+            remedy="Give the optimizer a rate above 0; look for an integer division or a default of 0.",
+            at=at if scheduled else known.at,
+            family="scheduler" if scheduled else None,
+            steps=known.steps,
+        )
+
+    def _head(self, event: Event, key: int, known: Rates) -> Iterator[Finding]:
+        for i, ever in enumerate(known.ever):
+            held = known.groups[i] if i < len(known.groups) else ()
+            heads = [self._heads[k] for k in held if k in self._heads]
+            if ever or not heads or (i < len(known.built) and math.isnan(known.built[i])):
+                continue
+            self._said.add(key)
+            yield self.finding(
+                event,
+                f"the output layer has learning rate 0 in all {known.steps} steps (group {i})",
+                cause="It was freshly initialised and never learns, while the layers below it do.",
+                remedy=f"Give group {i} of the optimizer a rate above 0.",
+                at=known.at,
+                parameter=heads[0],
+                severity=Severity.WARNING,
+                steps=known.steps,
+            )
+            return

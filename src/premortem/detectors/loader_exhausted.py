@@ -1,0 +1,146 @@
+"""PM323 loader-exhausted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.printed import LOSSES, columns, counter
+from premortem.detectors.wording import count
+from premortem.events import Backward, EpochEnded, EpochStarted, Event, LogLine, OptimizerStep, RunEnded, Site
+from premortem.findings import Certainty, Finding, Severity
+
+AGAIN = 2  # loops over an iterator that had run out
+STUCK = 2  # epochs that were printed without a step
+
+
+@dataclass
+class Told:
+    """Lines of one template: the number they count, and the steps that had been made."""
+
+    line: LogLine
+    number: int
+    work: int
+    stuck: list[LogLine] = field(default_factory=list)
+
+
+class LoaderExhausted(Detector):
+    """What the batches come from runs out after one epoch, and later epochs train on nothing.
+
+    ## Why it matters
+    The epochs go by, the weights stay as they were after the first, and the log shows 0 or repeats itself.
+
+    ## Usual causes
+    A generator, `zip`, `map` or `iter(loader)` that is made once before the loop over epochs: it can be read once.
+
+    ## What to do
+    Make it anew in each epoch (call the generator function in the loop), or loop over the DataLoader itself.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM323",
+        name="loader-exhausted",
+        family="data-empty",
+        severity=Severity.ERROR,
+        explains=("metric-frozen", "scheduler-before-optimizer", "step-without-new-gradients"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        EpochStarted,
+        EpochEnded,
+        OptimizerStep,
+        Backward,
+        LogLine,
+        RunEnded,
+    )
+
+    def __init__(self) -> None:
+        self._work = 0  # backward passes and steps so far
+        self._again: dict[int, list[int]] = {}  # loader -> work done when it was found empty again
+        self._told: dict[str, Told] = {}
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, (OptimizerStep, Backward)):
+            self._work += 1
+        elif isinstance(event, EpochStarted):
+            self._again.pop(event.loader, None)
+        elif isinstance(event, EpochEnded):
+            if event.again and not self._said:
+                yield from self._found_empty(event)
+        elif isinstance(event, LogLine) and self._work and not self._said:
+            yield from self._printed(event)
+        elif isinstance(event, RunEnded) and not self._said:
+            yield from self._ended(event)
+
+    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+        """An average over the batches of an epoch without any."""
+        idle = any(told.work == self._work for told in self._told.values())
+        if event.reason == "crashed" and event.error == "ZeroDivisionError" and idle:
+            yield self._found(event, event.at, "the epoch after the last printed one had no batches", False)
+
+    def _found_empty(self, event: EpochEnded) -> Iterator[Finding]:
+        times = self._again.setdefault(event.loader, [])
+        times.append(self._work)
+        if len(times) < AGAIN:
+            return
+        idle = times[-1] == times[-AGAIN]
+        if not idle and len(set(times)) <= AGAIN:
+            return  # training goes on without it: give it one more chance
+        self._said = True
+        yield self._found(
+            event,
+            event.at,
+            f"an iterator over a DataLoader was looped over {count(len(times), 'more time')} "
+            "after it had run out",
+            idle,
+        )
+
+    def _printed(self, event: LogLine) -> Iterator[Finding]:
+        counted = counter(event)
+        if counted is None:
+            return
+        told = self._told.get(event.template)
+        if told is None or counted[1] != told.number + 1 or self._work != told.work:
+            if len(self._told) < 64 or told is not None:
+                self._told[event.template] = Told(event, counted[1], self._work)
+            return
+        told.number = counted[1]
+        told.stuck.append(event)
+        # A table of results printed at the end counts up too, but its numbers differ from line to line.
+        if len(told.stuck) >= STUCK and stands_still(told.line, told.stuck):
+            self._said = True
+            yield self._found(
+                event,
+                None,
+                f"{count(len(told.stuck), 'epoch')} after epoch {told.number - len(told.stuck)} made no training step",
+                True,
+            )
+
+    def _found(self, event: Event, at: Site | None, message: str, certain: bool) -> Finding:
+        return self.finding(
+            event,
+            message,
+            cause="What the batches are read from can be read once, and it is not made anew for each epoch.",
+            remedy="Create the generator, `zip` or `iter(loader)` inside the loop over epochs.",
+            at=at,
+            severity=Severity.ERROR if certain else Severity.WARNING,
+            certainty=Certainty.MEASURED if certain else Certainty.SUSPECTED,
+        )
+
+
+def stands_still(first: LogLine, stuck: list[LogLine]) -> bool:
+    """A loss in these lines is 0, NaN, or the same in all of them."""
+    for i, names in enumerate(columns(first)):
+        text = first.values[i][1]
+        if "." not in text or not names & (LOSSES | {"train", "training"}):
+            continue
+        values = [line.values[i][2] for line in stuck if len(line.values) == len(first.values)]
+        if values and (
+            all(v == values[0] for v in values) or all(v == 0 or not math.isfinite(v) for v in values)
+        ):
+            return True
+    return False

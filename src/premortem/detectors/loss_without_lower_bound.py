@@ -1,0 +1,93 @@
+"""PM407 loss-without-lower-bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Backward, Event, Site
+from premortem.findings import Finding, Severity
+
+_FACTOR = 1e4  # times the size of the first losses
+_NEW_LOWS = 40  # in a row, each well below the last
+_FIRST = 10
+
+
+class Fall:
+    """How one backward line's loss goes."""
+
+    def __init__(self) -> None:
+        self.first: list[float] = []
+        self.lowest = math.inf
+        self.lows = 0  # new lows without a rebound in between
+
+
+class LossWithoutLowerBound(Detector):
+    """The loss falls below zero without end.
+
+    ## Why it matters
+    A loss that can always be made smaller is not a measure of anything: the optimizer lets some number grow for ever
+    and the model does not learn what was meant. It ends in overflow.
+
+    ## Usual causes
+    A term with the wrong sign (`recon - kl`); a log-likelihood without its minus; raw scores where log-probabilities are
+    wanted; a distance that is maximised without a margin; a variance that is allowed to go to zero.
+
+    ## What to do
+    Log the terms one by one; the one that falls without end has the wrong sign or needs a bound.
+
+    ## When it stays silent
+    Negative losses as such: likelihoods of continuous data, critics, similarities and rewards go below zero, but not ten
+    thousand times further than they began without ever turning back.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM407",
+        name="loss-without-lower-bound",
+        family="loss-definition",
+        severity=Severity.ERROR,
+        explains=(
+            "exploding-gradients",
+            "updates-too-large",
+            "non-finite-training",
+            "overflow",
+            "clipped-hard-every-step",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (Backward,)
+
+    def __init__(self) -> None:
+        self._falls: dict[Site | None, Fall] = {}
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done or not isinstance(event, Backward) or event.value is None or event.scaled:
+            return
+        value = event.value
+        if not math.isfinite(value):
+            return
+        fall = self._falls.setdefault(event.at, Fall())
+        if len(fall.first) < _FIRST:
+            fall.first.append(value)
+            return
+        size = max(1.0, *(abs(v) for v in fall.first))
+        if value < fall.lowest * (1.02 if fall.lowest < 0 else 1.0):
+            fall.lowest = value
+            fall.lows += 1
+        elif value > fall.lowest * 0.5:
+            fall.lows = 0  # it turned back
+            fall.lowest = min(value, 0.0)
+        if fall.lows >= _NEW_LOWS and value < -_FACTOR * size:
+            self._done = True
+            yield self.finding(
+                event,
+                f"the loss has fallen to {value:.3g} (it began around {fall.first[0]:.3g}) and keeps falling faster",
+                cause="Something in it can be made arbitrarily small without getting anything right: a term with the "
+                "wrong sign, or a score that should have been a log-probability.",
+                remedy="Log each term of the loss; give the one that falls without end the right sign or a bound.",
+                value=value,
+                first=fall.first[0],
+            )

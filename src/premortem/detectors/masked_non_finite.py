@@ -1,0 +1,164 @@
+"""PM443 masked-non-finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Backward, Event, LossCall, Masked, ModelSeen, StepStats, ZeroGrad
+from premortem.findings import Finding, Severity
+
+_STEPS = 3
+_SKIPPED = 20
+_SHARE = 0.9
+
+
+class MaskedNonFinite(Detector):
+    """NaN or infinity is hidden instead of repaired: the loss looks finite while the training is broken.
+
+    ## Why it matters
+    `nan_to_num`, a `where(isnan(...))`, gradients set to zero or batches skipped on NaN turn a loud failure into a silent
+    one. The forward pass shows zeros, the backward pass still multiplies with NaN, the weights are lost, and the log shows
+    a loss that has merely stopped falling.
+
+    ## Usual causes
+    A quick repair after the first NaN was seen: `nan_to_num(output)`, `nanmean(loss)`, `p.grad[p.grad.isnan()] = 0`,
+    `if torch.isnan(loss): continue`.
+
+    ## What to do
+    Remove the mask, let it fail, and repair what makes the NaN (the message names it where the graph tells).
+
+    ## When it stays silent
+    Missing values in the data that are filled in before the model sees them, and masked rows whose gradients stay finite.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM443",
+        name="masked-non-finite",
+        family="numerics-masked",
+        severity=Severity.ERROR,
+        explains=(
+            "non-finite-training",
+            "weights-stay-non-finite",
+            "overflow",
+            "metric-frozen",
+            "plateau-fed-non-finite",
+            "checkpoint-non-finite",
+            "evaluated-copy-never-changes",
+            "updates-too-small",
+            "dead-units",
+            "vanishing-gradients",
+            "exploding-gradients",
+            "step-never-called",
+            "gradients-thrown-away",
+            "uninformative-labels",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (Masked, StepStats, Backward, ZeroGrad, LossCall, ModelSeen)
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._mask: Masked | None = None  # the first that hid values of the model
+        self._hidden: dict[int, int] = {}  # optimizer -> steps with a finite loss and broken gradients
+        self._dirty = False  # backward left broken gradients, and nobody cleared them
+        self._cleaned = 0  # ... and the step found them clean
+        self._sanitised: set[int] = set()  # steps in which nan_to_num was used on gradients
+        self._whole: set[int] = set()  # steps in which nearly all of an output was masked
+        self._skipped = 0  # losses in a row that were not finite and not used
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done:
+            return
+        if isinstance(event, ModelSeen):
+            self._names.update({p.key: p.name for p in event.parameters})
+        elif isinstance(event, Masked):
+            yield from self._masked(event)
+        elif isinstance(event, Backward):
+            self._skipped = 0
+            self._dirty = event.grads_finite is False or (self._dirty and event.grads_finite is None)
+        elif isinstance(event, ZeroGrad):
+            self._dirty = False
+        elif isinstance(event, LossCall):
+            yield from self._compared(event)
+        elif isinstance(event, StepStats):
+            yield from self._stepped(event)
+
+    def _masked(self, event: Masked) -> Iterator[Finding]:
+        if event.gradient:
+            self._sanitised.add(event.step)
+            if len(self._sanitised) >= _STEPS:
+                yield self._said(
+                    event,
+                    f"{event.op} replaced NaN or infinite gradients in {len(self._sanitised)} steps",
+                    mask=event,
+                )
+        elif event.grad:
+            if self._mask is None or (not self._mask.origin and event.origin):
+                self._mask = event
+            if event.count >= _SHARE * event.total:
+                self._whole.add(event.step)
+                if len(self._whole) >= 2 * _STEPS:
+                    yield self._said(
+                        event,
+                        f"{event.op} replaced {event.count} of {event.total} values the model computed",
+                        mask=event,
+                    )
+
+    def _stepped(self, event: StepStats) -> Iterator[Finding]:
+        finite = event.loss is None or math.isfinite(event.loss)
+        # `_dirty` is known on the CPU: there, a norm that is too large for its type is not mistaken for NaN.
+        broken = event.worst is not None
+        if self._dirty and not broken and finite:
+            self._cleaned += 1
+            if self._cleaned >= _STEPS:
+                yield self._said(
+                    event, f"NaN gradients were wiped out between backward and step, {self._cleaned} times"
+                )
+                return
+        if not (finite and broken and event.loss is not None):
+            self._hidden.pop(event.optimizer, None)
+            return
+        count = self._hidden[event.optimizer] = self._hidden.get(event.optimizer, 0) + 1
+        if count >= _STEPS and not (event.weights_finite and self._mask is None and not self._dirty):
+            parameter = self._names.get(event.worst, "") if event.worst is not None else ""
+            yield self._said(
+                event,
+                f"the loss is finite ({event.loss:.4g}), but the gradient of {parameter or 'a parameter'} has been "
+                f"NaN or infinite for {count} steps",
+                mask=self._mask,
+                parameter=parameter,
+            )
+
+    def _compared(self, event: LossCall) -> Iterator[Finding]:
+        """`if torch.isnan(loss): continue`, again and again."""
+        if not event.grad or event.value is None:
+            return
+        self._skipped = 0 if math.isfinite(event.value) else self._skipped + 1
+        if self._skipped >= _SKIPPED:
+            yield self._said(
+                event, f"{self._skipped} batches in a row gave a loss that is not finite and were skipped"
+            )
+
+    def _said(self, event: Event, message: str, mask: Masked | None = None, parameter: str = "") -> Finding:
+        self._done = True
+        mask = self._mask if self._mask is not None and self._mask.origin else mask or self._mask
+        where = (
+            f" It is hidden by `{mask.op}` ({mask.count} of {mask.total} values at first)."
+            if mask is not None
+            else ""
+        )
+        birth = f" It is born by {mask.origin}." if mask is not None and mask.origin else ""
+        return self.finding(
+            event,
+            message,
+            cause=f"Something replaces NaN before the loss is shown, so the failure does not show in it.{where}{birth}",
+            remedy="Remove the mask and repair what makes the NaN; masking does not keep it out of the gradients.",
+            at=mask.at if mask is not None else None,
+            parameter=parameter or None,
+            origin=mask.origin if mask is not None else "",
+            masked_by=mask.op if mask is not None else "",
+        )

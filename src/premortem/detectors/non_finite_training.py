@@ -1,0 +1,119 @@
+"""PM442 non-finite-training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.non_finite_input import blamed
+from premortem.detectors.nonfinite import LISTENS, Episode, Failure
+from premortem.detectors.overflow import _EXPONENTIAL
+from premortem.events import Event, ModelSeen
+from premortem.findings import Finding, Severity
+
+
+class NonFiniteTraining(Detector):
+    """The loss is NaN or infinite and stays so.
+
+    ## Why it matters
+    The weights are lost: every later step trains nothing. In many dashboards a NaN is simply not drawn, and the curve
+    looks as if it had gone flat.
+
+    ## Usual causes
+    The logarithm of 0, the root of a negative number, a division by 0, a mean over nothing; a gradient of `sqrt` or of a
+    norm at 0; a learning rate at which the loss grows step by step; weights that were never initialised.
+
+    ## What to do
+    The message names the first broken link. Guard that operation (`clamp(min=eps)`, `log1p`, `x / (n + eps)`), and
+    start again from weights that are finite.
+
+    ## When it stays silent
+    A range test that ends in NaN and restores its weights, steps refused by a gradient scaler, a sweep that tries a rate
+    that is too high.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM442",
+        name="non-finite-training",
+        family="numerics-nan",
+        severity=Severity.ERROR,
+        explains=(
+            "weights-stay-non-finite",
+            "plateau-fed-non-finite",
+            "checkpoint-non-finite",
+            "metric-frozen",
+            "dead-units",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (*LISTENS, ModelSeen)
+
+    def __init__(self) -> None:
+        self._episode = Episode()
+        self._names: dict[int, str] = {}
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, ModelSeen):
+            self._names.update({p.key: p.name for p in event.parameters})
+            return
+        failure = self._episode.observe(event)
+        if failure is None or blamed(failure):
+            return
+        origin = failure.origin
+        if origin is not None and origin.overflow and (origin.op in _EXPONENTIAL or not failure.grew):
+            return  # overflow says it
+        if failure.grew:
+            yield self._diverged(event, failure)
+        else:
+            yield self._broke(event, failure)
+
+    def _diverged(self, event: Event, failure: Failure) -> Finding:
+        return self.finding(
+            event,
+            f"the loss diverged: it rose from {failure.start:.4g} to {failure.last:.4g} and then was not finite any more",
+            cause="Each update overshot further than the one before. No single operation is to blame.",
+            remedy="Lower the learning rate, clip the gradients, or scale inputs and targets.",
+            family="exploding",
+            at=failure.origin.at if failure.origin is not None else None,
+            start=failure.start,
+            last=failure.last,
+        )
+
+    def _broke(self, event: Event, failure: Failure) -> Finding:
+        origin, first = failure.origin, failure.first
+        before = f"; the loss was {failure.last:.4g} before" if failure.last is not None else ""
+        step = origin.step if origin is not None else first.step if first is not None else event.step
+        parameter = ""
+        if origin is None:
+            parameter = (
+                self._names.get(first.worst, "") if first is not None and first.worst is not None else ""
+            )
+            how = "the loss became NaN or infinite"
+            cause = "Inputs were finite; it was born in the forward pass, or by gradients of the step before."
+        elif origin.stage == "loss":
+            how = origin.detail or "an operation of the forward pass made NaN of finite numbers"
+            cause = "Inputs and weights were finite: this operation is the first broken link."
+        elif origin.stage == "gradient":
+            parameter = origin.parameter
+            how = (
+                f"the loss was finite, but backward gave {parameter or 'a parameter'} a gradient that was not"
+            )
+            cause = (
+                "The forward pass was in order; a derivative is not defined there: sqrt or a norm at 0, a power "
+                "below 1 at 0, 0 times an infinite branch of where()."
+            )
+        else:
+            parameter = origin.parameter
+            how = f"{parameter or 'a weight'} was not finite before the loss was computed"
+            cause = "The weights were already broken: by the step before, by a checkpoint, or from the start."
+        return self.finding(
+            event,
+            f"{how} (step {step}{before})",
+            cause=cause,
+            remedy="Guard that operation against the value it cannot take (clamp, eps), and restart from finite weights.",
+            at=origin.at if origin is not None else None,
+            parameter=parameter or None,
+            first_step=step,
+            op=origin.op if origin is not None else "",
+        )

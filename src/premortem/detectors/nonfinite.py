@@ -1,0 +1,179 @@
+"""What the detectors of non-finite numbers share: when a failure is there to stay, and how it began."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from statistics import median
+from typing import NamedTuple
+
+from premortem.events import (
+    Backward,
+    Event,
+    NonFinite,
+    OptimizerBuilt,
+    OptimizerStep,
+    RunEnded,
+    StateLoaded,
+    StepStats,
+)
+
+LISTENS: tuple[type[Event], ...] = (
+    NonFinite,
+    StepStats,
+    Backward,
+    OptimizerBuilt,
+    OptimizerStep,
+    StateLoaded,
+    RunEnded,
+)
+_STEPS = 3  # in a row: fewer may be a range test that is about to restore its weights
+_EARLY = 10
+_LATE = 12
+
+
+class Failure(NamedTuple):
+    """A loss that is not finite any more, and what is known about how that came."""
+
+    origin: NonFinite | None  # the first broken link, where it could be looked at
+    first: StepStats | None  # the first bad step
+    grew: bool  # the loss rose by orders of magnitude over several steps before
+    start: float | None  # its level at first
+    last: float | None  # the last finite one
+    steps: int
+
+
+class Life:
+    """What one optimizer went through."""
+
+    def __init__(self, built: OptimizerBuilt | None = None) -> None:
+        self.lr = built.groups[0].lr if built is not None and built.groups else 0.0
+        self.steps = 0
+        self.rates: list[float] = []
+        self.early: list[float] = []
+        self.late: list[float] = []
+        self.bad = 0
+        self.first: StepStats | None = None
+
+
+class Episode:
+    """Events in; a failure out, once, when it is certain that the run did not recover from it."""
+
+    def __init__(self) -> None:
+        self._lives: dict[int, Life] = {}
+        self._origin: NonFinite | None = None
+        self._values: list[float] = []  # of backward, when nobody steps through an optimizer
+        self._by_hand = 0
+        self._told = False
+
+    def observe(self, event: Event) -> Failure | None:
+        if self._told:
+            return None
+        failure = self._watch(event)
+        self._told = failure is not None
+        return failure
+
+    def _watch(self, event: Event) -> Failure | None:
+        if isinstance(event, NonFinite):
+            if self._origin is None:
+                self._origin = event
+        elif isinstance(event, OptimizerBuilt):
+            if not event.again:
+                self._lives[event.optimizer] = Life(event)
+                self._origin = None
+        elif isinstance(event, StateLoaded):
+            if event.target == "module":  # the weights were put back: what happened before was dealt with
+                for life in self._lives.values():
+                    life.bad, life.first = 0, None
+                self._origin, self._by_hand = None, 0
+        elif isinstance(event, StepStats):
+            return self._stepped(event)
+        elif isinstance(event, Backward):
+            return self._went_back(event)
+        elif isinstance(event, RunEnded):
+            return self._ended()
+        return None
+
+    def _stepped(self, event: StepStats) -> Failure | None:
+        life = self._lives.setdefault(event.optimizer, Life())
+        life.steps += 1
+        life.rates.append(event.lr)
+        del life.rates[:-64]
+        if event.loss is None:
+            return None
+        if math.isfinite(event.loss):
+            life.bad, life.first = 0, None
+            if event.worst is None:
+                self._origin = None
+            (life.early if len(life.early) < _EARLY else life.late).append(event.loss)
+            del life.late[:-_LATE]
+            return None
+        life.bad += 1
+        life.first = life.first or event
+        if (life.bad >= _STEPS or not event.weights_finite) and not self._excused(event.optimizer, life):
+            return self._failure(life)
+        return None
+
+    def _went_back(self, event: Backward) -> Failure | None:
+        """A script that updates its weights by hand has no steps to count, only backward passes."""
+        if any(life.steps for life in self._lives.values()) or event.value is None:
+            return None
+        if math.isfinite(event.value):
+            self._by_hand, self._origin = 0, None
+            self._values.append(event.value)
+            del self._values[_EARLY:-_LATE]
+            return None
+        self._by_hand += 1
+        if self._by_hand < _STEPS:
+            return None
+        life = Life()
+        life.early, life.late, life.bad = self._values[:_EARLY], self._values[_EARLY:], self._by_hand
+        return self._failure(life)
+
+    def _ended(self) -> Failure | None:
+        for key, life in self._lives.items():
+            if life.bad and not self._excused(key, life):
+                return self._failure(life)
+        return None
+
+    def _excused(self, optimizer: int, life: Life) -> bool:
+        return climbing(life.rates) or self._in_a_sweep(optimizer, life)
+
+    def _in_a_sweep(self, optimizer: int, life: Life) -> bool:
+        """Others were tried before with a lower rate, and went well: this one is there to find the limit."""
+        return life.lr > 0 and any(
+            key != optimizer and other.steps >= _EARLY and not other.bad and 0 < other.lr < life.lr / 2
+            for key, other in self._lives.items()
+        )
+
+    def _failure(self, life: Life) -> Failure:
+        finite = life.early + life.late
+        return Failure(
+            origin=self._origin,
+            first=life.first,
+            grew=rose(finite),
+            start=median(life.early) if life.early else None,
+            last=finite[-1] if finite else None,
+            steps=life.bad,
+        )
+
+
+def climbing(rates: list[float]) -> bool:
+    """A range test: the rate is multiplied at every step until something breaks."""
+    if len(rates) < 8 or min(rates) <= 0:
+        return False
+    ratios = [b / a for a, b in itertools.pairwise(rates)]
+    if min(ratios) <= 1.0:
+        return False
+    even = max(ratios) - min(ratios) < 0.01 * max(ratios)
+    return (even and ratios[-1] > 1.01) or rates[-1] / rates[0] > 1000
+
+
+def rose(values: list[float]) -> bool:
+    """A thousandfold rise over the last steps, spread over at least three of them."""
+    if len(values) < 4:
+        return False
+    level = max(abs(median(values[: max(1, len(values) // 2)])), 1e-12)
+    recent = values[-_LATE:]
+    rises = sum(1 for a, b in itertools.pairwise(recent) if abs(b) > 2 * abs(a))
+    return abs(recent[-1]) > 1e3 * level and rises >= 3

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.wording import count, parameters_of
+from premortem.events import Custody, Event, GraphWalked, Link, OptimizerStep
+from premortem.findings import Finding, Severity
+
+ENOUGH = 2  # steps; one could be an odd first one
+
+
+class OptimizerHoldsOtherParameters(Detector):
+    """An optimizer steps parameters that the loss never reaches, while those it does reach belong to nobody.
+
+    ## Why it matters
+    The loss has gradients, `step()` runs, and nothing is learned: the tensors that are updated are not the
+    tensors of the model that is trained.
+
+    ## Usual causes
+    - the model is copied (`deepcopy`), re-created or loaded as a new object after the optimizer was built
+    - a new model for every fold or trial, and one optimizer made before the loop
+    - `load_state_dict(..., assign=True)` or an initialiser that replaces parameters, after the optimizer was built
+    - the optimizer was given the teacher, the target network or the EMA copy
+
+    ## What to do
+    Build the optimizer last, from the very object that the training loop calls, and again whenever that object
+    is replaced.
+
+    ## When it stays silent
+    When gradients are put into the optimizer's parameters by hand (copied from a worker, estimated), and when
+    the parameters without an optimizer are moved by hand.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM101",
+        name="optimizer-holds-other-parameters",
+        family="optimizer-ownership",
+        severity=Severity.ERROR,
+        explains=(
+            "parameter-without-optimizer",
+            "hidden-submodules",
+            "gradients-never-cleared",
+            "step-without-new-gradients",
+            "step-never-called",
+            "gradients-thrown-away",
+            "detached-from-loss",
+            "metric-frozen",
+            "evaluated-copy-never-changes",
+            "updates-too-small",
+            "learning-rate-zero",
+            "exploding-gradients",
+            "uninformative-labels",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (GraphWalked, OptimizerStep, Custody)
+
+    def __init__(self) -> None:
+        self._reached: set[int] = set()  # by the backward passes of the step that is going on
+        self._stepped = False
+        self._idle: set[int] = set()  # optimizers whose last step had nothing to work with
+        self._streak: dict[int, int] = {}
+        self._told: set[int] = set()
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        if isinstance(event, GraphWalked):
+            if self._stepped:
+                self._reached.clear()
+                self._stepped = False
+            self._reached.update(event.parameters)
+        elif isinstance(event, OptimizerStep):
+            self._stepped = True
+            idle = event.backwards == 0 and not event.touched and not event.closure and event.parameters > 0
+            (self._idle.add if idle else self._idle.discard)(event.optimizer)
+        elif isinstance(event, Custody):
+            yield from self._audit(event)
+
+    def _audit(self, event: Custody) -> Iterable[Finding]:
+        own = [link.key for link in event.links if event.optimizer in link.owners]
+        held = [*own, *(key for key, _ in event.strangers)]
+        orphans = [link for link in event.links if is_orphan(link)]
+        broken = event.optimizer in self._idle and held and orphans and not self._reached.intersection(held)
+        self._streak[event.optimizer] = self._streak.get(event.optimizer, 0) + 1 if broken else 0
+        if self._streak[event.optimizer] < ENOUGH or event.optimizer in self._told:
+            return
+        self._told.add(event.optimizer)
+        homes = {home for _, home in event.strangers}
+        gone = homes == {0}
+        names = [link.name for link in orphans]
+        yield self.finding(
+            event,
+            f"the optimizer holds {count(len(held), 'parameter')} that get no gradient, and none of "
+            f"{parameters_of(names)}, which do",
+            cause=(
+                "the parameters it holds belong to no living model: the model was re-created or its parameters "
+                "replaced after the optimizer was built"
+                if gone
+                else "the parameters it holds belong to another object than the one that is trained, such as a copy"
+            ),
+            remedy="build the optimizer from the model that the loop calls, after it was copied, loaded or re-created",
+            module=names[0].rpartition(".")[0] or None,
+            held=len(held),
+            without_optimizer=len(names),
+        )
+
+
+def is_orphan(link: Link) -> bool:
+    """It is to be trained, it gets a gradient, and nobody moves it: no optimizer, and no hand."""
+    return bool(link.trainable and link.gradient and not link.owners and not link.shifted)

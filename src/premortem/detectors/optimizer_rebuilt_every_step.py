@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, OptimizerBuilt, OptimizerStep, Site, StateLoaded
+from premortem.findings import Finding, Severity
+
+ENOUGH = 24  # optimizers in a row
+
+
+class OptimizerRebuiltEveryStep(Detector):
+    """A new optimizer is built for the same parameters before every single step.
+
+    ## Why it matters
+    Momentum and the moments of Adam live in the optimizer. Built anew, they start from zero at every step:
+    Adam degenerates to the sign of the gradient, momentum does nothing, and a scheduler that drives the first
+    optimizer drives nobody.
+
+    ## Usual causes
+    - the construction slipped into the batch loop
+    - a `train_step` function that makes its own optimizer
+
+    ## What to do
+    Build the optimizer once, before the loop.
+
+    ## When it stays silent
+    When the model is reset in between (test-time adaptation), when the optimizer has no state, and when each
+    one makes several steps (inner loops of meta-learning).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM106",
+        name="optimizer-rebuilt-every-step",
+        family="optimizer-ownership",
+        severity=Severity.WARNING,
+        explains=("scheduler-drives-other-optimizer", "scheduler-never-stepped"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, OptimizerStep, StateLoaded)
+
+    def __init__(self) -> None:
+        self._site: Site | None = None
+        self._keys: frozenset[int] = frozenset()
+        self._steps = 0  # of the one that was built last
+        self._streak = 0
+        self._told = False
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        if isinstance(event, StateLoaded):
+            self._streak = 0
+        elif isinstance(event, OptimizerStep):
+            self._steps += 1
+        elif isinstance(event, OptimizerBuilt) and not event.again and not event.error:
+            keys = frozenset(key for group in event.groups for key in group.parameters)
+            stateful = any(group.momentum > 0 for group in event.groups)
+            again = event.at == self._site and keys == self._keys and self._steps == 1 and stateful
+            self._streak = self._streak + 1 if again else 0
+            self._site, self._keys, self._steps = event.at, keys, 0
+            if self._streak == ENOUGH and not self._told:
+                self._told = True
+                yield self.finding(
+                    event,
+                    f"a new {event.kind} is built for the same {len(keys)} parameters before every step",
+                    cause="its moments start from zero each time, so it never has any",
+                    remedy="build the optimizer once, before the loop",
+                    built=ENOUGH + 1,
+                )

@@ -1,0 +1,99 @@
+"""PM312 optimizer-state-not-restored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.printed import counter
+from premortem.detectors.wording import count
+from premortem.events import Event, FileLoaded, LogLine, OptimizerBuilt, OptimizerStep, StateLoaded
+from premortem.findings import Certainty, Finding, Severity
+
+FIRST_RESUMED = 2  # a run that counts on from here did not start anew
+
+
+class OptimizerStateNotRestored(Detector):
+    """A run is resumed with the weights of a checkpoint and without the optimizer state that is in it.
+
+    ## Why it matters
+    Adam's moments and step count start from zero on weights that are far along, so the first steps are too large, and
+    the loss jumps after each resume.
+
+    ## Usual causes
+    `optimizer.load_state_dict(checkpoint["optimizer"])` was forgotten, or was called on an optimizer that is replaced
+    afterwards.
+
+    ## What to do
+    Restore model, optimizer, scheduler and counter together, after all of them were built.
+
+    ## When it stays silent
+    A new run that starts from old weights (fine-tuning): it counts its epochs from the start.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM312", name="optimizer-state-not-restored", family="checkpoint", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        FileLoaded,
+        StateLoaded,
+        OptimizerBuilt,
+        OptimizerStep,
+        LogLine,
+    )
+
+    def __init__(self) -> None:
+        self._file: FileLoaded | None = None
+        self._weights: StateLoaded | None = None  # loaded after the file was read
+        self._sizes: dict[int, int] = {}
+        self._restored: set[int] = set()
+        self._stepping: OptimizerStep | None = None
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, FileLoaded):
+            # Only a file that holds optimizer state and says how far it was can be resumed from.
+            self._file = event if event.optimizer_entries and event.counters else None
+            self._weights, self._stepping = None, None
+            self._restored.clear()
+        elif isinstance(event, OptimizerBuilt):
+            self._sizes[event.optimizer] = sum(len(group.parameters) for group in event.groups)
+        elif isinstance(event, StateLoaded):
+            self._loaded(event)
+        elif isinstance(event, OptimizerStep):
+            if self._weights is not None and self._stepping is None and event.optimizer not in self._restored:
+                self._stepping = event
+        elif isinstance(event, LogLine):
+            yield from self._printed(event)
+
+    def _loaded(self, event: StateLoaded) -> None:
+        if event.target == "optimizer":
+            self._restored.add(event.key)
+        elif self._file is not None and event.matched == event.wanted and not event.error and event.wanted:
+            self._weights = event
+
+    def _printed(self, event: LogLine) -> Iterator[Finding]:
+        counted = counter(event)
+        file, step, weights = self._file, self._stepping, self._weights
+        if counted is None or file is None or step is None or weights is None:
+            return
+        self._file = None  # the first line decides
+        resumed = any(
+            value <= counted[1] <= value + 2 and counted[1] >= FIRST_RESUMED
+            for _, value in file.counters
+            if value
+        )
+        if resumed and self._sizes.get(step.optimizer) == file.optimizer_entries:
+            yield self.finding(
+                event,
+                f"the run goes on at {counted[0]} {counted[1]} with the weights of "
+                f"`{file.path.rpartition('/')[2] or 'the checkpoint'}`, but a fresh {step.kind}: the state of "
+                f"{count(file.optimizer_entries, 'parameter')} in the file was not restored",
+                cause="The optimizer's moments start from zero on weights that are far along; the first steps are off.",
+                remedy="Call `optimizer.load_state_dict(...)` with the state in the file, after the optimizer was built.",
+                at=file.at,
+                certainty=Certainty.MEASURED,
+                file=file.path,
+                entries=file.optimizer_entries,
+            )

@@ -1,0 +1,106 @@
+"""PM413 over-the-batch-dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, LossCall, Site, Softmaxed
+from premortem.findings import Finding, Severity
+
+_CALLS = 3
+
+
+class OverTheBatchDimension(Detector):
+    """Softmax runs over the samples of the batch instead of over the classes.
+
+    ## Why it matters
+    Each class's scores are made to sum to one over the samples, so what the network says about one sample depends on
+    which others happen to be in its batch. The loss still falls a little; the predictions mean nothing.
+
+    ## Usual causes
+    `dim=0` where `dim=1` or `dim=-1` is meant; `nn.Softmax()` without `dim`, which takes dimension 0 of a tensor with
+    three; code for a single sample that is given a batch.
+
+    ## What to do
+    Name the dimension of the classes: `softmax(x, dim=-1)`, and `dim=1` for images (N, C, H, W).
+
+    ## When it stays silent
+    Square similarity matrices (contrastive losses go both ways), scores of the items of one list or bag, and sequences
+    whose first dimension is time.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM413",
+        name="over-the-batch-dimension",
+        family="shape",
+        severity=Severity.ERROR,
+        explains=(
+            "nll-without-log-probabilities",
+            "uninformative-labels",
+            "updates-too-small",
+            "vanishing-gradients",
+            "softmax-before-cross-entropy",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (Softmaxed, LossCall)
+
+    def __init__(self) -> None:
+        self._waiting: list[Softmaxed] = []  # since the last loss call
+        self._calls: dict[Site | None, int] = {}
+        self._clear: set[Site | None] = set()
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done:
+            return
+        if isinstance(event, Softmaxed):
+            yield from self._softmaxed(event)
+        elif isinstance(event, LossCall):
+            yield from self._compared(event)
+
+    def _softmaxed(self, event: Softmaxed) -> Iterator[Finding]:
+        rows, rest = event.shape[0], event.shape[1:]
+        if rows < 2 or max(rest) < 2 or rows in rest:
+            self._clear.add(event.at)  # a list, a bag, a square of similarities
+            return
+        if event.at in self._clear:
+            return
+        self._waiting.append(event)
+        del self._waiting[:-16]
+        # Outside the model, on its output: the rows are the samples.
+        if not event.inside and event.samples == rows and len(event.shape) == 2:
+            yield from self._count(event, event.op, event.shape)
+
+    def _compared(self, event: LossCall) -> Iterator[Finding]:
+        waiting, self._waiting = self._waiting, []
+        if not event.grad or not event.target_shape:
+            return
+        if event.fn == "nll_loss" and event.input_op == "log_softmax" and event.row_logsumexp is not None:
+            if event.row_logsumexp > 0.1 and len(event.input_shape) > 1 and event.input_shape[0] > 1:
+                yield from self._count(event, "log_softmax", event.input_shape)
+                return
+        samples = event.target_shape[0]
+        for each in waiting:
+            # One target for each row: the first dimension holds samples, not steps in time.
+            if each.inside and each.shape[0] == samples and each.samples == samples:
+                if not any(size in event.target_shape[1:] for size in each.shape[1:] if size > 1):
+                    yield from self._count(each, each.op, each.shape)
+
+    def _count(self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...]) -> Iterator[Finding]:
+        if self._done:
+            return
+        self._calls[event.at] = self._calls.get(event.at, 0) + 1
+        if self._calls[event.at] < _CALLS:
+            return
+        self._done = True
+        yield self.finding(
+            event,
+            f"{op} over dimension 0 of {shape}: each column sums to one over the {shape[0]} samples of the batch",
+            cause="The samples of a batch compete with each other instead of the classes of a sample.",
+            remedy=f"{op}(..., dim=-1), or dim=1 for (N, C, ...).",
+            op=op,
+            shape=shape,
+        )

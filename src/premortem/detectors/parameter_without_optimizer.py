@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.optimizer_holds_other_parameters import is_orphan
+from premortem.detectors.wording import count, parameters_of, place
+from premortem.events import Custody, Event, GraphWalked, Link, Loose, OptimizerBuilt, OptimizerStep
+from premortem.findings import Finding, Severity
+
+CERTAIN = 2  # sightings that are enough when it is clear how the parameter was lost
+LIKELY = 8  # ... when all that is known is that it was left out
+LATE = 16  # optimizer steps; by then a second optimizer would have been built
+
+
+class ParameterWithoutOptimizer(Detector):
+    """A trainable parameter gets gradients, and no optimizer holds it.
+
+    ## Why it matters
+    It keeps the values it was initialised with. The rest of the model learns around it, so the loss falls and
+    nothing looks wrong.
+
+    ## Usual causes
+    - a head was replaced or added after the optimizer was built
+    - layers were unfrozen later, and the optimizer was built from what was trainable before
+    - two optimizers were given the same model, and the other model none
+    - an encoder, an embedding or a learnable loss weight was forgotten in the list of parameters
+
+    ## What to do
+    Build the optimizer after the last change of the model, or tell it: `optimizer.add_param_group(...)`.
+    If it is meant to stay fixed, say so: `parameter.requires_grad_(False)`.
+
+    ## When it stays silent
+    When an optimizer was built on a part of a model that was loaded or trained before (a new head on a known
+    body), and when the parameter is moved by hand, as EMA copies are.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM103",
+        name="parameter-without-optimizer",
+        family="optimizer-ownership",
+        severity=Severity.ERROR,
+        explains=("metric-frozen", "updates-too-small", "gradients-never-cleared", "exploding-gradients"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, OptimizerStep, GraphWalked, Custody)
+
+    def __init__(self) -> None:
+        self._sightings: dict[int, int] = {}
+        self._frozen_before: set[int] = set()  # keys seen frozen since the newest optimizer was built
+        self._reached: set[int] = set()
+        self._held: dict[int, frozenset[int]] = {}
+        self._steps: dict[int, int] = {}
+        self._loose: dict[int, tuple[int, int]] = {}  # key -> (value, step of its last sighting)
+        self._told: set[int] = set()
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        if isinstance(event, OptimizerBuilt):
+            self._held[event.optimizer] = frozenset(key for group in event.groups for key in group.parameters)
+            self._frozen_before.clear()
+        elif isinstance(event, OptimizerStep):
+            self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + 1
+        elif isinstance(event, GraphWalked):
+            self._reached.update(event.parameters)
+            yield from self._bare(event)
+        elif isinstance(event, Custody):
+            yield from self._audit(event)
+
+    def _audit(self, event: Custody) -> Iterable[Finding]:
+        orphans = []
+        for link in event.links:
+            if not link.trainable:
+                self._frozen_before.add(link.key)
+            if is_orphan(link) and not link.hidden and link.key not in self._told:
+                self._sightings[link.key] = self._sightings.get(link.key, 0) + 1
+                orphans.append(link)
+            else:
+                self._sightings.pop(link.key, None)
+        groups: dict[tuple[str, str, Severity], list[Link]] = {}
+        for link in orphans:
+            verdict = self._judge(event, link)
+            if verdict is not None:
+                groups.setdefault(verdict, []).append(link)
+        for (what, remedy, severity), links in groups.items():
+            self._told.update(link.key for link in links)
+            names = [link.name for link in links]
+            verb = "gets gradients and is" if len(names) == 1 else "get gradients and are"
+            yield self.finding(
+                event,
+                f"{parameters_of(names)} {verb} in no optimizer",
+                cause=what,
+                remedy=remedy,
+                severity=severity,
+                module=place(names) if len(names) > 1 else names[0].rpartition(".")[0],
+                parameter=names[0],
+                parameters=len(names),
+            )
+
+    def _judge(self, event: Custody, link: Link) -> tuple[str, str, Severity] | None:
+        """Why it is in no optimizer, what to do, and how sure that is."""
+        seen = self._sightings[link.key]
+        known = link.loaded or link.trained
+        lost = [home for key, home in event.strangers if key not in self._reached]
+        rebuild = "build the optimizer after the model was changed, or call `optimizer.add_param_group`"
+        if seen >= CERTAIN:
+            if link.born_after and not known:
+                return "it was made after this optimizer was built", rebuild, Severity.ERROR
+            if lost and (not known or all(home == 0 for home in lost)):
+                held = f"{count(len(lost), 'parameter')} that no loss reaches, of a part that was replaced"
+                return f"this optimizer still holds {held}", rebuild, Severity.ERROR
+            if link.key in self._frozen_before:
+                cause = "it was frozen when this optimizer was built, and unfrozen later"
+                return (
+                    cause,
+                    "give it to the optimizer when it is unfrozen: `add_param_group`",
+                    Severity.ERROR,
+                )
+            if self._same_twice() and not known:
+                cause = "two optimizers were given the same parameters, and this model none"
+                return cause, "build one of the two optimizers from this model's parameters", Severity.ERROR
+        left_out = not known and not link.twin and seen >= LIKELY and event.step >= LATE
+        if left_out and sum(self._steps.values()) >= LATE:
+            cause = "the optimizer was built from a part of the model, and this was never loaded or trained before"
+            return (
+                cause,
+                "add it to the optimizer, or freeze it with `requires_grad_(False)`",
+                Severity.WARNING,
+            )
+        return None
+
+    def _same_twice(self) -> bool:
+        stepping = [self._held.get(key, frozenset()) for key in self._steps]
+        return len(stepping) > len(set(stepping)) and len(set(stepping)) == 1
+
+    def _bare(self, event: GraphWalked) -> Iterable[Finding]:
+        """Parameters outside of every model: a learnable loss weight, a layer inside a plain object."""
+        for loose in event.loose:
+            if loose.key in self._told or loose.loaded or loose.version > LIKELY:
+                continue
+            value, step = self._loose.get(loose.key, (loose.value, -1))
+            if value != loose.value:  # moved by hand
+                self._told.add(loose.key)
+            elif step != event.step:
+                self._loose[loose.key] = (loose.value, event.step)
+                self._sightings[loose.key] = self._sightings.get(loose.key, 0) + 1
+                if self._sightings[loose.key] >= LIKELY and self._steps:
+                    yield self._found_bare(event, loose)
+
+    def _found_bare(self, event: GraphWalked, loose: Loose) -> Finding:
+        others = [other for other in event.loose if self._sightings.get(other.key, 0) >= LIKELY - 1]
+        self._told.update(other.key for other in [loose, *others])
+        name = f"`{loose.name}`" if loose.name else f"an `nn.Parameter` of shape {loose.shape}"
+        more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
+        return self.finding(
+            event,
+            f"{name}{more} gets gradients and is in no model and no optimizer",
+            cause="it was made outside of every module that is called, so `model.parameters()` does not have it",
+            remedy="register it in the model, or give it to the optimizer beside the model's parameters",
+            parameter=loose.name or None,
+            parameters=max(1, len(others)),
+        )

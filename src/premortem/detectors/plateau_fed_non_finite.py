@@ -1,0 +1,65 @@
+"""PM206 plateau-fed-non-finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Backward, Event, SchedulerStep
+from premortem.findings import Finding, Severity
+
+
+class PlateauFedNonFinite(Detector):
+    """ReduceLROnPlateau is fed a metric that is not a number.
+
+    ## Why it matters
+    Nothing compares as better than NaN, so every such call counts as a bad epoch: after `patience` of them the
+    learning rate is cut, again and again, for no reason. It looks like a sudden drop of the rate.
+
+    ## Usual causes
+    A validation metric that is 0/0 (no samples, no positives), a NaN from one bad batch, an average over nothing.
+
+    ## What to do
+    Find out why the metric is NaN, and do not call `scheduler.step` with it.
+
+    ## When it stays silent
+    When the training loss itself is not finite: then that is the cause, and it is reported as such. An infinite
+    metric (the PSNR of a perfect image) is left alone.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM206",
+        name="plateau-fed-non-finite",
+        family="scheduler",
+        severity=Severity.ERROR,
+        explains=("updates-too-small", "scheduler-past-horizon"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (Backward, SchedulerStep)
+
+    def __init__(self) -> None:
+        self._training_is_finite = True
+        self._counts: dict[int, int] = {}
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, Backward):
+            if event.value is not None:
+                self._training_is_finite = math.isfinite(event.value)
+        elif isinstance(event, SchedulerStep):
+            yield from self._fed(event)
+
+    def _fed(self, event: SchedulerStep) -> Iterator[Finding]:
+        if event.metric is None or not math.isnan(event.metric) or not self._training_is_finite:
+            return
+        count = self._counts[event.scheduler] = self._counts.get(event.scheduler, 0) + 1
+        if count == 2:
+            yield self.finding(
+                event,
+                f"ReduceLROnPlateau was fed NaN {count} times; the rate is {event.after:.3g}",
+                cause="NaN counts as a bad epoch, so the rate is cut although nothing got worse.",
+                remedy="Find out why the metric is NaN (an empty set, 0/0), and skip scheduler.step for it.",
+                rate=event.after,
+                calls=event.count,
+            )

@@ -1,0 +1,115 @@
+"""PM333 reseeded-every-step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.runs import Run, Runs
+from premortem.events import Event, RandomRepeated, Seeded, Site
+from premortem.findings import Certainty, Finding, Severity
+
+STEPS = 8  # in a row, each with the same seed or the same random numbers
+NOISE_STEPS = 20
+NUMBERS = 8
+
+
+@dataclass
+class Repeat:
+    """A line that was reached in each of the last steps, with the same outcome."""
+
+    at: Site | None
+    what: str
+    value: int
+    last: int
+    steps: int = 0
+
+
+class ReseededEveryStep(Detector):
+    """A random generator is seeded with the same number in every step, so every step draws the same.
+
+    ## Why it matters
+    The "random" batch is the same in each step, and so are augmentations, noise and dropout masks.
+
+    ## Usual causes
+    `torch.manual_seed(0)` or a new `Generator` with a fixed seed inside the training step, `get_batch` or
+    `__getitem__`.
+
+    ## What to do
+    Seed once, before the loop; make generators once and draw on.
+
+    ## When it stays silent
+    Another seed in each step, a seed that is set once per epoch or fold, draws that do not reach the training.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM333",
+        name="reseeded-every-step",
+        family="data-order",
+        severity=Severity.ERROR,
+        explains=("same-batch-every-step", "constant-labels", "fewer-samples-than-expected"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (*Runs.LISTENS, Seeded, RandomRepeated)
+
+    def __init__(self) -> None:
+        self._runs = Runs()
+        self._repeats: dict[tuple[Site | None, str], Repeat] = {}
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, Seeded):
+            self._repeat(event, f"{event.library} is seeded with {event.seed}", event.seed)
+        elif isinstance(event, RandomRepeated):
+            if event.size >= NUMBERS:
+                repeat = self._repeat(
+                    event, f"`torch.{event.fn}` gives the same {event.size} numbers", event.size
+                )
+                if repeat.steps >= NOISE_STEPS and not self._said:
+                    yield self._noise(event, repeat)
+        else:
+            for run in self._runs.observe(event):
+                if run.changing and run.steps >= STEPS and not self._said:
+                    yield from self._same_input(event, run)
+
+    def _repeat(self, event: Seeded | RandomRepeated, what: str, value: int) -> Repeat:
+        key = (event.at, type(event).__name__)
+        repeat = self._repeats.get(key)
+        if repeat is None or repeat.value != value or event.step > repeat.last + 1:
+            repeat = self._repeats[key] = Repeat(event.at, what, value, event.step, 1)
+        elif event.step == repeat.last + 1:
+            repeat.last, repeat.steps = event.step, repeat.steps + 1
+        return repeat
+
+    def _same_input(self, event: Event, run: Run) -> Iterator[Finding]:
+        # The event is the end of a step; the seed was set before it.
+        current = [r for r in self._repeats.values() if r.steps >= STEPS - 3 and event.step - r.last <= 2]
+        if not current:
+            return
+        repeat = current[0]
+        self._said = True
+        yield self.finding(
+            event,
+            f"{repeat.what} in every step, and the last {run.steps} steps all got the same batch",
+            cause="A generator that starts from the same seed each time draws the same indices each time.",
+            remedy="Seed once before the loop, and make the generator outside of it.",
+            at=repeat.at,
+            steps=run.steps,
+        )
+
+    def _noise(self, event: RandomRepeated, repeat: Repeat) -> Finding:
+        self._said = True
+        return self.finding(
+            event,
+            f"{repeat.what} in each of the last {repeat.steps} steps",
+            cause="Its generator starts from the same seed each time, so noise and augmentation are the same in every "
+            "step.",
+            remedy="Seed once before the loop, and make the generator outside of it.",
+            at=repeat.at,
+            severity=Severity.WARNING,
+            certainty=Certainty.SUSPECTED,
+            family="data-augment",
+            steps=repeat.steps,
+        )

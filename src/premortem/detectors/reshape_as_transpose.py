@@ -1,0 +1,96 @@
+"""PM412 reshape-as-transpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, Reshaped, Site
+from premortem.findings import Finding, Severity
+
+_STEPS = 3
+
+
+class ReshapeAsTranspose(Detector):
+    """`view` or `reshape` swaps dimensions, which only `permute` or `transpose` can do.
+
+    ## Why it matters
+    Reshaping keeps the numbers in their order in memory and only draws the borders anew. When the sizes are those of a
+    transpose, the shapes fit everywhere but the contents are shuffled: channels hold pieces of rows, samples hold pieces
+    of other samples. The network trains on noise that looks like data.
+
+    ## Usual causes
+    `x.view(batch, channels, time)` on (batch, time, channels); `image.reshape(3, H, W)` on (H, W, 3); `h.view(batch, -1)`
+    on the (layers, batch, hidden) state of an LSTM.
+
+    ## What to do
+    `x.transpose(1, 2)`, `image.permute(2, 0, 1)`, `h.transpose(0, 1).reshape(batch, -1)`.
+
+    ## When it stays silent
+    Regroupings, whose sizes are not just the old ones in another order, and everything libraries do themselves.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM412",
+        name="reshape-as-transpose",
+        family="shape",
+        severity=Severity.ERROR,
+        explains=("uninformative-labels", "updates-too-small", "class-sorted-batches"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (Reshaped,)
+
+    def __init__(self) -> None:
+        self._seen: dict[Site | None, set[int]] = {}  # steps
+        self._clear: set[Site | None] = set()
+        self._said: set[Site | None] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if not isinstance(event, Reshaped) or event.at in self._said or event.at in self._clear:
+            return
+        if event.plain:  # with other sizes it is no transpose: they only met by chance
+            self._clear.add(event.at)
+            return
+        steps = self._seen.setdefault(event.at, set())
+        steps.add(event.step)
+        if len(steps) < _STEPS:
+            return
+        self._said.add(event.at)
+        certain = event.mixes or not regrouping(event.before, event.after)
+        order = "" if event.mixes else f"permute{order_of(event.before, event.after)}"
+        yield self.finding(
+            event,
+            f"`{event.op}` turns {event.before} into {event.after}: "
+            + (
+                "rows of different samples end up in one"
+                if event.mixes
+                else "the numbers stay in place, only the borders move"
+            ),
+            cause="Reshaping does not move numbers. The sizes are those of a transpose, so it fits, but each row now "
+            "holds pieces of others.",
+            remedy=f"Use {order} instead." if order else "Use transpose(0, 1) first, then reshape.",
+            severity=Severity.ERROR if certain else Severity.WARNING,
+            op=event.op,
+            before=event.before,
+            after=event.after,
+        )
+
+
+def regrouping(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """Whole rows are joined, or cut into equal parts: that can be meant, if only the last two sizes change."""
+    if before[:-2] != after[:-2]:
+        return False
+    old, new = before[-1], after[-1]
+    return old % new == 0 or new % old == 0
+
+
+def order_of(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that was meant."""
+    free = list(range(len(before)))
+    order = []
+    for size in after:
+        place = next(i for i in free if before[i] == size)
+        free.remove(place)
+        order.append(place)
+    return tuple(order)

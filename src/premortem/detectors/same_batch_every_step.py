@@ -1,0 +1,127 @@
+"""PM332 same-batch-every-step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.printed import counter
+from premortem.detectors.runs import Run, Runs
+from premortem.events import BatchDrawn, Event, LoaderBuilt, LogLine
+from premortem.findings import Finding, Severity
+
+STEPS = 10  # when the batches come from a loader that has others
+CUT_STEPS = 20  # when they are cut from a larger tensor, several in each epoch
+STUCK_STEPS = 50  # when other batches came before
+PER_EPOCH = 3  # steps in each printed epoch: nobody calls one step on all the data so
+EPOCHS = 3
+
+
+@dataclass
+class Epoch:
+    number: int
+    step: int
+
+
+class SameBatchEveryStep(Detector):
+    """Every training step gets the same batch, drawn anew each time.
+
+    ## Why it matters
+    The model learns a few samples by heart. The training loss falls nicely and nothing generalises.
+
+    ## Usual causes
+    `next(iter(loader))` in each step on a loader that does not shuffle; a position that is never advanced
+    (`x[:64]`, `pos =+ size`); a dataset whose `__getitem__` ignores the index.
+
+    ## What to do
+    Loop over the loader, or advance the position; look at the index that is used in each step.
+
+    ## When it stays silent
+    One tensor used again and again (full-batch training, an overfitting check), LBFGS, and slices of which there is
+    no sign that they should change.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM332",
+        name="same-batch-every-step",
+        family="data-order",
+        severity=Severity.ERROR,
+        explains=("constant-labels", "fewer-samples-than-expected"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (*Runs.LISTENS, LoaderBuilt, BatchDrawn, LogLine)
+
+    def __init__(self) -> None:
+        self._runs = Runs()
+        self._loaders: dict[int, LoaderBuilt] = {}
+        self._drawn: dict[int, tuple[int, int]] = {}  # loader -> fingerprint, times in a row
+        self._epochs: list[Epoch] = []
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, LoaderBuilt):
+            self._loaders[event.loader] = event
+        elif isinstance(event, BatchDrawn):
+            if event.fingerprint is not None:
+                last, times = self._drawn.get(event.loader, (0, 0))
+                self._drawn[event.loader] = (event.fingerprint, times + 1 if last == event.fingerprint else 1)
+        elif isinstance(event, LogLine):
+            counted = counter(event)
+            if (
+                counted is not None
+                and counted[0] in ("epoch", "ep")
+                and self._counts_on(counted[1], event.step)
+            ):
+                self._epochs = [*self._epochs[-EPOCHS:], Epoch(counted[1], event.step)]
+        else:
+            for run in self._runs.observe(event):
+                if not self._said and run.changing:
+                    yield from self._judge(event, run)
+
+    def _counts_on(self, number: int, step: int) -> bool:
+        if not self._epochs or number <= self._epochs[-1].number:
+            self._epochs = []
+        return not self._epochs or step > self._epochs[-1].step
+
+    def _judge(self, event: Event, run: Run) -> Iterator[Finding]:
+        loader = self._loader(run)
+        if loader is not None and run.steps >= STEPS:
+            yield self._found(
+                event,
+                run,
+                f"the loader has {loader.batches} batches, and each pass over it starts again with the first",
+            )
+        elif run.window and run.steps >= CUT_STEPS and self._several_in_each_epoch(run):
+            yield self._found(event, run, "it is the same part of a larger tensor, cut anew in each step")
+        elif run.window and run.steps >= STUCK_STEPS and run.others:
+            yield self._found(
+                event, run, "it is a part of a larger tensor, and other parts came before it got stuck"
+            )
+
+    def _loader(self, run: Run) -> LoaderBuilt | None:
+        """The loader that gave the same batch in each of these steps, and has more of them."""
+        for key, (_, times) in self._drawn.items():
+            loader = self._loaders.get(key)
+            if loader is not None and (loader.batches or 0) > 1 and times >= min(run.steps, STEPS):
+                return loader
+        return None
+
+    def _several_in_each_epoch(self, run: Run) -> bool:
+        epochs = [epoch for epoch in self._epochs if epoch.step >= run.since]
+        pairs = list(zip(epochs, epochs[1:], strict=False))
+        return len(pairs) >= EPOCHS - 1 and all(
+            b.step - a.step >= PER_EPOCH * (b.number - a.number) for a, b in pairs
+        )
+
+    def _found(self, event: Event, run: Run, how: str) -> Finding:
+        self._said = True
+        return self.finding(
+            event,
+            f"the last {run.steps} training steps all got the same batch of {run.samples} samples",
+            cause=f"It is not one tensor that is kept: {how}.",
+            remedy="Advance the position, or loop over the loader instead of starting it again in each step.",
+            at=run.at,
+            steps=run.steps,
+        )

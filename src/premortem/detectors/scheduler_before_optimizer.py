@@ -1,0 +1,66 @@
+"""PM207 scheduler-before-optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, SchedulerStep, Site
+from premortem.findings import Finding, Severity
+
+
+class SchedulerBeforeOptimizer(Detector):
+    """`scheduler.step()` stands before `optimizer.step()` in the loop.
+
+    ## Why it matters
+    The first value of the schedule is skipped, and every later one comes one step early. torch warns about it
+    once, and the warning is easily lost.
+
+    ## Usual causes
+    Code written for torch before 1.1, where the order was the other way round.
+
+    ## What to do
+    Call `scheduler.step()` after `optimizer.step()`.
+
+    ## When it stays silent
+    Schedulers that are wound forward before training resumes, a single call right after construction, positions
+    that are given explicitly, and a first step that a gradient scaler refused.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM207", name="scheduler-before-optimizer", family="scheduler", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (SchedulerStep,)
+
+    def __init__(self) -> None:
+        self._first: dict[int, tuple[Site | None, float, float]] = {}  # scheduler -> the early call
+        self._regular: dict[int, int] = {}
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if not isinstance(event, SchedulerStep) or event.explicit or event.metric is not None:
+            return
+        key = event.scheduler
+        if event.count == 1:
+            # No optimizer at all had stepped: with several, one may start later on purpose.
+            if event.step == 0 and event.optimizer_steps == 0 and event.before != event.after:
+                self._first[key] = (event.at, event.before, event.after)
+        elif key in self._first:
+            site, before, after = self._first[key]
+            if event.at != site or not event.since_step:
+                del self._first[key]  # another line, or a fast-forward
+                return
+            self._regular[key] = self._regular.get(key, 0) + 1
+            if self._regular[key] == 3:
+                del self._first[key]
+                yield self.finding(
+                    event,
+                    f"{event.kind} was stepped before the first optimizer step: the rate went from {before:.3g} "
+                    f"to {after:.3g} before anything was trained with it",
+                    cause="The schedule runs one step ahead of the training, and its first value is never used.",
+                    remedy="Move scheduler.step() behind optimizer.step().",
+                    at=site,
+                    before=before,
+                    after=after,
+                )

@@ -1,0 +1,73 @@
+"""PM409 softmax-over-one-class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, LossCall, Site
+from premortem.findings import Finding, Severity
+
+_CALLS = 3
+
+
+class SoftmaxOverOneClass(Detector):
+    """Softmax (or cross-entropy) over a single score: the answer is 1 whatever the score is.
+
+    ## Why it matters
+    A distribution over one class is always certain. The loss does not depend on the weights, all gradients are zero,
+    and nothing is learned.
+
+    ## Usual causes
+    A network with one output unit for two classes, with `CrossEntropyLoss` or `nn.Softmax` where a sigmoid belongs.
+
+    ## What to do
+    One output and `BCEWithLogitsLoss`, or two outputs and `CrossEntropyLoss`.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM409",
+        name="softmax-over-one-class",
+        family="loss-definition",
+        severity=Severity.ERROR,
+        explains=(
+            "vanishing-gradients",
+            "updates-too-small",
+            "metric-frozen",
+            "detached-from-loss",
+            "constant-labels",
+            "softmax-before-cross-entropy",
+            "sigmoid-before-bce-with-logits",
+            "target-out-of-reach",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+
+    def __init__(self) -> None:
+        self._calls: dict[Site | None, int] = {}
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done or not isinstance(event, LossCall) or not event.grad or not event.input_shape:
+            return
+        crossed = event.fn == "cross_entropy" and len(event.input_shape) > 1 and event.input_shape[1] == 1
+        # Exactly certain, for every sample and from the first step on: there was nothing to choose from.
+        certain = {"softmax": 1.0, "log_softmax": 0.0}.get(event.input_op)
+        squashed = certain is not None and event.input_min == event.input_max == certain
+        if not (crossed or squashed):
+            return
+        self._calls[event.at] = self._calls.get(event.at, 0) + 1
+        if self._calls[event.at] < _CALLS:
+            return
+        self._done = True
+        yield self.finding(
+            event,
+            f"{event.fn} on a softmax over a single score (output shape {event.input_shape}): it is 1 for every input",
+            cause="Softmax divides each score by the sum of all, and there is only one: the result, and so the loss, "
+            "does not depend on the weights.",
+            remedy="Use binary_cross_entropy_with_logits for one output, or give the last layer one output per class.",
+            fn=event.fn,
+            input_shape=event.input_shape,
+        )

@@ -1,0 +1,71 @@
+"""PM307 statistics-never-collected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.wording import count
+from premortem.events import EvaluationEnded, Event, ModelSeen
+from premortem.findings import Finding, Severity
+
+ENOUGH = 2  # evaluations with other weights each time
+
+
+class StatisticsNeverCollected(Detector):
+    """A model is evaluated with batch-norm statistics that no batch has ever gone into, while its weights move.
+
+    ## Why it matters
+    In eval mode batch norm divides by the running statistics. At their initial mean 0 and variance 1 the layers
+    above see inputs they were never trained on, however good the weights are.
+
+    ## Usual causes
+    An EMA or averaged copy that updates `parameters()` and forgets the buffers; `AveragedModel` evaluated without
+    `update_bn`; `momentum=0`.
+
+    ## What to do
+    Copy the buffers with the parameters (`use_buffers=True`), or run `torch.optim.swa_utils.update_bn` first.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM307",
+        name="statistics-never-collected",
+        family="eval-stale",
+        severity=Severity.ERROR,
+        explains=("train-and-eval-inputs-differ",),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (EvaluationEnded, ModelSeen)
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._weights: dict[int, set[int]] = {}
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, ModelSeen):
+            self._names[event.model] = event.name
+        elif isinstance(event, EvaluationEnded):
+            if event.unborn and not event.training and event.weights is not None and event.step:
+                seen = self._weights.setdefault(event.model, set())
+                seen.add(event.weights)
+                if len(seen) >= ENOUGH and not self._said:
+                    self._said = True
+                    yield self._found(event)
+
+    def _found(self, event: EvaluationEnded) -> Finding:
+        name = self._names.get(event.model, "model")
+        copy = (
+            "it is a copy whose buffers nobody updates" if not event.trained else "its statistics never move"
+        )
+        return self.finding(
+            event,
+            f"`{name}` is evaluated with {count(event.unborn, 'batch-norm layer')} at mean 0 and variance 1: no batch "
+            "has ever gone into their statistics, while the weights move",
+            cause=f"Eval mode normalises with running statistics, and {copy}.",
+            remedy="Copy the buffers together with the parameters, or collect the statistics with "
+            "`torch.optim.swa_utils.update_bn(loader, model)` before evaluating.",
+            module=name,
+            layers=event.unborn,
+        )

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.windows import THROWN, Windows
+from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded, ScalerUpdate, Site, ZeroGrad
+from premortem.findings import Finding, Severity
+
+FEW = 8  # backward passes; fewer may be a look at the gradients
+MANY = 100  # cleared by the optimizer itself, and still no step: no need to wait for the end
+
+
+class StepNeverCalled(Detector):
+    """Gradients are computed for an optimizer, and its `step()` is never called.
+
+    ## Why it matters
+    The weights stay as they were initialised. Losses wander with the batches, so the log looks alive.
+
+    ## Usual causes
+    - `optimizer.step()` is missing, or stands in a branch that is never taken
+    - `scheduler.step()` was taken for it
+    - the accumulation length is larger than the number of batches
+    - one of two optimizers was forgotten
+
+    ## What to do
+    Call `optimizer.step()` after `backward()`.
+
+    ## When it stays silent
+    When the weights are moved by hand, when a scaler refused the steps, when the gradients were made for an
+    input (adversarial examples, saliency), and when another optimizer steps the same parameters.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM123",
+        name="step-never-called",
+        family="update-order",
+        severity=Severity.ERROR,
+        explains=(
+            "gradients-thrown-away",
+            "gradients-never-cleared",
+            "metric-frozen",
+            "evaluated-copy-never-changes",
+            "scheduler-before-optimizer",
+            "scheduler-stepped-per-batch",
+            "updates-too-small",
+            "same-batch-every-step",
+            "uninformative-labels",
+            "train-and-val-on-different-scales",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, RunEnded, *Windows.LISTENS)
+
+    def __init__(self) -> None:
+        self._windows = Windows()
+        self._held: dict[int, frozenset[int]] = {}
+        self._built: dict[int, tuple[str, Site | None]] = {}
+        self._steps: Counter[int] = Counter()
+        self._cleared: Counter[int] = Counter()  # calls of an optimizer's own zero_grad
+        self._thrown: Counter[int] = Counter()
+        self._refused = 0
+        self._told: set[int] = set()
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        for optimizer, window in self._windows.observe(event):
+            self._thrown[optimizer] += window.end == THROWN
+        if isinstance(event, OptimizerBuilt):
+            if not event.error:
+                self._held[event.optimizer] = frozenset(
+                    key for group in event.groups for key in group.parameters
+                )
+                self._built.setdefault(event.optimizer, (event.kind, event.at))
+        elif isinstance(event, OptimizerStep):
+            self._steps[event.optimizer] += 1
+        elif isinstance(event, ScalerUpdate):
+            self._refused += event.skipped
+        elif isinstance(event, ZeroGrad) and event.optimizer is not None:
+            self._cleared[event.optimizer] += 1
+            if event.optimizer in event.wasted and self._thrown[event.optimizer] == MANY and not self._steps:
+                yield from self._judge(event, event.optimizer)
+        elif isinstance(event, RunEnded):
+            for optimizer in self._held:
+                yield from self._judge(event, optimizer)
+
+    def _judge(self, event: Event, optimizer: int) -> Iterable[Finding]:
+        backwards = self._windows.backwards[optimizer]
+        if self._steps[optimizer] or optimizer in self._told or backwards < FEW or self._refused:
+            return
+        if self._steps[0]:  # the script moves the weights itself
+            return
+        others = [self._held.get(key, frozenset()) for key in self._steps if self._steps[key]]
+        if any(self._held[optimizer] & held for held in others):
+            return
+        if self._windows.foreign:
+            return
+        # Beside optimizers that do step, one that is merely there may be for later.
+        if others and self._cleared[optimizer] < FEW:
+            return
+        self._told.add(optimizer)
+        kind, at = self._built[optimizer]
+        yield self.finding(
+            event,
+            f"{kind} never steps: {backwards} backward passes gave its parameters gradients, and step() was never called",
+            cause="the gradients are computed and dropped, so the weights stay as they were initialised",
+            remedy="call `optimizer.step()` after `backward()`",
+            at=at,
+            backward_calls=backwards,
+        )

@@ -1,0 +1,104 @@
+"""PM406 target-out-of-reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, LossCall, Site
+from premortem.findings import Finding, Severity
+
+_CALLS = 6
+_LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+_RANGES: dict[str, tuple[float, float]] = {
+    "relu": (0.0, float("inf")),
+    "softplus": (0.0, float("inf")),
+    "exp": (0.0, float("inf")),
+    "sigmoid": (0.0, 1.0),
+    "hardsigmoid": (0.0, 1.0),
+    "softmax": (0.0, 1.0),
+    "tanh": (-1.0, 1.0),
+}
+
+
+class TargetOutOfReach(Detector):
+    """The last activation can only give numbers from a range in which a large part of the targets does not lie.
+
+    ## Why it matters
+    No weights exist that would fit the data. The network ends at the edge of its range, where the activation is flat
+    and gradients vanish, and the loss stays where it is.
+
+    ## Usual causes
+    ReLU or sigmoid after the last layer of a regression on standardised targets; sigmoid with images scaled to [-1, 1];
+    tanh with pixels from 0 to 255.
+
+    ## What to do
+    Drop the last activation, choose one whose range holds the targets, or scale the targets into its range.
+
+    ## When it stays silent
+    A few targets beyond the edge, as noise puts them there.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM406",
+        name="target-out-of-reach",
+        family="loss-definition",
+        severity=Severity.ERROR,
+        explains=(
+            "saturated-activations",
+            "dead-units",
+            "vanishing-gradients",
+            "updates-too-small",
+            "uninformative-labels",
+            "unscaled-targets",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+
+    def __init__(self) -> None:
+        self._calls: dict[Site | None, int] = {}
+        self._clear: set[Site | None] = set()
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done or not isinstance(event, LossCall) or event.fn not in _LOSSES or not event.grad:
+            return
+        if event.target_mean is None or event.target_grad or event.at in self._clear:
+            return
+        bounds = _RANGES.get(event.input_op)
+        # Features of another network are no targets in this sense; what was read from the data is.
+        if bounds is None or not (event.target_is_data or event.target_is_input):
+            return
+        if not outside(event, *bounds):
+            self._clear.add(event.at)
+            return
+        self._calls[event.at] = self._calls.get(event.at, 0) + 1
+        if self._calls[event.at] < _CALLS:
+            return
+        self._done = True
+        low, high = bounds
+        yield self.finding(
+            event,
+            f"the output ends in {event.input_op} (values from {low:g} to {high:g}), but the targets lie from "
+            f"{event.target_min:.3g} to {event.target_max:.3g} (mean {event.target_mean:.3g})",
+            cause="A large part of the targets is out of the output's reach, whatever the weights are.",
+            remedy=f"Remove the {event.input_op} after the last layer, or scale the targets into its range.",
+            input_op=event.input_op,
+            target_min=event.target_min,
+            target_max=event.target_max,
+            target_mean=event.target_mean,
+        )
+
+
+def outside(event: LossCall, low: float, high: float) -> bool:
+    """A large part of the targets, not only a tail of noise."""
+    lowest, highest = event.target_min, event.target_max
+    mean, spread = event.target_mean, event.target_std
+    if lowest is None or highest is None or mean is None or spread is None:
+        return False
+    margin = 0.25 * (highest - lowest)
+    below = lowest < low - margin and mean - 0.5 * spread < low
+    above = highest > high + margin and mean + 0.5 * spread > high
+    return below or above or mean < low - spread or mean > high + spread

@@ -1,0 +1,174 @@
+"""PM302 trained-in-eval-mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.wording import count
+from premortem.events import (
+    Backward,
+    Event,
+    Forward,
+    ModelSeen,
+    OptimizerBuilt,
+    OptimizerStep,
+    Site,
+    StateLoaded,
+)
+from premortem.findings import Certainty, Finding, Severity
+
+LEAKED = 3  # steps in eval mode, after steps in train mode, that are no accident of one batch
+NEVER = 10  # steps in eval mode from the start
+
+
+@dataclass
+class Trainee:
+    """How a model was run since an optimizer of its last stepped, and before."""
+
+    in_eval: list[Forward] = field(default_factory=list)
+    in_train: bool = False
+    trained_by: set[int] = field(default_factory=set)  # optimizers that stepped on forwards in train mode
+    streak: int = 0
+    inputs: set[int | None] = field(default_factory=set)
+    unborn: int = 0
+    since: int = 0
+    at: Site | None = None
+
+
+class TrainedInEvalMode(Detector):
+    """A model is trained while it is in eval mode.
+
+    ## Why it matters
+    Dropout does nothing and batch norm normalises with old statistics that no longer move, or that were never
+    collected at all. The run looks healthy and generalises worse, or does not learn.
+
+    ## Usual causes
+    `validate()` calls `model.eval()` and nobody calls `model.train()` before the next epoch; `model.train()` stands
+    before the loop over epochs instead of in it.
+
+    ## What to do
+    Call `model.train()` at the start of every training epoch.
+
+    ## When it stays silent
+    Only a sub-module is in eval mode (frozen batch norm), most of the model is frozen, the model was loaded and is in
+    eval mode from the start, the same batch is used again and again (an overfitting check), the steps are another
+    phase with another optimizer, or the model has no such layers.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM302",
+        name="trained-in-eval-mode",
+        family="eval-mode",
+        severity=Severity.ERROR,
+        explains=("statistics-never-collected",),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        Forward,
+        Backward,
+        OptimizerStep,
+        OptimizerBuilt,
+        ModelSeen,
+        StateLoaded,
+    )
+
+    def __init__(self) -> None:
+        self._seen: dict[int, ModelSeen] = {}
+        self._held: dict[int, set[int]] = {}  # optimizer -> parameters
+        self._loaded: set[int] = set()  # parameters
+        self._pending: list[Forward] = []
+        self._trainees: dict[int, Trainee] = {}
+        self._said: set[int] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, Forward):
+            if event.grad and event.tracked and len(self._pending) < 4096:
+                self._pending.append(event)
+        elif isinstance(event, Backward):
+            self._trained(set(event.untrained))
+        elif isinstance(event, OptimizerStep):
+            yield from self._stepped(event)
+        elif isinstance(event, OptimizerBuilt):
+            self._held[event.optimizer] = {key for group in event.groups for key in group.parameters}
+        elif isinstance(event, ModelSeen):
+            self._seen[event.model] = event
+        elif isinstance(event, StateLoaded) and event.target == "module":
+            self._loaded.update(event.parameters)
+
+    def _trained(self, untrained: set[int]) -> None:
+        pending, self._pending = self._pending, []
+        for forward in pending:
+            if forward.number in untrained:
+                continue
+            trainee = self._trainees.setdefault(forward.model, Trainee())
+            if forward.training or forward.noisy_train:
+                trainee.in_train = True
+            elif forward.noisy_eval:
+                trainee.in_eval.append(forward)
+
+    def _stepped(self, event: OptimizerStep) -> Iterator[Finding]:
+        held = self._held.get(event.optimizer)
+        for model, trainee in self._trainees.items():
+            if not trainee.in_train and not trainee.in_eval:
+                continue
+            seen = self._seen.get(model)
+            if seen is None or held is None or not any(p.key in held for p in seen.parameters):
+                continue
+            if trainee.in_train:
+                trainee.streak = 0
+                trainee.inputs.clear()
+                trainee.trained_by.add(event.optimizer)
+            else:
+                self._count(trainee, event)
+                yield from self._judge(trainee, seen, event)
+            trainee.in_train = False
+            trainee.in_eval.clear()
+
+    def _count(self, trainee: Trainee, event: OptimizerStep) -> None:
+        if not trainee.streak:
+            trainee.since, trainee.at = event.step, trainee.in_eval[0].at
+        trainee.streak += 1
+        trainee.unborn = max(trainee.unborn, *(forward.unborn for forward in trainee.in_eval))
+        if len(trainee.inputs) < 8:
+            trainee.inputs.update(
+                f.number if f.fingerprint is None else f.fingerprint for f in trainee.in_eval
+            )
+
+    def _judge(self, trainee: Trainee, seen: ModelSeen, event: OptimizerStep) -> Iterator[Finding]:
+        trainable = sum(parameter.trainable for parameter in seen.parameters)
+        if seen.model in self._said or 2 * trainable < len(seen.parameters) or len(trainee.inputs) < 2:
+            return
+        leaked = event.optimizer in trainee.trained_by
+        never = not trainee.trained_by and not any(p.key in self._loaded for p in seen.parameters)
+        if trainee.streak >= LEAKED and leaked:
+            yield self._found(
+                trainee, seen, event, f"since step {trainee.since}, after it had been in train mode"
+            )
+        elif trainee.streak >= NEVER and never:
+            yield self._found(trainee, seen, event, "from the first step on")
+
+    def _found(self, trainee: Trainee, seen: ModelSeen, event: OptimizerStep, when: str) -> Finding:
+        self._said.add(seen.model)
+        layers = trainee.in_eval[-1].noisy_eval
+        certain = bool(trainee.trained_by) or trainee.unborn > 0
+        return self.finding(
+            event,
+            f"`{seen.name}` is trained in eval mode {when}: {count(layers, 'dropout or batch-norm layer')} of it "
+            "does not do what training needs",
+            cause="Dropout is off"
+            + (
+                ", and batch norm uses statistics that no batch has ever gone into."
+                if trainee.unborn
+                else " and batch norm uses statistics that no longer move."
+            ),
+            remedy=f"Call `{seen.name}.train()` at the start of every training epoch, after each evaluation.",
+            at=trainee.at,
+            severity=Severity.ERROR if certain else Severity.WARNING,
+            certainty=Certainty.MEASURED if certain else Certainty.SUSPECTED,
+            module=seen.name,
+            layers=layers,
+            since=trainee.since,
+        )

@@ -1,0 +1,175 @@
+"""PM422 uninformative-labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import fmean
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.chance import Chance
+from premortem.detectors.series import Series
+from premortem.events import Event, LabelsWeighed, LogLine, LossCall, RunEnded, Site
+from premortem.findings import Certainty, Finding, Severity
+
+_NOTHING = 3.0  # standard deviations above shuffled labels
+_PLENTY = 8.0
+_PAIRS = 200
+_CALLS = 150
+_AT_CHANCE = 0.95
+
+
+class Course:
+    """One training loss, next to what guessing would score."""
+
+    def __init__(self) -> None:
+        self.values = Series()
+        self.chance = Chance()
+        self.fn = ""
+
+
+class UninformativeLabels(Detector):
+    """The labels have nothing to do with the inputs they are paired with.
+
+    ## Why it matters
+    The network can only learn how frequent each label is, or learn the training set by heart. Model, optimizer and loss are
+    all in order, so one looks for the fault everywhere but in the data.
+
+    ## Usual causes
+    Inputs shuffled without their labels (or with another permutation); files and labels sorted differently; labels off by
+    one row; a join on the wrong key; augmentation that mixes samples but not labels.
+
+    ## What to do
+    Look at ten pairs by eye. Shuffle indices, not arrays, and index both with the same ones.
+
+    ## When it stays silent
+    As long as anything in the inputs goes along with the labels, or the training loss falls below the level of guessing.
+    A difficult task that a few hundred pairs do not give away is only reported when the network finds nothing in it either.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM422",
+        name="uninformative-labels",
+        family="data-labels",
+        severity=Severity.WARNING,
+        explains=("updates-too-small", "vanishing-gradients"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, LabelsWeighed, LogLine, RunEnded)
+
+    def __init__(self) -> None:
+        self._weighed: dict[bool, LabelsWeighed] = {}
+        self._courses: dict[Site | None, Course] = {}
+        self._judged: dict[Site | None, Course] = {}  # without gradients
+        self._accuracies: list[float] = []  # printed ones, other than those of the training set
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done:
+            return
+        if isinstance(event, LabelsWeighed):
+            self._weighed[event.training] = event
+            yield from self._contradiction(event)
+        elif isinstance(event, LossCall):
+            self._compared(event)
+        elif isinstance(event, LogLine):
+            found = [v for label, _, v in event.values if "acc" in label and "train" not in label]
+            kept = [v / 100 if v > 1 else v for v in found if 0 <= v <= 100]
+            self._accuracies += kept[: 64 - len(self._accuracies)]
+        elif isinstance(event, RunEnded):
+            yield from self._flat(event)
+
+    def _compared(self, event: LossCall) -> None:
+        courses = self._courses if event.grad else self._judged
+        course = courses.setdefault(event.at, Course())
+        course.fn = event.fn
+        if event.value is not None and math.isfinite(event.value):
+            course.values.add(event.value)
+        course.chance.add(event)
+
+    def _contradiction(self, event: LabelsWeighed) -> Iterator[Finding]:
+        """Positive evidence: the labels do fit, one row further on, or in the other set."""
+        train, other = self._weighed.get(True), self._weighed.get(False)
+        if train is None or train.pairs < _PAIRS or train.information > _NOTHING:
+            return
+        if event.training and event.shift and event.shifted_information > _PLENTY:
+            self._done = True
+            yield self.finding(
+                event,
+                f"the training labels say nothing about their own inputs, but everything about those "
+                f"{abs(event.shift)} row{'s' if abs(event.shift) > 1 else ''} {'before' if event.shift > 0 else 'after'}",
+                cause="Inputs and labels are shifted against each other.",
+                remedy="Align them where they are read: a header line, a dropped row, or a lag on only one of them.",
+                severity=Severity.ERROR,
+                at=self._site(),
+                pairs=event.pairs,
+                information=round(event.information, 2),
+                shifted=round(event.shifted_information, 2),
+            )
+        elif other is not None and other.information > _PLENTY and other.pairs >= 60:
+            self._done = True
+            yield self.finding(
+                event,
+                f"the training labels say nothing about their inputs (measured on {train.pairs} pairs); "
+                f"those of the evaluation do",
+                cause="Neighbouring inputs have like labels in the evaluation data and unlike ones in the training data: "
+                "the training pairs were torn apart.",
+                remedy="Shuffle inputs and labels with the same indices, and look at ten training pairs by eye.",
+                severity=Severity.ERROR,
+                at=self._site(),
+                pairs=train.pairs,
+                information=round(train.information, 2),
+                evaluation=round(other.information, 2),
+            )
+
+    def _flat(self, event: RunEnded) -> Iterator[Finding]:
+        """Nothing in the pairs, and nothing that the network found in them."""
+        train = self._weighed.get(True)
+        if train is None or train.pairs < _PAIRS or train.information > _NOTHING or event.reason == "crashed":
+            return
+        for site, course in self._courses.items():
+            level = course.chance.level(course.fn)
+            if level is None or course.values.count < _CALLS:
+                continue
+            values = course.values.values
+            thirds = [
+                values[i : i + max(1, len(values) // 3)]
+                for i in range(0, len(values), max(1, len(values) // 3))
+            ]
+            best = min(fmean(third) for third in thirds)
+            learned = best < _AT_CHANCE * level
+            if learned and not self._only_by_heart(course.chance):
+                continue
+            self._done = True
+            tail = course.values.tail()
+            yield self.finding(
+                event,
+                f"after {course.values.count} training losses the level is {tail:.3g}; guessing scores {level:.3g}"
+                if not learned
+                else f"the training loss falls to {tail:.3g} (guessing: {level:.3g}), the evaluation never beats guessing",
+                cause=f"Measured on {train.pairs} training pairs, the labels go along with nothing in the inputs "
+                f"({train.information:.1f} standard deviations above shuffled labels; real data shows tens).",
+                remedy="Look at ten training pairs by eye: were inputs and labels shuffled or sorted apart?",
+                certainty=Certainty.SUSPECTED,
+                at=site,
+                pairs=train.pairs,
+                information=round(train.information, 2),
+                chance=level,
+                loss=tail,
+            )
+            return
+
+    def _only_by_heart(self, chance: Chance) -> bool:
+        """No evaluation was ever better than guessing, over several."""
+        total = sum(chance.classes.values())
+        if total and len(self._accuracies) >= 4:
+            return max(self._accuracies) < max(chance.classes.values()) / total + 0.08
+        for course in self._judged.values():
+            level = course.chance.level(course.fn)
+            if level is not None and course.values.count >= 3:
+                return min(course.values.values) > level
+        return False
+
+    def _site(self) -> Site | None:
+        return next(iter(self._courses), None)

@@ -1,0 +1,183 @@
+"""PM431 unnormalised-inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import median
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.chance import Chance
+from premortem.detectors.nonfinite import LISTENS, Episode
+from premortem.detectors.series import Series
+from premortem.events import Event, LayerStats, LossCall, RunEnded
+from premortem.findings import Finding, Severity
+
+_LARGE = 20.0  # root mean square of what the first layer is given
+_CARRIED = 8.0  # ... of what the second one is given
+_SMALL = 0.01
+_FORWARDS = 3
+_LOSSES = 60
+_BAD_START = 3.0  # times the level of guessing
+
+
+class First:
+    """The first layers of one model, over the audited training forwards."""
+
+    def __init__(self) -> None:
+        self.layer = ""
+        self.sizes: list[float] = []
+        self.next_sizes: list[float] = []  # what the second layer with weights was given
+        self.low, self.high = math.inf, -math.inf
+        self.saturated: list[float] = []
+        self.open = False  # between the first and the second layer
+
+
+class UnnormalisedInputs(Detector):
+    """The inputs are far too large (or small) for the first layer.
+
+    ## Why it matters
+    Layers are initialised for inputs of size one. Inputs of size 100 give outputs and gradients a hundred times too large:
+    the loss starts at many times the level of guessing, units saturate or die, and a learning rate that would suit the
+    rest of the network is too high for the first layer. One raw column among scaled ones drowns all the others.
+
+    ## Usual causes
+    Pixels from 0 to 255; raw units (income, metres, timestamps); a scaler that was fitted and not applied; division by 255
+    twice.
+
+    ## What to do
+    Scale to mean 0 and standard deviation 1 with the training set's statistics (or divide pixels by 255), in training and
+    evaluation alike; or put a normalisation layer first.
+
+    ## When it stays silent
+    When a normalisation follows at once, when what reaches the second layer has an ordinary size, and when the network
+    copes: only measured harm is reported.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM431",
+        name="unnormalised-inputs",
+        family="data-scale",
+        severity=Severity.WARNING,
+        explains=(
+            "non-finite-training",
+            "weights-stay-non-finite",
+            "overflow",
+            "exploding-gradients",
+            "updates-too-large",
+            "updates-too-small",
+            "saturated-activations",
+            "dead-units",
+            "clipped-hard-every-step",
+            "vanishing-gradients",
+            "uninformative-labels",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats, LossCall, *LISTENS)
+
+    def __init__(self) -> None:
+        self._models: dict[int, First] = {}
+        self._chance = Chance()
+        self._losses = Series()
+        self._fn = ""
+        self._episode = Episode()
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done:
+            return
+        if isinstance(event, LayerStats):
+            self._layer(event)
+        elif isinstance(event, LossCall):
+            self._compared(event)
+        else:
+            if self._episode.observe(event) is not None:
+                yield from self._broke(event)
+            if not self._done and isinstance(event, RunEnded):
+                yield from self._judge(event)
+
+    def _layer(self, event: LayerStats) -> None:
+        if not event.grad:
+            return
+        first = self._models.setdefault(event.model, First())
+        if event.order == 0:
+            size = math.hypot(event.input_mean, event.input_std)
+            if math.isfinite(size):
+                first.layer = event.layer
+                first.sizes.append(size)
+                first.low, first.high = min(first.low, event.input_min), max(first.high, event.input_max)
+            first.open = True
+        elif first.open and event.kind in {"tanh", "sigmoid", "Tanh", "Sigmoid"}:
+            first.saturated.append(event.saturated)
+        elif event.order == 1 and first.open:
+            first.next_sizes.append(math.hypot(event.input_mean, event.input_std))
+            first.open = False
+        del first.sizes[:-16], first.next_sizes[:-16], first.saturated[:-16]
+
+    def _compared(self, event: LossCall) -> None:
+        if event.grad and event.value is not None and math.isfinite(event.value):
+            self._fn = self._fn or event.fn
+            if event.fn == self._fn:
+                self._chance.add(event)
+                self._losses.add(event.value)
+
+    def _large(self) -> First | None:
+        """A model whose inputs are too large, and stay so behind the first layer."""
+        for first in self._models.values():
+            if len(first.sizes) < _FORWARDS or min(first.sizes) < _LARGE:
+                continue
+            carried = not first.next_sizes or min(first.next_sizes) > _CARRIED
+            saturated = bool(first.saturated) and median(first.saturated) > 0.7
+            if carried or saturated:
+                return first
+        return None
+
+    def _small(self) -> First | None:
+        for first in self._models.values():
+            if len(first.sizes) >= _FORWARDS and 0 < max(first.sizes) < _SMALL:
+                if not first.next_sizes or first.high - first.low < 0.1:
+                    return first
+        return None
+
+    def _broke(self, event: Event) -> Iterator[Finding]:
+        first = self._large()
+        if first is not None:
+            yield self._said(event, first, "and the training diverged", Severity.ERROR)
+
+    def _judge(self, event: RunEnded) -> Iterator[Finding]:
+        level = self._chance.level(self._fn)
+        if level is None or self._losses.count < _LOSSES or event.reason == "crashed":
+            return
+        start, end = median(self._losses.values[:3]), self._losses.tail()
+        large = self._large()
+        if large is not None and start > _BAD_START * level and end > 0.7 * level:
+            yield self._said(
+                event,
+                large,
+                f"the loss started at {start:.3g} and ended at {end:.3g}, where guessing scores {level:.3g}",
+                Severity.WARNING,
+            )
+            return
+        small = self._small()
+        if small is not None and end > 0.95 * level:
+            yield self._said(
+                event, small, f"and the loss never left the level of guessing, {level:.3g}", Severity.WARNING
+            )
+
+    def _said(self, event: Event, first: First, harm: str, severity: Severity) -> Finding:
+        self._done = True
+        size = median(first.sizes)
+        return self.finding(
+            event,
+            f"the first layer is given inputs of size {size:.3g} (from {first.low:.4g} to {first.high:.4g}), {harm}",
+            cause=f"Layers are initialised for inputs of size about 1; these are {'large' if size > 1 else 'small'} by a "
+            f"factor of {max(size, 1 / size):.0f}.",
+            remedy="Standardise the inputs with the training set's mean and standard deviation (pixels: divide by 255).",
+            module=first.layer,
+            severity=severity,
+            size=size,
+            input_min=first.low,
+            input_max=first.high,
+        )

@@ -1,0 +1,135 @@
+"""PM432 unscaled-targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import fmean
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.chance import Chance
+from premortem.detectors.nonfinite import LISTENS, Episode
+from premortem.detectors.series import Series
+from premortem.events import Event, LossCall, RunEnded, Site
+from premortem.findings import Finding, Severity
+
+_LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+_LARGE = 50.0
+_CALLS = 100
+
+
+class Regression:
+    """One loss: its targets, and how far the predictions have come."""
+
+    def __init__(self) -> None:
+        self.chance = Chance()
+        self.outputs: list[float] = []  # means of the last predictions
+        self.targets: list[float] = []
+        self.spreads: list[float] = []
+        self.values = Series()
+
+
+class UnscaledTargets(Detector):
+    """The targets are so large that the network spends the whole run on reaching their size.
+
+    ## Why it matters
+    A new network's outputs are near 0. With targets around 200,000 the loss is 4e10: plain gradient descent explodes at the
+    first step, and an adaptive optimizer, which moves each weight by about its learning rate, needs hundreds of thousands of
+    steps to get there. What distinguishes one sample from another is not learned meanwhile.
+
+    ## Usual causes
+    Prices, counts or physical quantities in raw units as regression targets.
+
+    ## What to do
+    Standardise the targets with the training set's mean and standard deviation (or take logarithms), and convert the
+    predictions back for display; or set the last bias to the mean of the targets.
+
+    ## When it stays silent
+    Targets of any size that the predictions do reach.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM432",
+        name="unscaled-targets",
+        family="data-scale",
+        severity=Severity.WARNING,
+        explains=(
+            "non-finite-training",
+            "weights-stay-non-finite",
+            "overflow",
+            "exploding-gradients",
+            "updates-too-large",
+            "updates-too-small",
+            "dead-units",
+            "clipped-hard-every-step",
+            "uninformative-labels",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, *LISTENS)
+
+    def __init__(self) -> None:
+        self._seen: dict[Site | None, Regression] = {}
+        self._episode = Episode()
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done:
+            return
+        if isinstance(event, LossCall):
+            if event.fn in _LOSSES and event.grad and not event.target_grad:
+                self._compared(event)
+            return
+        if self._episode.observe(event) is not None:
+            yield from self._broke(event)
+        if isinstance(event, RunEnded) and not self._done and event.reason != "crashed":
+            yield from self._judge(event)
+
+    def _compared(self, event: LossCall) -> None:
+        mean, target, spread = event.input_mean, event.target_mean, event.target_std
+        if mean is None or target is None or spread is None or not math.isfinite(mean + target + spread):
+            return
+        seen = self._seen.setdefault(event.at, Regression())
+        seen.chance.add(event)
+        seen.outputs.append(mean)
+        seen.targets.append(target)
+        seen.spreads.append(spread)
+        del seen.outputs[:-8], seen.targets[:-8], seen.spreads[:-8]
+        if event.value is not None and math.isfinite(event.value):
+            seen.values.add(event.value)
+
+    def _broke(self, event: Event) -> Iterator[Finding]:
+        for site, seen in self._seen.items():
+            if seen.chance.size > 2 * _LARGE:
+                self._done = True
+                yield self._said(event, site, seen, "and the training diverged", Severity.ERROR)
+                return
+
+    def _judge(self, event: RunEnded) -> Iterator[Finding]:
+        for site, seen in self._seen.items():
+            if seen.chance.size < _LARGE or seen.values.count < _CALLS:
+                continue
+            target, output, spread = fmean(seen.targets), fmean(seen.outputs), fmean(seen.spreads)
+            # All targets lie on one side, and the predictions have not come half-way to them.
+            if abs(target) > spread and abs(output) < 0.5 * abs(target):
+                self._done = True
+                yield self._said(
+                    event, site, seen, f"and the predictions have only come to {output:.3g}", Severity.WARNING
+                )
+                return
+
+    def _said(
+        self, event: Event, site: Site | None, seen: Regression, harm: str, severity: Severity
+    ) -> Finding:
+        return self.finding(
+            event,
+            f"the targets are of size {seen.chance.size:.3g} (mean {seen.chance.mean:.3g}), {harm}",
+            cause="A network starts with outputs near 0 and moves a little at each step; targets this large are out of "
+            "reach, or their gradients too large.",
+            remedy="Standardise the targets (or take logarithms), and convert predictions back for display.",
+            at=site,
+            severity=severity,
+            size=seen.chance.size,
+            mean=seen.chance.mean,
+        )

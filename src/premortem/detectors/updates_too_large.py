@@ -1,0 +1,128 @@
+"""PM213 updates-too-large."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.motion import Motion, Motions
+from premortem.events import Event, OptimizerBuilt, RunEnded, Site, StepStats
+from premortem.findings import Finding, Severity
+
+LARGE = 0.25  # of the weight matrices in one step; a healthy step changes them by about a thousandth
+EARLY = 8  # audited steps at the start
+PATIENCE = 60  # steps until a run should have got over its first jumps
+PULL = 20.0  # a gradient this much larger than its weights is a cause of its own
+
+
+class UpdatesTooLarge(Detector):
+    """The first steps change the weights by as much as the weights themselves, and the loss never recovers.
+
+    ## Why it matters
+    What the initialisation gave is destroyed before anything is learned: the loss jumps to many times its first
+    value, units die or saturate, and training ends in NaN or stays at chance level.
+
+    ## Usual causes
+    A learning rate that is too high for this optimizer (0.1 is usual for SGD, 0.001 for Adam).
+
+    ## What to do
+    Divide the learning rate by ten until the loss falls from the first steps on; a short warm-up helps.
+
+    ## When it stays silent
+    When the loss falls below where it started, when the rate rises on purpose (a range test), and when the
+    gradients themselves are enormous (then the data or the initialisation is to blame).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM213",
+        name="updates-too-large",
+        family="lr",
+        severity=Severity.ERROR,
+        explains=(
+            "non-finite-training",
+            "weights-stay-non-finite",
+            "overflow",
+            "exploding-gradients",
+            "vanishing-gradients",
+            "dead-units",
+            "saturated-activations",
+            "metric-frozen",
+            "clipped-hard-every-step",
+            "plateau-fed-non-finite",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (*Motions.LISTENS, OptimizerBuilt, RunEnded)
+
+    def __init__(self) -> None:
+        self._motions = Motions()
+        self._built: dict[int, Site | None] = {}
+        self._first: dict[int, float] = {}  # optimizer -> its first loss
+        self._worst: dict[int, float] = {}  # ... and the highest since
+        self._said: set[int] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, OptimizerBuilt):
+            self._built.setdefault(event.optimizer, event.at)
+        elif isinstance(event, RunEnded):
+            for key in self._motions.of:
+                yield from self._judge(event, key)
+        else:
+            self._motions.observe(event)
+            if isinstance(event, StepStats):
+                yield from self._stepped(event)
+
+    def _stepped(self, event: StepStats) -> Iterator[Finding]:
+        key = event.optimizer
+        broken = not math.isfinite(event.grad_norm)
+        if event.loss is not None:
+            self._first.setdefault(key, event.loss)
+            broken = broken or not math.isfinite(event.loss)
+            if math.isfinite(event.loss):
+                self._worst[key] = max(self._worst.get(key, -math.inf), event.loss)
+        if broken and key not in self._said:
+            yield from self._judge(event, key, broken=True)
+
+    def _judge(self, event: Event, key: int, *, broken: bool = False) -> Iterator[Finding]:
+        motion = self._motions.of.get(key)
+        first, worst = self._first.get(key), self._worst.get(key)
+        if motion is None or first is None or worst is None or key in self._said or not math.isfinite(first):
+            return
+        if not jumped(motion) or motion.rose > 10:
+            return
+        if broken:
+            if motion.steps > 4 * PATIENCE or not worst > 10 * abs(first):
+                return
+            outcome = f"the loss went from {first:.3g} to {worst:.3g} and is not finite any more"
+        else:
+            recovered = motion.losses.best() < 0.9 * first or motion.losses.tail() < 0.95 * first
+            if motion.steps < PATIENCE or recovered or first <= 0 or worst < 1.5 * first:
+                return
+            outcome = (
+                f"the loss went from {first:.3g} up to {worst:.3g} and is still {motion.losses.tail():.3g}"
+            )
+        self._said.add(key)
+        yield self._found(event, key, motion, outcome)
+
+    def _found(self, event: Event, key: int, motion: Motion, outcome: str) -> Finding:
+        early = max(audit.typical for audit in motion.audits[:EARLY])
+        return self.finding(
+            event,
+            f"the first steps changed the weights by up to {early:.0%} each; {outcome}",
+            cause=f"The learning rate ({motion.rates[0]:.3g}) is too high: gradients are of ordinary size, "
+            "the steps are not.",
+            remedy="Divide the learning rate by ten until the loss falls from the first steps on.",
+            at=self._built.get(key),
+            rate=motion.rates[0],
+            update=early,
+        )
+
+
+def jumped(motion: Motion) -> bool:
+    """At least three of the first steps were as large as the weights, though the first gradient was not."""
+    early = [audit for audit in motion.audits[:EARLY] if not math.isnan(audit.typical)]
+    return (
+        bool(early) and early[0].pull <= PULL and sum(a.typical >= LARGE for a in early) >= min(3, len(early))
+    )

@@ -1,0 +1,64 @@
+"""PM444 weights-stay-non-finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, OptimizerBuilt, StateLoaded, StepStats
+from premortem.findings import Finding, Severity
+
+_STEPS = 50
+
+
+class WeightsStayNonFinite(Detector):
+    """The weights have been NaN or infinite for many steps, and the run goes on.
+
+    ## Why it matters
+    No later step can bring them back: every hour from here on is lost.
+
+    ## Usual causes
+    Whatever made the first loss or gradient non-finite; its own finding names it.
+
+    ## What to do
+    Stop, repair the cause, and start again from the last good checkpoint. The policy `protect` stops the run here.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM444", name="weights-stay-non-finite", family="numerics-nan", severity=Severity.ERROR
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, StateLoaded, OptimizerBuilt)
+
+    def __init__(self) -> None:
+        self._bad: dict[int, int] = {}
+        self._weights: set[int] = set()  # optimizers whose weights were looked at and were broken
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done:
+            return
+        if not isinstance(event, StepStats):
+            self._bad.clear()
+            self._weights.clear()
+            return
+        key = event.optimizer
+        broken = event.worst is not None or (event.loss is not None and not math.isfinite(event.loss))
+        if not broken and event.weights_finite:
+            self._bad.pop(key, None)
+            self._weights.discard(key)
+            return
+        if not event.weights_finite:
+            self._weights.add(key)
+        self._bad[key] = self._bad.get(key, 0) + 1
+        if self._bad[key] >= _STEPS and key in self._weights:
+            self._done = True
+            yield self.finding(
+                event,
+                f"the weights have not been finite for {self._bad[key]} steps",
+                cause="Nothing that is computed from NaN weights is anything but NaN; no step can repair them.",
+                remedy="Stop this run and restart from the last checkpoint with finite weights, after the cause is mended.",
+                steps=self._bad[key],
+            )

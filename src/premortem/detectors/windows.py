@@ -1,0 +1,186 @@
+"""Gradient windows: which backward passes an optimizer's step sums up, and how each was weighted.
+
+backward backward backward step        one window of three micro-batches, used
+backward zero_grad                     one window of one, thrown away
+backward other.step() zero_grad        made for somebody else (a generator's loss, seen by the discriminator)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from premortem.events import (
+    Backward,
+    BatchDrawn,
+    Event,
+    GraphWalked,
+    LossCall,
+    OptimizerStep,
+    ScalerUpdate,
+    Site,
+    ZeroGrad,
+)
+
+# Backward nodes that average over the batch by themselves when the reduction is "mean".
+AVERAGING = frozenset(
+    "Mean NllLoss NllLossNd NllLoss2D CrossEntropyLoss MseLoss L1Loss SmoothL1Loss HuberLoss BinaryCrossEntropy "
+    "BinaryCrossEntropyWithLogits".split()
+)
+STEPPED, THROWN = "stepped", "thrown"
+MOST_MICROS = 4096
+
+
+@dataclass
+class Micro:
+    """One backward pass. `weight` is what its batch mean was multiplied with, None when that is not known."""
+
+    site: Site | None
+    weight: float | None
+
+
+@dataclass
+class Window:
+    """Backward passes since the gradients were cleared, and what became of them."""
+
+    end: str
+    step: int
+    at: Site | None
+    micros: list[Micro]
+    gated: bool = False  # the step stands under an `if i % k`
+    touched: bool = False  # the user's own code wrote the gradients before the step
+    closure: bool = False
+    one_loader: bool = False  # every micro-batch was one batch of the same DataLoader
+
+    @property
+    def sites(self) -> set[Site | None]:
+        return {micro.site for micro in self.micros}
+
+    @property
+    def site(self) -> Site | None:
+        return self.micros[0].site if len(self.sites) == 1 else None
+
+    @property
+    def weights(self) -> list[float | None]:
+        return [micro.weight for micro in self.micros]
+
+    @property
+    def accumulates(self) -> bool:
+        """Batches of one loop are summed up on purpose: not the tasks of one step, not two losses."""
+        return (
+            len(self.micros) > 1
+            and len(self.sites) == 1
+            and not self.closure
+            and (self.gated or self.one_loader)
+        )
+
+
+@dataclass
+class Open:
+    micros: list[Micro] = field(default_factory=list)
+    shared: bool = False  # another optimizer stepped on this backward pass
+
+
+class Windows:
+    """Follows all optimizers; `observe` gives the windows that an event closes."""
+
+    LISTENS: tuple[type[Event], ...] = (
+        LossCall,
+        GraphWalked,
+        Backward,
+        OptimizerStep,
+        ZeroGrad,
+        ScalerUpdate,
+        BatchDrawn,
+    )
+
+    def __init__(self) -> None:
+        self._open: dict[int, Open] = {}
+        self._losses: list[tuple[float | None, str]] = []
+        self._drawn: Counter[int] = Counter()
+        self.foreign: set[Site | None] = (
+            set()
+        )  # backward passes for an input's gradient: adversarial examples
+        self.backwards: Counter[int] = Counter()
+
+    def observe(self, event: Event) -> list[tuple[int, Window]]:
+        if isinstance(event, LossCall):
+            if event.grad:
+                self._losses = [*self._losses[-15:], (event.value, event.reduction)]
+        elif isinstance(event, GraphWalked):
+            if event.other_leaves:
+                self.foreign.add(event.at)
+        elif isinstance(event, BatchDrawn):
+            self._drawn[event.loader] += 1
+        elif isinstance(event, Backward):
+            self._backward(event)
+        elif isinstance(event, OptimizerStep):
+            return self._stepped(event)
+        elif isinstance(event, ZeroGrad):
+            return self._cleared(event)
+        elif isinstance(event, ScalerUpdate) and event.skipped:
+            self._open.clear()
+        return []
+
+    def _backward(self, event: Backward) -> None:
+        losses, self._losses = self._losses, []
+        if event.error:
+            return
+        micro = Micro(event.at, weight_of(event, losses))
+        for optimizer in event.optimizers:
+            self.backwards[optimizer] += 1
+            micros = self._open.setdefault(optimizer, Open()).micros
+            if len(micros) < MOST_MICROS:
+                micros.append(micro)
+
+    def _stepped(self, event: OptimizerStep) -> list[tuple[int, Window]]:
+        if event.optimizer == 0:  # weights moved by hand: all gradients have been used
+            self._open.clear()
+            return []
+        drawn, self._drawn = self._drawn, Counter()
+        mine = self._open.pop(event.optimizer, Open())
+        for other in self._open.values():
+            other.shared = True
+        micros = mine.micros[-event.pending :] if event.pending else []
+        window = Window(
+            STEPPED,
+            event.step,
+            event.at,
+            micros,
+            gated=event.gated,
+            touched=event.touched,
+            closure=event.closure,
+            one_loader=len(micros) in drawn.values(),
+        )
+        return [(event.optimizer, window)]
+
+    def _cleared(self, event: ZeroGrad) -> list[tuple[int, Window]]:
+        closed = []
+        for optimizer in event.cleared or event.wasted:
+            mine = self._open.pop(optimizer, Open())
+            foreign = bool(self.foreign & {micro.site for micro in mine.micros})
+            if optimizer in event.wasted and mine.micros and not (mine.shared or foreign or event.by_hand):
+                closed.append((optimizer, Window(THROWN, event.step, event.at, mine.micros)))
+        return closed
+
+    def left(self) -> list[tuple[int, int]]:
+        """(optimizer, backward passes) that nobody has used or thrown away so far."""
+        return [(optimizer, len(each.micros)) for optimizer, each in self._open.items() if not each.shared]
+
+
+def weight_of(event: Backward, losses: list[tuple[float | None, str]]) -> float | None:
+    """1.0 when backward was called on a batch mean itself, 0.25 on a quarter of it, None when it is not known
+    (several terms, a sum over samples, a value that something else was mixed into)."""
+    if event.root in AVERAGING:
+        reduction = losses[-1][1] if losses else "mean"
+        averaged = reduction == "mean" or (reduction == "none" and event.root == "Mean")
+        return event.scale if averaged else None
+    values = [value for value, _ in losses]
+    means = all(reduction == "mean" for _, reduction in losses)
+    if not losses or not means or event.scaled or event.value is None or None in values:
+        return None
+    total = sum(value for value in values if value is not None)
+    if not total:
+        return None
+    weight = event.value / total
+    return event.scale if abs(weight / event.scale - 1) < 1e-5 else None

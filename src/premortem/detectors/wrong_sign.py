@@ -1,0 +1,173 @@
+"""PM405 wrong-sign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Backward, Custody, Event, GraphWalked, OptimizerBuilt, OptimizerStep, Site
+from premortem.findings import Finding, Severity
+
+_STEPS = 6  # audited steps that must all go the wrong way
+_UPHILL = 0.3
+
+
+class WrongSign(Detector):
+    """The loss is made larger instead of smaller: its sign, or the sign of the update, is the wrong way round.
+
+    ## Why it matters
+    Every step makes the model worse, and it does so faster and faster. A loss that goes to minus infinity looks like
+    progress in a log that only shows it falling.
+
+    ## Usual causes
+    `(-loss).backward()` or a minus in front of a criterion; a log-likelihood without its minus; `maximize=True` with an
+    ordinary loss; `p += lr * p.grad` in a hand-written update or optimizer.
+
+    ## What to do
+    Turn the sign round. To check: after one step on the same batch the criterion must be smaller.
+
+    ## When it stays silent
+    Minus signs that belong there: one player of an adversarial pair (the graph reaches weights the optimizer does not
+    hold), gradient reversal as one term of several, entropy bonuses, rewards, ELBOs, similarities, attacks on the input,
+    and unlearning after ordinary training.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM405",
+        name="wrong-sign",
+        family="loss-definition",
+        severity=Severity.ERROR,
+        explains=(
+            "loss-without-lower-bound",
+            "exploding-gradients",
+            "updates-too-large",
+            "non-finite-training",
+            "overflow",
+            "weights-stay-non-finite",
+            "saturated-activations",
+            "dead-units",
+            "clipped-hard-every-step",
+            "uninformative-labels",
+            "plateau-wrong-mode",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        OptimizerBuilt,
+        GraphWalked,
+        Backward,
+        Custody,
+        OptimizerStep,
+    )
+
+    def __init__(self) -> None:
+        self._holds: dict[int, set[int]] = {}
+        self._maximize: dict[int, bool] = {}
+        self._kinds: dict[int, str] = {}
+        self._walks: list[GraphWalked] = []  # since the last step of any optimizer
+        self._values: dict[Site | None, list[float]] = {}
+        self._wrong: dict[int, int] = {}  # optimizer -> audited steps on a loss of the wrong sign
+        self._uphill: dict[int, int] = {}  # optimizer -> audited steps up the gradient of a criterion
+        self._right: set[int] = set()  # parameters that were trained the right way round
+        self._sense: dict[int, str] = {}  # optimizer -> of its last audited step
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done:
+            return
+        if isinstance(event, OptimizerBuilt):
+            self._holds[event.optimizer] = {key for group in event.groups for key in group.parameters}
+            self._maximize[event.optimizer] = event.maximize
+            self._kinds[event.optimizer] = event.kind
+        elif isinstance(event, GraphWalked):
+            self._walks.append(event)
+            del self._walks[:-8]
+        elif isinstance(event, Backward) and event.value is not None:
+            values = self._values.setdefault(event.at, [])
+            values.append(event.value)
+            if len(values) > 64:
+                del values[8:-8]
+        elif isinstance(event, OptimizerStep):
+            yield from self._stepped(event)
+        elif isinstance(event, Custody):
+            yield from self._moved(event)
+
+    def _stepped(self, event: OptimizerStep) -> Iterator[Finding]:
+        walks, self._walks = self._walks, []
+        by_hand = event.optimizer == 0
+        mine = [w for w in walks if by_hand or w.at in event.backward_sites]
+        senses = {walk.sense for walk in mine}
+        sense = senses.pop() if len(senses) == 1 else ""
+        self._sense[event.optimizer] = "" if event.closure else sense
+        if not sense or event.closure:
+            return
+        if by_hand:
+            yield from self._climbed(event, event.uphill)
+            return
+        reached = {key for walk in mine for key in walk.parameters}
+        holds = self._holds.get(event.optimizer, set())
+        if (sense == "max") == self._maximize.get(event.optimizer, False):
+            self._right |= reached
+            return
+        # Weights that the loss reaches and this optimizer leaves alone are the other player's.
+        if not reached or reached - holds or reached & self._right or any(walk.other_leaves for walk in mine):
+            return
+        count = self._wrong[event.optimizer] = self._wrong.get(event.optimizer, 0) + 1
+        site = mine[0].at
+        values = self._values.get(site, [])
+        if count < _STEPS or len(values) < _STEPS:
+            return
+        first, last = median(values[:3]), median(values[-3:])
+        worse = last < first if sense == "max" else last > first
+        if not worse:
+            return
+        self._done = True
+        if sense == "max":
+            yield self.finding(
+                event,
+                f"the loss is minus a criterion: it went from {first:.4g} to {last:.4g} while the model got worse",
+                cause="Minimising the negative of a criterion maximises the criterion: every step unlearns.",
+                remedy="Remove the minus sign (or add the one that a log-likelihood needs).",
+                at=site,
+                first=first,
+                last=last,
+            )
+        else:
+            yield self.finding(
+                event,
+                f"{event.kind}(maximize=True) climbs an ordinary criterion: it rose from {first:.4g} to {last:.4g}",
+                cause="maximize=True follows the gradient upwards; a criterion must go down.",
+                remedy="Drop maximize=True, or give the optimizer minus the loss.",
+                at=site,
+                first=first,
+                last=last,
+            )
+
+    def _moved(self, event: Custody) -> Iterator[Finding]:
+        if not self._maximize.get(event.optimizer, False):
+            yield from self._climbed(event, event.uphill)
+
+    def _climbed(self, event: OptimizerStep | Custody, uphill: float | None) -> Iterator[Finding]:
+        """Updates that follow the gradient of something that should get smaller."""
+        if self._sense.get(event.optimizer) != "min" or uphill is None:
+            return
+        count = self._uphill[event.optimizer] = (
+            self._uphill.get(event.optimizer, 0) + 1 if uphill > _UPHILL else 0
+        )
+        if count < 4:
+            return
+        self._done = True
+        who = (
+            "the update by hand"
+            if event.optimizer == 0
+            else f"the optimizer {self._kinds.get(event.optimizer, '')}"
+        )
+        yield self.finding(
+            event,
+            f"{who} moves the weights up the gradient of the loss (cosine {uphill:+.2f}), {count} steps in a row",
+            cause="The gradient points to where the loss grows; the update has to be subtracted.",
+            remedy="Subtract: p -= lr * p.grad.",
+            uphill=uphill,
+        )

@@ -1,0 +1,41 @@
+"""Random functions of torch: whether a line draws the very same numbers again and again."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+
+from premortem.events import RandomRepeated, Site
+from premortem.probes.session import Session, sampled, user_site
+
+WATCHED = ("randperm", "randint", "rand", "randn", "rand_like", "randn_like", "normal", "multinomial", "bernoulli")
+_TELLING = 3  # times in a row from which it is told
+_MOST_SITES = 1024
+
+
+class Draws:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._last: dict[tuple[str, Site | None], tuple[Any, int]] = {}
+
+    def install(self) -> None:
+        for name in WATCHED:
+            self.session.around(torch, name, after=functools.partial(self._drawn, name))
+
+    def _drawn(self, name: str, note: Any, result: Any, *args: Any, **kwargs: Any) -> None:
+        if not isinstance(result, torch.Tensor) or result.device.type != "cpu" or result.numel() < 2:
+            return
+        at = user_site()
+        key = (name, at)
+        if key not in self._last and len(self._last) >= _MOST_SITES:
+            return
+        values = (tuple(result.shape), tuple(sampled(result)))
+        before, times = self._last.get(key, (None, 0))
+        times = times + 1 if values == before and len(set(values[1])) > 1 else 0
+        self._last[key] = (values, times)
+        if times >= _TELLING:
+            self.session.emit(
+                RandomRepeated(step=self.session.step, at=at, fn=name, times=times, size=result.numel())
+            )

@@ -1,0 +1,153 @@
+"""What a loss means, read off its graph: whether it is to be made small or large, and what feeds what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from premortem.probes.graph import REARRANGING, name_of
+
+_MOST_NODES = 400  # a loss's own arithmetic is short; models below it are not walked
+_DEPTH = 40
+
+# Small is good.
+_CRITERIA = frozenset(
+    "NllLoss NllLossNd NllLoss2D CrossEntropyLoss MseLoss L1Loss SmoothL1Loss HuberLoss BinaryCrossEntropy "
+    "BinaryCrossEntropyWithLogits SoftMarginLoss MultiMarginLoss".split()
+)
+# Large is good: the log of a probability.
+_LOG_PROBABILITIES = frozenset({"LogSoftmax", "LogSigmoid"})
+_PROBABILITIES = frozenset({"Softmax", "Sigmoid"})
+# The sign of what goes in is the sign of what comes out.
+_KEEPING = REARRANGING | frozenset({"Mean", "Sum", "Gather", "MaskedSelect", "Nansum", "MaskedFill", "Median", "Sqrt"})
+_RESIDUALS = frozenset({"Pow", "Abs", "LinalgVectorNorm", "Norm"})
+_SQUASHING = frozenset("Softmax LogSoftmax Sigmoid LogSigmoid Hardsigmoid Tanh Relu".split())
+_TAKING_LOGITS = frozenset("LogSoftmax Softmax LogSigmoid BinaryCrossEntropyWithLogits".split())
+
+
+def sense(loss: torch.Tensor) -> str:
+    """"min" when everything in the loss is better when it is small, "max" for the opposite, "" when unclear.
+
+    Only what is unambiguous counts: named criteria, logs of probabilities picked by an index or a 0/1 mask,
+    squared differences from a constant. One term that is something else makes the whole unclear.
+    """
+    signs = _Signs()
+    if loss.grad_fn is None or not signs.read(loss.grad_fn, 1, 0):
+        return ""
+    return {(1,): "min", (-1,): "max"}.get(tuple(signs.found), "")
+
+
+class _Signs:
+    def __init__(self) -> None:
+        self.found: set[int] = set()
+        self.nodes = 0
+
+    def read(self, node: Any, sign: int, depth: int) -> bool:
+        """Collect the signs of the terms under this node; False when one is not understood."""
+        self.nodes += 1
+        if node is None:
+            return True  # a constant
+        if depth > _DEPTH or self.nodes > _MOST_NODES:
+            return False
+        name = name_of(node)
+        children = [child for child, _ in node.next_functions]
+        if name in _CRITERIA:
+            self.found.add(sign)
+            return True
+        if name in _LOG_PROBABILITIES or (name.startswith("Log") and _of_probability(children)):
+            self.found.add(-sign)
+            return True
+        if name in _RESIDUALS and _of_difference(node, name, children):
+            self.found.add(sign)
+            return True
+        if name in _RESIDUALS and children and children[0] is not None and hasattr(children[0], "variable"):
+            return True  # a penalty on the weights: neither here nor there
+        if name == "Neg":
+            return self.read(children[0], -sign, depth + 1)
+        if name == "Rsub":
+            # 1 - x turns x round; x - tensor does not arrive here.
+            return all(self.read(c, -sign if i == 0 else sign, depth + 1) for i, c in enumerate(children))
+        if name == "Sub":
+            return all(self.read(c, sign if i == 0 else -sign, depth + 1) for i, c in enumerate(children))
+        if name in {"Mul", "Div"}:
+            factor = _factor(node, name, children)
+            child = next((c for c in children if c is not None), None)
+            return factor != 0 and self.read(child, sign * factor, depth + 1)
+        if name == "Add" or name in _KEEPING:
+            return all(self.read(c, sign, depth + 1) for c in children)
+        return False
+
+
+def _factor(node: Any, name: str, children: list[Any]) -> int:
+    """The sign of the constant that a term is multiplied with, 0 when it has none or is no constant.
+
+    A weight of any size may stand for a cost or for a reward, so of tensors only 0/1 masks, and weights that
+    sum to one (soft labels), are understood.
+    """
+    live = [i for i, child in enumerate(children) if child is not None]
+    if len(live) != 1 or (name == "Div" and live[0] != 0):
+        return 0
+    try:
+        constant = node._saved_other if live[0] == 0 else node._saved_self
+    except (RuntimeError, AttributeError):
+        return 0
+    if isinstance(constant, (int, float)):
+        return (constant > 0) - (constant < 0)
+    if not isinstance(constant, torch.Tensor) or not constant.numel() or constant.is_complex():
+        return 0
+    constant = constant.detach()
+    if constant.numel() == 1:
+        value = float(constant)
+        return (value > 0) - (value < 0)
+    values = constant.float()
+    size = values.abs()
+    mask = bool(((size == 0) | (size == 1)).all())
+    soft = constant.dim() > 1 and bool(((size.sum(-1) - 1).abs() < 1e-3).all())
+    if not (mask or soft):
+        return 0
+    low, high = (float(v) for v in values.aminmax())
+    return 1 if low >= 0 and high > 0 else -1 if high <= 0 and low < 0 else 0
+
+
+def _of_probability(children: list[Any]) -> bool:
+    """log(p), log(p + eps), log(1 - p), log(p.clamp(eps))."""
+    node = children[0] if children else None
+    for _ in range(6):
+        if node is None:
+            return False
+        name = name_of(node)
+        if name in _PROBABILITIES:
+            return True
+        if name not in REARRANGING and name not in {"Add", "Clamp", "Rsub", "ClampMin"}:
+            return False
+        live = [c for c, _ in node.next_functions if c is not None]
+        node = live[0] if len(live) == 1 else None
+    return False
+
+
+def _of_difference(node: Any, name: str, children: list[Any]) -> bool:
+    """(prediction - constant) ** 2, or its absolute value."""
+    if name == "Pow" and getattr(node, "_saved_exponent", None) not in (2, 4):
+        return False
+    inner = children[0] if children else None
+    while inner is not None and name_of(inner) in REARRANGING:
+        inner = inner.next_functions[0][0] if inner.next_functions else None
+    if inner is None or name_of(inner) not in {"Sub", "Rsub"}:
+        return False
+    return len(inner.next_functions) > 1 and sum(c is not None for c, _ in inner.next_functions) == 1
+
+
+def feeds(nodes: list[Any]) -> tuple[tuple[str, str], ...]:
+    """Among these nodes: what takes logits and is given something already squashed."""
+    found: dict[tuple[str, str], None] = {}
+    for node in nodes:
+        name = name_of(node)
+        if name not in _TAKING_LOGITS:
+            continue
+        child = node.next_functions[0][0] if node.next_functions else None
+        while child is not None and name_of(child) in REARRANGING:
+            child = child.next_functions[0][0] if child.next_functions else None
+        if child is not None and (lower := name_of(child)) in _SQUASHING:
+            found[name, lower] = None
+    return tuple(found)

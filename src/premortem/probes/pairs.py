@@ -1,0 +1,267 @@
+"""Do the inputs say anything about the labels? Measured once, on the first few hundred pairs, without the model.
+
+For several views of the inputs (as they are, their spectrum, a few statistics) it is asked whether neighbours have
+like labels, and whether any feature goes along with them, and the answer is compared with what shuffled labels give.
+CPU only, and a generator of its own: the run's random numbers are not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from premortem.events import LabelsWeighed
+from premortem.probes.modules import Models
+from premortem.probes.session import Session
+
+_ENOUGH = 512
+_FEWEST = 60
+_FEATURES = 192
+_SHUFFLES = 64
+_NEIGHBOURS = 5
+_MOST_CALLS = 600
+_SHIFTS = (1, -1, 2, -2)
+
+
+class Collected:
+    """Pairs of one phase (training, or evaluation)."""
+
+    def __init__(self) -> None:
+        self.rows: list[torch.Tensor] = []
+        self.labels: list[torch.Tensor] = []
+        self.known: set[Any] = set()
+        self.count = 0
+        self.calls = 0
+        self.stale = 0  # calls in a row that brought hardly anything new
+        self.shape: tuple[int, ...] | None = None
+        self.discrete: bool | None = None
+        self.weighed = False
+
+
+class Pairs:
+    def __init__(self, session: Session, models: Models) -> None:
+        self.session = session
+        self.models = models
+        self._phases = {True: Collected(), False: Collected()}
+
+    def compared(self, given: torch.Tensor, target: torch.Tensor, fn: str) -> None:
+        """A loss compared the current model's output with this target."""
+        phase = self._phases[given.requires_grad]
+        if phase.weighed or phase.calls >= _MOST_CALLS:
+            return
+        phase.calls += 1
+        model = self.models.current
+        first = model.last_input[0]() if model is not None and model.last_input is not None else None
+        if first is None or not usable(first) or first.requires_grad or target.requires_grad:
+            return
+        label = label_of(target, first.shape[0], fn)
+        if label is None or not given.dim() or given.shape[0] != first.shape[0]:
+            return
+        self._add(phase, features_of(first), *label)
+        if phase.count >= _ENOUGH or (phase.stale >= 3 and phase.count >= _FEWEST):
+            self._weigh(phase, given.requires_grad)
+
+    def drain(self) -> None:
+        """The run is over: what there is has to do."""
+        for training, phase in self._phases.items():
+            if not phase.weighed and phase.count >= _FEWEST:
+                self._weigh(phase, training)
+
+    def _add(self, phase: Collected, rows: torch.Tensor, label: torch.Tensor, discrete: bool) -> None:
+        if phase.shape is None:
+            phase.shape, phase.discrete = tuple(rows.shape[1:]), discrete
+        if tuple(rows.shape[1:]) != phase.shape or discrete != phase.discrete:
+            return
+        flat = rows.reshape(rows.shape[0], -1)
+        marks = flat[:, :: max(1, flat.shape[1] // 12)].tolist()
+        fresh = [i for i, mark in enumerate(marks) if tuple(mark) not in phase.known]
+        phase.known.update(tuple(marks[i]) for i in fresh)
+        phase.stale = phase.stale + 1 if len(fresh) * 5 < len(marks) else 0
+        if fresh:
+            phase.rows.append(rows[fresh].clone())
+            phase.labels.append(label[fresh].clone())
+            phase.count += len(fresh)
+
+    def _weigh(self, phase: Collected, training: bool) -> None:
+        phase.weighed = True
+        rows = torch.cat(phase.rows)[:_ENOUGH]
+        labels = torch.cat(phase.labels)[:_ENOUGH]
+        other = self._phases[not training]
+        phase.known.clear()
+        if not torch.isfinite(rows).all() or not torch.isfinite(labels).all():
+            return
+        tests = Tests(labels, bool(phase.discrete))
+        if not tests.varied:
+            return
+        found = tests.strongest(rows)
+        shift, shifted = 0, 0.0
+        if found < 3:
+            shift, shifted = shifted_by(rows, labels, bool(phase.discrete))
+        agreement = mapped = None
+        if not training and other.weighed and phase.discrete and other.discrete and other.shape == phase.shape:
+            agreement, mapped = carried_over(torch.cat(other.rows)[:_ENOUGH], torch.cat(other.labels)[:_ENOUGH], rows, labels)
+        self.session.emit(
+            LabelsWeighed(
+                step=self.session.step,
+                training=training,
+                pairs=len(labels),
+                classes=int(labels.unique().numel()) if phase.discrete else 0,
+                information=found,
+                shift=shift,
+                shifted_information=shifted,
+                agreement=agreement,
+                mapped=mapped,
+            )
+        )
+
+
+# --- pairs -----------------------------------------------------------------------------------
+
+
+def usable(tensor: torch.Tensor) -> bool:
+    return (
+        tensor.device.type == "cpu"
+        and tensor.layout == torch.strided
+        and tensor.dim() >= 2
+        and tensor.shape[0] >= 1
+        and tensor[0].numel() <= 1 << 16
+        and not tensor.is_complex()
+    )
+
+
+def label_of(target: torch.Tensor, samples: int, fn: str) -> tuple[torch.Tensor, bool] | None:
+    """One number for each sample, and whether it is a class."""
+    if target.device.type != "cpu" or not target.dim() or target.shape[0] != samples or target.is_complex():
+        return None
+    flat = target.detach().reshape(samples, -1)
+    if flat.shape[1] == 1:
+        values = flat[:, 0]
+        discrete = not values.is_floating_point() or fn.startswith("binary")
+        return (values.round() if discrete else values).double(), discrete
+    if flat.is_floating_point() and fn == "cross_entropy" and target.dim() == 2:
+        return flat.argmax(1).double(), True
+    if target.dim() == 2 and flat.is_floating_point() and flat.shape[1] <= 64:
+        return flat.double().mean(1), False
+    return None
+
+
+def features_of(first: torch.Tensor) -> torch.Tensor:
+    """(samples, time, features) or (samples, features), small enough to compare; tokens as counts."""
+    value = first.detach()
+    if not value.is_floating_point():
+        flat = value.reshape(value.shape[0], -1).long()
+        if value.dtype == torch.uint8 or flat.shape[1] > 4096:
+            return thinned(flat.float())
+        counts = torch.zeros(flat.shape[0], _FEATURES)
+        return counts.scatter_add_(1, flat.remainder(_FEATURES), torch.ones(flat.shape))
+    return thinned(value.float().reshape(value.shape[0], -1) if value.dim() != 3 else value.float())
+
+
+def thinned(value: torch.Tensor) -> torch.Tensor:
+    if value.dim() == 3:
+        return value if value[0].numel() <= 4 * _FEATURES else thinned(value.reshape(value.shape[0], -1))
+    return value[:, :: max(1, value.shape[1] // _FEATURES)]
+
+
+def views(rows: torch.Tensor) -> list[torch.Tensor]:
+    """The inputs as they are, their spectrum along the last (or the time) dimension, and a few statistics."""
+    flat = rows.reshape(rows.shape[0], -1)
+    found = [flat]
+    if flat.shape[1] >= 8:
+        series = rows.transpose(1, 2) if rows.dim() == 3 and rows.shape[1] >= 8 else flat
+        found.append(torch.fft.rfft(series, dim=-1).abs().reshape(rows.shape[0], -1))
+        steps = flat.diff(dim=1).abs()
+        found.append(
+            torch.stack(
+                [flat.mean(1), flat.std(1), flat.amin(1), flat.amax(1), steps.mean(1), steps.amax(1), flat.abs().mean(1)], 1
+            )
+        )
+    return [standardised(view) for view in found]
+
+
+def standardised(view: torch.Tensor) -> torch.Tensor:
+    std, mean = torch.std_mean(view, dim=0)
+    keep = std > 1e-6 * (mean.abs() + 1e-12)
+    if not bool(keep.any()):
+        return torch.zeros(view.shape[0], 1)
+    return (view[:, keep] - mean[keep]) / std[keep]
+
+
+# --- tests -----------------------------------------------------------------------------------
+
+
+class Tests(NamedTuple("Labels", [("labels", torch.Tensor), ("discrete", bool)])):
+    """How far the dependence between rows and labels lies above that of shuffled labels, in standard deviations."""
+
+    @property
+    def varied(self) -> bool:
+        return bool(self.labels.unique().numel() > 1)
+
+    def coded(self) -> torch.Tensor:
+        """Labels as columns with mean 0: one for each class, or ranks of a quantity."""
+        if self.discrete:
+            _, index = self.labels.unique(return_inverse=True)
+            columns = torch.nn.functional.one_hot(index).float()
+        else:
+            columns = self.labels.argsort().argsort().float()[:, None]
+        return columns - columns.mean(0)
+
+    def strongest(self, rows: torch.Tensor) -> float:
+        generator = torch.Generator().manual_seed(0)
+        coded = self.coded()
+        best = 0.0
+        for view in views(rows):
+            near = neighbours(view)
+            for statistic in (alike(near), along(view)):
+                best = max(best, excess(statistic, coded, generator))
+        return best
+
+
+def neighbours(view: torch.Tensor) -> torch.Tensor:
+    distances = torch.cdist(view, view)
+    distances.fill_diagonal_(float("inf"))
+    return distances.topk(min(_NEIGHBOURS, len(view) - 1), largest=False).indices
+
+
+def alike(near: torch.Tensor) -> Callable[[torch.Tensor], float]:
+    return lambda coded: float((coded[near].mean(1) * coded).sum())
+
+
+def along(view: torch.Tensor) -> Callable[[torch.Tensor], float]:
+    return lambda coded: float((view.T @ coded).square().sum())
+
+
+def excess(statistic: Callable[[torch.Tensor], float], coded: torch.Tensor, generator: torch.Generator) -> float:
+    null = torch.tensor(
+        [statistic(coded[torch.randperm(len(coded), generator=generator)]) for _ in range(_SHUFFLES)]
+    )
+    spread = float(null.std())
+    return (statistic(coded) - float(null.mean())) / spread if spread else 0.0
+
+
+def shifted_by(rows: torch.Tensor, labels: torch.Tensor, discrete: bool) -> tuple[int, float]:
+    """The shift, among a few, at which the labels do go with the inputs (if they were drawn in order)."""
+    found = [(Tests(labels.roll(shift), discrete).strongest(rows), shift) for shift in _SHIFTS]
+    strength, shift = max(found)
+    return (shift, strength) if strength > 6 else (0, strength)
+
+
+def carried_over(
+    rows: torch.Tensor, labels: torch.Tensor, new_rows: torch.Tensor, new_labels: torch.Tensor
+) -> tuple[float, float]:
+    """How often the labels of the nearest training pairs are those of the new ones: as they are, and after the
+    renumbering of classes that fits best."""
+    std, mean = torch.std_mean(rows.reshape(len(rows), -1), dim=0)
+    scale = std.clamp_min(1e-6)
+    old = (rows.reshape(len(rows), -1) - mean) / scale
+    new = (new_rows.reshape(len(new_rows), -1) - mean) / scale
+    near = torch.cdist(new, old).topk(min(_NEIGHBOURS, len(old)), largest=False).indices
+    guess = labels[near].mode(dim=1).values
+    agreement = float((guess == new_labels).float().mean())
+    mapped = 0
+    for value in guess.unique():
+        chosen = new_labels[guess == value]
+        mapped += int((chosen == chosen.mode().values).sum())
+    return agreement, mapped / len(new_labels)

@@ -1,0 +1,74 @@
+"""What the user's source says about a line, where only the source can say it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+
+from premortem.events import Site
+
+
+def under_modulo(at: Site | None) -> bool:
+    """Whether this line runs only every so many times: it stands under an `if` that asks for a remainder.
+
+    Summing gradients over a batch loop and stepping every k-th time looks the same as summing over the
+    tasks of one step; only this tells them apart.
+    """
+    return at is not None and at.line in _gated_lines(at.file)
+
+
+@functools.lru_cache(maxsize=64)
+def _gated_lines(file: str) -> frozenset[int]:
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return frozenset()
+    gated: set[int] = set()
+    for function in ast.walk(tree):
+        if isinstance(function, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
+            gated |= _gated_in(function)
+    return frozenset(gated)
+
+
+def _gated_in(function: ast.AST) -> set[int]:
+    # `last = (i + 1) % k == 0` and later `if last:` is the same question.
+    remainders = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and _has_remainder(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    gated: set[int] = set()
+    for node in ast.walk(function):
+        if not isinstance(node, ast.If):
+            continue
+        named = {name.id for name in ast.walk(node.test) if isinstance(name, ast.Name)}
+        if _has_remainder(node.test) or named & remainders:
+            gated |= _lines(node.body)
+            if any(isinstance(part, ast.Continue) for part in node.body):
+                gated |= _lines_after(function, node)
+    return gated
+
+
+def _has_remainder(test: ast.AST) -> bool:
+    """`i % k`, but not the `"%d" % i` of a message."""
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mod)
+        and not (isinstance(node.left, ast.Constant) and isinstance(node.left.value, str))
+        for node in ast.walk(test)
+    )
+
+
+def _lines(body: list[ast.stmt]) -> set[int]:
+    return {line for part in body for line in range(part.lineno, (part.end_lineno or part.lineno) + 1)}
+
+
+def _lines_after(function: ast.AST, node: ast.If) -> set[int]:
+    """`if i % k: continue` guards what follows it in the same loop."""
+    for loop in ast.walk(function):
+        if isinstance(loop, (ast.For, ast.While)) and node in loop.body:
+            return _lines(loop.body[loop.body.index(node) + 1 :])
+    return set()

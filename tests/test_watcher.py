@@ -1,0 +1,154 @@
+"""The watcher: bugs of ours stay ours, policies decide, causes swallow their consequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from torch import nn
+
+from premortem import detectors
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.errors import Stopped
+from premortem.events import Backward, Event, OptimizerStep, RunEnded
+from premortem.findings import Finding, Severity
+from premortem.probes.optimizers import Optimizers
+from premortem.watcher import Watcher
+
+
+class Faults:
+    """A journal that only remembers what went wrong in premortem itself."""
+
+    def __init__(self) -> None:
+        self.faults: list[tuple[str, str]] = []
+
+    def fault(self, unit: str, error: BaseException) -> None:
+        self.faults.append((unit, str(error)))
+
+    def step(self, *_: Any) -> None: ...
+    def event(self, *_: Any) -> None: ...
+    def finding(self, *_: Any) -> None: ...
+
+
+class Broken(Detector):
+    card: ClassVar = Card(code="PM901", name="broken", family="lr", severity=Severity.ERROR)
+    listens: ClassVar = (OptimizerStep,)
+
+    def observe(self, event: Any) -> Iterable[Finding]:
+        raise RuntimeError("a bug of ours")
+
+
+class AtStepThree(Detector):
+    card: ClassVar = Card(code="PM902", name="three", family="lr", severity=Severity.ERROR, explains=("two",))
+    listens: ClassVar = (OptimizerStep,)
+
+    def observe(self, event: Any) -> Iterable[Finding]:
+        if event.step == 3:
+            yield self.finding(event, "third step")
+
+
+class AtStepTwo(Detector):
+    card: ClassVar = Card(code="PM903", name="two", family="lr", severity=Severity.ERROR)
+    listens: ClassVar = (OptimizerStep,)
+
+    def observe(self, event: Any) -> Iterable[Finding]:
+        if event.step == 2:
+            yield self.finding(event, "second step")
+
+
+def train(steps: int = 6) -> torch.Tensor:
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.ones(4, 3)).square().mean().backward()
+        optimizer.step()
+    return model.weight.detach().clone()
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, *units: type[Detector], policy: str = "observe") -> tuple[Watcher, Faults]:
+    monkeypatch.setattr(detectors, "ALL", units)
+    journal = Faults()
+    watcher = Watcher(policy, journal)  # type: ignore[arg-type]
+    watcher.attach()
+    return watcher, journal
+
+
+def test_a_detector_that_raises_is_written_down_once_and_training_never_notices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = train()
+    watcher, journal = watched(monkeypatch, Broken, AtStepThree)
+    assert torch.equal(train(), expected)
+    watcher.close()
+    assert journal.faults == [("broken", "a bug of ours")]
+    assert [finding.name for finding in watcher.findings] == ["three"]
+
+
+def test_a_probe_that_raises_is_written_down_and_training_never_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Optimizers, *_: Any) -> None:
+        raise RuntimeError("a bug of ours")
+
+    expected = train()
+    monkeypatch.setattr(Optimizers, "backward_starts", broken)
+    watcher, journal = watched(monkeypatch)
+    assert torch.equal(train(), expected)
+    watcher.close()
+    assert journal.faults == [("backward", "a bug of ours")] * 3, "three times, not on every step"
+
+
+def test_a_cause_swallows_what_it_explains_even_when_that_was_seen_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    watcher, _ = watched(monkeypatch, AtStepTwo, AtStepThree)
+    train()
+    watcher.close()
+    (finding,) = watcher.findings
+    assert finding.name == "three"
+    assert finding.evidence == {"also": ["two"]}
+
+
+@pytest.mark.parametrize(("policy", "steps"), [("strict", 3), ("protect", 6), ("observe", 6)])
+def test_only_strict_stops_at_an_error_and_does_so_after_the_step(
+    monkeypatch: pytest.MonkeyPatch, policy: str, steps: int
+) -> None:
+    watcher, _ = watched(monkeypatch, AtStepThree, policy=policy)
+    try:
+        train()
+        stopped = False
+    except Stopped as stop:
+        stopped = stop.code == 3
+    watcher.close()
+    assert (watcher.steps, stopped) == (steps, policy == "strict")
+
+
+def test_the_same_finding_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Talkative(AtStepThree):
+        def observe(self, event: Any) -> Iterable[Finding]:
+            yield self.finding(event, f"step {event.step}")
+
+    said: list[str] = []
+    monkeypatch.setattr(detectors, "ALL", (Talkative,))
+    watcher = Watcher("observe", on_finding=lambda finding: said.append(finding.message))
+    for step in range(5):
+        watcher.emit(OptimizerStep(step=step, optimizer=1, kind="SGD", lrs=(0.1,)))
+    assert said == ["step 0"]
+
+
+def test_detectors_hear_only_what_they_listen_to_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[type[Event]] = []
+
+    class Ear(Detector):
+        card: ClassVar = Card(code="PM904", name="ear", family="lr", severity=Severity.INFO)
+        listens: ClassVar = (Backward, RunEnded)
+
+        def observe(self, event: Any) -> Iterable[Finding]:
+            heard.append(type(event))
+            return ()
+
+    watcher, _ = watched(monkeypatch, Ear)
+    train(2)
+    watcher.close()
+    assert heard == [Backward, Backward, RunEnded]
