@@ -39,12 +39,18 @@ def test_two_that_explain_each_other_leave_the_first() -> None:
     assert names(finding("B"), finding("A")) == ["symptom"]
 
 
-def test_a_suspicion_does_not_swallow_a_certainty() -> None:
-    assert names(finding("A", Severity.WARNING), finding("B")) == ["symptom"]
+def test_a_likely_cause_of_a_certain_failure_is_the_error() -> None:
+    (kept,) = fold([finding("A", Severity.WARNING), finding("B")], CARDS)
+    assert (kept.name, kept.severity) == ("cause", Severity.ERROR)
+
+
+def test_a_habit_swallows_nothing_louder() -> None:
+    assert names(finding("A", Severity.INFO), finding("C")) == ["echo", "cause"]
 
 
 def test_errors_come_first_then_the_order_in_which_they_were_seen() -> None:
-    assert names(finding("C"), finding("B", Severity.INFO), finding("C", step=2)) == ["echo", "echo", "symptom"]
+    found = names(finding("C"), finding("B", Severity.INFO), finding("C", step=2))
+    assert found == ["echo", "echo", "symptom"]
 
 
 def test_the_cause_says_what_it_swallowed() -> None:

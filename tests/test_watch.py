@@ -48,7 +48,12 @@ def test_torch_is_as_it_was_afterwards() -> None:
     watched = premortem.watch(quiet=True)
     assert nn.Module.__call__ is not before[0]
     watched.close()
-    assert (nn.Module.__call__, torch.autograd.backward, torch.Tensor.detach, nn.functional.cross_entropy) == before
+    assert (
+        nn.Module.__call__,
+        torch.autograd.backward,
+        torch.Tensor.detach,
+        nn.functional.cross_entropy,
+    ) == before
 
 
 def test_an_exception_in_the_block_passes_through() -> None:

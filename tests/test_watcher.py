@@ -70,7 +70,9 @@ def train(steps: int = 6) -> torch.Tensor:
     return model.weight.detach().clone()
 
 
-def watched(monkeypatch: pytest.MonkeyPatch, *units: type[Detector], policy: str = "observe") -> tuple[Watcher, Faults]:
+def watched(
+    monkeypatch: pytest.MonkeyPatch, *units: type[Detector], policy: str = "observe"
+) -> tuple[Watcher, Faults]:
     monkeypatch.setattr(detectors, "ALL", units)
     journal = Faults()
     watcher = Watcher(policy, journal)  # type: ignore[arg-type]
@@ -89,7 +91,9 @@ def test_a_detector_that_raises_is_written_down_once_and_training_never_notices(
     assert [finding.name for finding in watcher.findings] == ["three"]
 
 
-def test_a_probe_that_raises_is_written_down_and_training_never_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_probe_that_raises_is_written_down_and_training_never_notices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def broken(self: Optimizers, *_: Any) -> None:
         raise RuntimeError("a bug of ours")
 
@@ -101,7 +105,9 @@ def test_a_probe_that_raises_is_written_down_and_training_never_notices(monkeypa
     assert journal.faults == [("backward", "a bug of ours")] * 3, "three times, not on every step"
 
 
-def test_a_cause_swallows_what_it_explains_even_when_that_was_seen_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cause_swallows_what_it_explains_even_when_that_was_seen_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     watcher, _ = watched(monkeypatch, AtStepTwo, AtStepThree)
     train()
     watcher.close()

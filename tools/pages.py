@@ -1,17 +1,19 @@
-"""Write the pages that come from the units themselves: docs/units/ and the catalog table of the README.
+"""Write what comes from elsewhere: docs/units/ and the README's catalog from the units, its numbers from bench/.
 
 `python tools/pages.py` rewrites what is stale; with `--check` it only says what is, and exits with 1.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from premortem import catalog
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- catalog table -->", "<!-- end of catalog table -->"
+MODELS = {"decoder": "GPT-2 sized decoder", "conv": "conv net", "mlp": "32-layer MLP, launch-bound"}
 NOTE = "<!-- Written by `make docs` from the unit's docstring: change it there. -->"
 
 
@@ -34,13 +36,32 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def with_table(readme: str, entries: tuple[catalog.Entry, ...]) -> str:
-    """The README with a fresh table between its two marks."""
-    before, begin, rest = readme.partition(BEGIN)
-    _old, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"README.md needs the lines `{BEGIN}` and `{END}`, in this order")
-    return f"{before}{BEGIN}\n{table(entries)}\n{END}{after}"
+def overhead(result: dict[str, Any]) -> str:
+    """One machine's measurements, as bench/overhead.py wrote them."""
+    steps = [f"{name}, {result['step_ms'][key]} ms" for key, name in MODELS.items()]
+    rows = [f"| {' | '.join(['watched by', *steps])} |", "|---|" + "---|" * len(MODELS)]
+    for way, ratios in result["ratio"].items():
+        rows.append(f"| {way} | " + " | ".join(f"{ratios[key]:.3f}" for key in MODELS) + " |")
+    waits = sorted(set(result["added_synchronisations"].values()))
+    notes = f"{result['machine']}, torch {result['torch']}, `{result['command']}`; "
+    notes += f"host synchronisations added in cruise: {', '.join(waits)}; "
+    notes += f"start-up: {result['startup_seconds']} s more than importing torch."
+    return "\n".join([*rows, "", notes])
+
+
+def overheads(root: Path) -> str:
+    results = sorted((root / "bench" / "results").glob("overhead-*.json"), reverse=True)
+    return "\n\n".join(overhead(json.loads(path.read_text())) for path in results)
+
+
+def between(text: str, name: str, inner: str) -> str:
+    """The text with `inner` between its two marks of that name."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    before, found, rest = text.partition(begin)
+    _old, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise SystemExit(f"README.md needs the lines `{begin}` and `{end}`, in this order")
+    return f"{before}{begin}\n{inner}\n{end}{after}"
 
 
 def wanted(root: Path = ROOT) -> dict[Path, str | None]:
@@ -50,7 +71,10 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
     readme = root / "README.md"
     pages: dict[Path, str | None] = dict.fromkeys(units.glob("*.md"))
     pages.update({units / f"{entry.card.name}.md": unit_page(entry) for entry in entries})
-    return {**pages, readme: with_table(readme.read_text(encoding="utf-8"), entries)}
+    text = between(readme.read_text(encoding="utf-8"), "catalog table", table(entries))
+    if measured := overheads(root):
+        text = between(text, "overhead table", measured)
+    return {**pages, readme: text}
 
 
 def stale(root: Path = ROOT) -> dict[Path, str | None]:

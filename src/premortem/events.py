@@ -124,6 +124,7 @@ class Array(NamedTuple):
     distance: float
     spread: float
     inside: bool = True  # it was written while a batch was made, not by other code between batches
+    key: int = 0  # the same for the same array, whichever loader reads it
 
 
 @dataclass(slots=True, kw_only=True)
@@ -163,12 +164,20 @@ class SlicesRestarted(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class Shuffled(Event):
+    """`torch.randperm(size)`: often the order of a new epoch."""
+
+    size: int
+
+
+@dataclass(slots=True, kw_only=True)
 class RandomRepeated(Event):
     """A random function of torch gave the very numbers it gave at this line the time before."""
 
     fn: str
     times: int  # in a row
     size: int  # how many numbers
+    grad: bool = True  # drawn with gradients enabled: not in an evaluation
 
 
 # --- models ----------------------------------------------------------------------------------
@@ -291,6 +300,19 @@ class Softmaxed(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class Rounded(Event):
+    """Audit gear: numbers so large for a 16-bit type that neighbouring ones lie `spacing` apart.
+
+    `op` is "sin" or "cos" on them, or "to" for a conversion inside a model, in a region where autocast was switched
+    off on purpose (it was on around the model)."""
+
+    op: str
+    dtype: str
+    largest: float
+    spacing: float
+
+
+@dataclass(slots=True, kw_only=True)
 class SequenceLayer(Event):
     """Audit gear: a layer made for (time, batch, features) ran in training on a 3-D input."""
 
@@ -365,8 +387,8 @@ class LossCall(Event):
 
 @dataclass(slots=True, kw_only=True)
 class LabelsWeighed(Event):
-    """CPU, once for training and once for evaluation: how much the inputs tell about the labels, measured without
-    the model on the first few hundred different pairs."""
+    """CPU: how much the inputs tell about the labels, measured without the model on the first few hundred
+    different pairs; once for training and once for evaluation, and again when enough of them have come again."""
 
     training: bool
     pairs: int
@@ -374,6 +396,10 @@ class LabelsWeighed(Event):
     information: float  # strongest dependence found, in standard deviations above shuffled labels
     shift: int = 0  # labels fit the inputs this many places further on (pairs in the order they were drawn)
     shifted_information: float = 0.0
+    # inputs that came again, how often with the same label, and how often chance would have it so
+    repeats: int = 0
+    agreed: float = 1.0
+    by_chance: float = 0.0
     # evaluation: share of labels that the nearest training pairs foretell, as they are and with classes renumbered
     agreement: float | None = None
     mapped: float | None = None
@@ -394,6 +420,8 @@ class Backward(Event):
     # numbers of the forwards with gradients, since the backward before, whose graph was gone when this began
     untrained: tuple[int, ...] = ()
     kept: int = 0  # graphs of model outputs, made before the last step, that are still in memory
+    # audit: of how many audited forwards the graph of some inner layer is still in memory, and of how many in all
+    inside: tuple[int, int] = (0, 0)
     error: str = ""  # the exception's text, when backward raised
     grads_finite: bool | None = None  # of a sample of the parameters, right after backward (CPU, audit)
 
@@ -431,6 +459,9 @@ class GraphWalked(Event):
     sense: str = ""
     # (upper, lower): operations of the loss that directly take what another one made, e.g. (LogSoftmax, Softmax)
     feeds: tuple[tuple[str, str], ...] = ()
+    # (shape, dimension): softmaxes whose result is summed over the last dimension, but that ran over another one
+    crossed: tuple[tuple[tuple[int, ...], int], ...] = ()
+    size: int = 0  # nodes in the graph
 
 
 @dataclass(slots=True, kw_only=True)
@@ -520,6 +551,8 @@ class OptimizerStep(Event):
     scaled: bool = False  # its gradients still carry a GradScaler's scale: nobody unscaled them
     gated: bool = False  # the call stands under an `if` that asks for a remainder: every k-th time
     skipped: bool = False  # refused by a scaler
+    rewritten: bool = False  # its learning rates were assigned since its last step, if only the same values
+    stray: float | None = None  # a rate set where torch's optimizers do not look: `optimizer.lr = 0.1`
     uphill: float | None = None  # by hand: cosine between the update and the gradient (a few values, CPU)
 
 
@@ -548,6 +581,10 @@ class Link(NamedTuple):
     fresh: bool = False  # frozen, and its values are spread as torch's initialisers leave them
     shifted: bool = False  # something other than an optimizer has written it: an EMA, a hand-made update
     twin: bool = False  # it started as a copy of another parameter
+    # Size of a plain gradient step where the gradient is largest, in units of the weight's last digit; None when
+    # the optimizer that stepped does not hold it or it has no gradient.
+    pull: float | None = None
+    stuck: bool = False  # ... and not a bit of those entries changed
 
 
 @dataclass(slots=True, kw_only=True)
@@ -695,6 +732,29 @@ class CheckpointSaved(Event):
     bytes: int | None
     weights: int | None = None  # checksum of the weights in it
     taken_at: int | None = None  # step at which the state dict in it was taken, if that is live memory
+    current: bool | None = (
+        None  # it holds the weights that the model has now; None when there is no such model
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class AliasKept(Event):
+    """A model was kept, when a record was broken, under a second name; and under both it is still being trained.
+    `at` is the assignment."""
+
+    kept: str
+    source: str
+    model: int
+
+
+@dataclass(slots=True, kw_only=True)
+class UnsavedStateUsed(Event):
+    """The first call of a restored model is in eval mode, with buffers that no state dict holds, that differ from
+    those of the model that was saved, and that nobody wrote since. `at` is the `load_state_dict`."""
+
+    model: int
+    name: str
+    buffers: tuple[str, ...]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -705,6 +765,9 @@ class LoadedWeightsChanged(Event):
     name: str
     changed: tuple[str, ...]  # parameters
     loaded: int  # how many were loaded
+    tied: tuple[
+        str, ...
+    ] = ()  # those of `changed` that belong to two modules, with the other name: "a.weight = b.weight"
 
 
 def all_events() -> Iterator[type[Event]]:

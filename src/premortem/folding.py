@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
@@ -13,22 +14,34 @@ _WEIGHT = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 def fold(findings: Sequence[Finding], cards: Mapping[str, Card]) -> list[Finding]:
     """Findings without those another one explains; errors first, each in the order it was seen.
 
-    A cause keeps the names of what it swallowed as evidence (`also`). An error is only swallowed by an
-    error: a suspicion does not outweigh a certainty.
+    A cause keeps the names of what it swallowed as evidence (`also`), and weighs as much as the heaviest of
+    them: a likely cause of a certain failure is the error. A habit (`info`) explains nothing louder.
     """
-    swallowed: dict[str, str] = {}
+    cause_of: dict[str, str] = {}
     for cause in findings:
         for name in explained_by(cause, cards):
-            if name != cause.name and swallowed.get(cause.name) != name:
+            if name != cause.name and cause_of.get(cause.name) != name:
                 if any(f.name == name and may_swallow(cause, f) for f in findings):
-                    swallowed.setdefault(name, cause.name)
+                    cause_of.setdefault(name, cause.name)
     kept = []
     for finding in findings:
-        if finding.name in swallowed:
-            continue
-        also = sorted({f.name for f in findings if swallowed.get(f.name) == finding.name})
-        kept.append(finding.with_evidence(also=also) if also else finding)
+        if finding.name not in cause_of:
+            below = [f for f in findings if f.name != finding.name and root(f.name, cause_of) == finding.name]
+            kept.append(weighed(finding, below) if below else finding)
     return sorted(kept, key=lambda f: _WEIGHT[f.severity])
+
+
+def root(name: str, cause_of: Mapping[str, str]) -> str:
+    seen = set()
+    while name in cause_of and name not in seen:
+        seen.add(name)
+        name = cause_of[name]
+    return name
+
+
+def weighed(cause: Finding, below: Sequence[Finding]) -> Finding:
+    heaviest = min((f.severity for f in (cause, *below)), key=_WEIGHT.__getitem__)
+    return replace(cause, severity=heaviest).with_evidence(also=sorted({f.name for f in below}))
 
 
 def explained_by(finding: Finding, cards: Mapping[str, Card]) -> tuple[str, ...]:
@@ -37,4 +50,4 @@ def explained_by(finding: Finding, cards: Mapping[str, Card]) -> tuple[str, ...]
 
 
 def may_swallow(cause: Finding, consequence: Finding) -> bool:
-    return _WEIGHT[cause.severity] <= _WEIGHT[consequence.severity]
+    return cause.severity is not Severity.INFO or consequence.severity is Severity.INFO

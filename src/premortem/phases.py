@@ -62,7 +62,7 @@ class Phases:
         self._open: dict[Key, Open] = {}
         self._waiting: dict[Key, Open] = {}
         self._numbers: dict[int, int] = {}
-        self._inputs: dict[Key, set[int]] = {}  # fingerprints of the evaluation before
+        self._habits: dict[Key, set[int]] = {}  # called in every step -> fingerprints of the call before
         self._weights: dict[int, WeightsSeen] = {}
         self._pending: list[Pending] = []
         self._trained: set[int] = set()
@@ -155,14 +155,26 @@ class Phases:
 
     def _recurred(self, key: Key, waiting: Open) -> Iterator[Event]:
         """The model was evaluated again. If no optimizer made two steps meanwhile, it is called in every step."""
-        event = waiting.event
         if max(waiting.steps.values(), default=0) > 1:
-            yield self._told(waiting)
+            yield from self._over(key, waiting)
             return
-        before, self._inputs[key] = self._inputs.get(key), waiting.fingerprints
-        if event.judged and waiting.stale < event.forwards and before and before == waiting.fingerprints:
+        self._habits.setdefault(key, set())
+        yield from self._over(key, waiting)
+
+    def _over(self, key: Key, current: Open) -> Iterator[Event]:
+        """Tell an evaluation, unless it is part of each step."""
+        event, before = current.event, self._habits.get(key)
+        if before is not None:
+            self._habits[key] = current.fingerprints
+            if (
+                not event.judged
+                or current.stale == event.forwards
+                or not before
+                or before != current.fingerprints
+            ):
+                return
             event.every_step = True
-            yield self._told(waiting)
+        yield self._told(current)
 
     def _backward(self, untrained: tuple[int, ...]) -> Iterator[Event]:
         """Forwards with gradients whose graph is gone, or that were in eval mode before one in train mode,
@@ -191,7 +203,7 @@ class Phases:
             current.steps[event.optimizer] = current.steps.get(event.optimizer, 0) + 1
             if max(current.steps.values()) > 1:
                 del self._waiting[key]
-                yield self._told(current)
+                yield from self._over(key, current)
         for (model, training), current in self._open.items():
             current.event.both = (model, not training) in self._open
             current.steps = {event.optimizer: 1}
@@ -204,8 +216,8 @@ class Phases:
         self._pending.clear()
         for (model, training), current in self._open.items():
             current.event.both = (model, not training) in self._open
-        for current in [*self._waiting.values(), *self._open.values()]:
-            yield self._told(current)
+        for key, current in [*self._waiting.items(), *self._open.items()]:
+            yield from self._over(key, current)
         self._open.clear()
         self._waiting.clear()
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
 
+# What the detectors' picture of a step is made of.
+_VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
 _KEPT = (OptimizerBuilt, SchedulerBuilt)  # events worth keeping besides the series of steps
 
 
@@ -53,7 +55,6 @@ class Watcher:
         for detector in self._detectors:
             for kind in detector.listens:
                 self._listening.setdefault(kind, []).append(detector)
-        self._broken: set[int] = set()
         self._attachment: Attachment | None = None
         self._hook: ImportHook | None = None
         self._stopping: Finding | None = None
@@ -76,14 +77,19 @@ class Watcher:
 
     def _dispatch(self, event: Event) -> None:
         for detector in self._listening.get(type(event), ()):
-            if id(detector) in self._broken:
-                continue
-            try:
+            try:  # around each one: the next detector must still hear the event
                 for finding in detector.observe(event):
                     self._say(finding)
             except Exception as error:  # noqa: BLE001 - a detector's bug must not reach the run
-                self._broken.add(id(detector))
+                self._retire(detector)
                 self.fault(detector.card.name, error)
+
+    def _retire(self, broken: detectors.Detector) -> None:
+        """A detector that failed once has lost its thread: it hears nothing more."""
+        self._listening = {
+            kind: [detector for detector in listening if detector is not broken]
+            for kind, listening in self._listening.items()
+        }
 
     def _say(self, finding: Finding) -> None:
         same = (finding.code, finding.where)
@@ -95,9 +101,9 @@ class Watcher:
             self.journal.finding(finding)
         if self._attachment is not None:
             self._attachment.alarm()
-        explained = finding not in fold(self._found, self._cards)
-        if self.on_finding is not None and not explained:
-            self.on_finding(finding)
+        told = next((f for f in self.findings if (f.code, f.where) == same), None)
+        if self.on_finding is not None and told is not None:  # else a finding before it explains it
+            self.on_finding(told)
         if self.policy.decide(finding, past) is Decision.STOP:
             self._stopping = finding
 
@@ -105,6 +111,12 @@ class Watcher:
         """A bug of ours: written down, never raised."""
         if self.journal is not None:
             self.journal.fault(unit, error)
+
+    def _probe_failed(self, unit: str, error: BaseException) -> None:
+        """A gap in what the detectors hear looks like a mistake of the user's: better silent than wrong."""
+        self.fault(unit, error)
+        if unit in _VITAL:
+            self._listening = {}
 
     @property
     def findings(self) -> list[Finding]:
@@ -118,8 +130,13 @@ class Watcher:
         if self._attachment is None:
             from premortem.probes import Attachment
 
-            self._attachment = Attachment(self.emit, self.fault)
+            self._attachment = Attachment(self.emit, self._probe_failed)
             self._attachment.optimizers.after_step.append(self._stop_if_decided)
+
+    def introduce(self, objects: Sequence[Any]) -> None:
+        """Models and optimizers that were built before the probes were installed."""
+        if self._attachment is not None:
+            self._attachment.introduce(objects)
 
     def _stop_if_decided(self, optimizer: Any, track: Any, step: int) -> None:
         # At a step boundary, where weights and optimizer agree.
@@ -209,8 +226,7 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
 
         self._watcher = Watcher(policy, on_finding=Console(quiet=quiet).finding)
         self._watcher.attach()
-        if self._watcher._attachment is not None:
-            self._watcher._attachment.introduce(objects)
+        self._watcher.introduce(objects)
 
     @property
     def findings(self) -> list[Finding]:
@@ -219,7 +235,7 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
     def close(self) -> None:
         self._watcher.close()
 
-    def __enter__(self) -> watch:
+    def __enter__(self) -> watch:  # noqa: PYI034 - `Self` is not in Python 3.10
         return self
 
     def __exit__(

@@ -4,30 +4,43 @@ from premortem.detectors.accumulation_divided_sometimes import AccumulationDivid
 from premortem.detectors.accumulation_not_divided import AccumulationNotDivided
 from premortem.detectors.accumulation_window_broken import AccumulationWindowBroken
 from premortem.detectors.adversarial_labels import AdversarialLabels
+from premortem.detectors.attention_over_wrong_dimension import AttentionOverWrongDimension
 from premortem.detectors.base import Detector
 from premortem.detectors.batch_taken_for_time import BatchTakenForTime
 from premortem.detectors.broadcast_in_loss import BroadcastInLoss
+from premortem.detectors.changed_before_backward import ChangedBeforeBackward
 from premortem.detectors.checkpoint_did_not_match import CheckpointDidNotMatch
 from premortem.detectors.checkpoint_non_finite import CheckpointNonFinite
 from premortem.detectors.class_sorted_batches import ClassSortedBatches
+from premortem.detectors.clipped_after_step import ClippedAfterStep
+from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
+from premortem.detectors.clipping_reaches_nothing import ClippingReachesNothing
 from premortem.detectors.constant_labels import ConstantLabels
 from premortem.detectors.data_changed_in_place import DataChangedInPlace
+from premortem.detectors.dead_units import DeadUnits
 from premortem.detectors.detached_from_loss import DetachedFromLoss
 from premortem.detectors.discriminator_loss_in_generator import DiscriminatorLossInGenerator
+from premortem.detectors.dropout_near_one import DropoutNearOne
 from premortem.detectors.evaluated_copy_never_changes import EvaluatedCopyNeverChanges
 from premortem.detectors.evaluated_in_train_mode import EvaluatedInTrainMode
 from premortem.detectors.evaluated_with_gradients import EvaluatedWithGradients
+from premortem.detectors.exploding_gradients import ExplodingGradients
 from premortem.detectors.fewer_samples_than_expected import FewerSamplesThanExpected
 from premortem.detectors.frozen_by_leftover import FrozenByLeftover
 from premortem.detectors.generator_gets_no_gradient import GeneratorGetsNoGradient
 from premortem.detectors.gradients_cleared_before_step import GradientsClearedBeforeStep
 from premortem.detectors.gradients_never_cleared import GradientsNeverCleared
 from premortem.detectors.gradients_thrown_away import GradientsThrownAway
+from premortem.detectors.graph_used_twice import GraphUsedTwice
+from premortem.detectors.graphs_kept_alive import GraphsKeptAlive
 from premortem.detectors.hidden_submodules import HiddenSubmodules
+from premortem.detectors.kept_by_reference import KeptByReference
 from premortem.detectors.kl_arguments import KlArguments
 from premortem.detectors.labels_numbered_differently import LabelsNumberedDifferently
 from premortem.detectors.labels_outside_the_loss import LabelsOutsideTheLoss
 from premortem.detectors.learning_rate_not_a_number import LearningRateNotANumber
+from premortem.detectors.learning_rate_set_nowhere import LearningRateSetNowhere
+from premortem.detectors.learning_rate_stuck import LearningRateStuck
 from premortem.detectors.learning_rate_zero import LearningRateZero
 from premortem.detectors.loaded_weights_overwritten import LoadedWeightsOverwritten
 from premortem.detectors.loader_exhausted import LoaderExhausted
@@ -51,7 +64,10 @@ from premortem.detectors.plateau_wrong_mode import PlateauWrongMode
 from premortem.detectors.reseeded_every_step import ReseededEveryStep
 from premortem.detectors.reshape_as_transpose import ReshapeAsTranspose
 from premortem.detectors.restored_own_live_weights import RestoredOwnLiveWeights
+from premortem.detectors.rounded_away import RoundedAway
 from premortem.detectors.same_batch_every_step import SameBatchEveryStep
+from premortem.detectors.saturated_activations import SaturatedActivations
+from premortem.detectors.saved_weights_never_change import SavedWeightsNeverChange
 from premortem.detectors.scaled_gradients_stepped import ScaledGradientsStepped
 from premortem.detectors.scheduler_before_optimizer import SchedulerBeforeOptimizer
 from premortem.detectors.scheduler_drives_other_optimizer import SchedulerDrivesOtherOptimizer
@@ -59,23 +75,31 @@ from premortem.detectors.scheduler_never_stepped import SchedulerNeverStepped
 from premortem.detectors.scheduler_past_horizon import SchedulerPastHorizon
 from premortem.detectors.scheduler_stepped_per_batch import SchedulerSteppedPerBatch
 from premortem.detectors.scheduler_stepped_per_epoch import SchedulerSteppedPerEpoch
+from premortem.detectors.scheduler_stepped_twice import SchedulerSteppedTwice
+from premortem.detectors.shapes_do_not_fit import ShapesDoNotFit
 from premortem.detectors.sigmoid_before_bce_with_logits import SigmoidBeforeBceWithLogits
 from premortem.detectors.soft_labels_no_probabilities import SoftLabelsNoProbabilities
 from premortem.detectors.softmax_before_cross_entropy import SoftmaxBeforeCrossEntropy
 from premortem.detectors.softmax_over_one_class import SoftmaxOverOneClass
+from premortem.detectors.state_not_in_checkpoint import StateNotInCheckpoint
 from premortem.detectors.statistics_never_collected import StatisticsNeverCollected
 from premortem.detectors.step_never_called import StepNeverCalled
 from premortem.detectors.step_once_per_epoch import StepOncePerEpoch
 from premortem.detectors.step_without_new_gradients import StepWithoutNewGradients
+from premortem.detectors.stepped_but_not_moved import SteppedButNotMoved
 from premortem.detectors.stepped_twice_on_one_gradient import SteppedTwiceOnOneGradient
+from premortem.detectors.symmetric_initialisation import SymmetricInitialisation
 from premortem.detectors.target_out_of_reach import TargetOutOfReach
 from premortem.detectors.train_and_eval_inputs_differ import TrainAndEvalInputsDiffer
+from premortem.detectors.train_and_val_on_different_scales import TrainAndValOnDifferentScales
 from premortem.detectors.trained_in_eval_mode import TrainedInEvalMode
 from premortem.detectors.uninformative_labels import UninformativeLabels
 from premortem.detectors.unnormalised_inputs import UnnormalisedInputs
 from premortem.detectors.unscaled_targets import UnscaledTargets
 from premortem.detectors.updates_too_large import UpdatesTooLarge
 from premortem.detectors.updates_too_small import UpdatesTooSmall
+from premortem.detectors.vanishing_gradients import VanishingGradients
+from premortem.detectors.weight_decay_collapse import WeightDecayCollapse
 from premortem.detectors.weights_stay_non_finite import WeightsStayNonFinite
 from premortem.detectors.workers_share_generator import WorkersShareGenerator
 from premortem.detectors.wrong_sign import WrongSign
@@ -87,9 +111,12 @@ ALL: tuple[type[Detector], ...] = (
     SteppedTwiceOnOneGradient,  # PM104
     OptimizerRefusedParameters,  # PM105
     OptimizerRebuiltEveryStep,  # PM106
+    SteppedButNotMoved,  # PM107
     DetachedFromLoss,  # PM111
     FrozenByLeftover,  # PM112
     LossWithoutGraph,  # PM113
+    GraphUsedTwice,  # PM114
+    ChangedBeforeBackward,  # PM115
     GradientsClearedBeforeStep,  # PM121
     GradientsNeverCleared,  # PM122
     StepNeverCalled,  # PM123
@@ -111,14 +138,29 @@ ALL: tuple[type[Detector], ...] = (
     PlateauFedNonFinite,  # PM206
     SchedulerBeforeOptimizer,  # PM207
     SchedulerDrivesOtherOptimizer,  # PM208
+    SchedulerSteppedTwice,  # PM209
     LearningRateZero,  # PM211
     UpdatesTooSmall,  # PM212
     UpdatesTooLarge,  # PM213
     LearningRateNotANumber,  # PM214
+    LearningRateStuck,  # PM215
+    LearningRateSetNowhere,  # PM216
+    ClippedHardEveryStep,  # PM221
+    ClippedAfterStep,  # PM222
+    ClippingReachesNothing,  # PM223
+    WeightDecayCollapse,  # PM231
+    SaturatedActivations,  # PM241
+    DeadUnits,  # PM242
+    SymmetricInitialisation,  # PM243
+    VanishingGradients,  # PM244
+    ExplodingGradients,  # PM245
+    DropoutNearOne,  # PM246
+    GraphsKeptAlive,  # PM251
     EvaluatedInTrainMode,  # PM301
     TrainedInEvalMode,  # PM302
     EvaluatedCopyNeverChanges,  # PM303
     MetricFrozen,  # PM304
+    TrainAndValOnDifferentScales,  # PM305
     EvaluatedWithGradients,  # PM306
     StatisticsNeverCollected,  # PM307
     CheckpointDidNotMatch,  # PM311
@@ -126,6 +168,9 @@ ALL: tuple[type[Detector], ...] = (
     RestoredOwnLiveWeights,  # PM313
     CheckpointNonFinite,  # PM314
     LoadedWeightsOverwritten,  # PM315
+    StateNotInCheckpoint,  # PM316
+    SavedWeightsNeverChange,  # PM317
+    KeptByReference,  # PM318
     NoBatches,  # PM321
     FewerSamplesThanExpected,  # PM322
     LoaderExhausted,  # PM323
@@ -147,6 +192,8 @@ ALL: tuple[type[Detector], ...] = (
     ReshapeAsTranspose,  # PM412
     OverTheBatchDimension,  # PM413
     BatchTakenForTime,  # PM414
+    ShapesDoNotFit,  # PM415
+    AttentionOverWrongDimension,  # PM416
     ConstantLabels,  # PM421
     UninformativeLabels,  # PM422
     LabelsOutsideTheLoss,  # PM423
@@ -159,6 +206,7 @@ ALL: tuple[type[Detector], ...] = (
     MaskedNonFinite,  # PM443
     WeightsStayNonFinite,  # PM444
     Overflow,  # PM445
+    RoundedAway,  # PM446
 )
 
 __all__ = ["ALL", "Detector"]

@@ -73,4 +73,7 @@ class AccumulationNotDivided(Detector):
 
 def undivided(window: Window) -> bool:
     """Batch means that were summed up as they are, and not rescaled afterwards."""
-    return window.accumulates and not window.touched and all(weight == 1.0 for weight in window.weights)
+    # One sample at a time (trees, graphs) is a batch that is spelled out, and summing it up is a habit.
+    one_by_one = any(micro.samples == 1 for micro in window.micros)
+    alike = all(weight == 1.0 for weight in window.weights)
+    return window.accumulates and not window.touched and not one_by_one and alike

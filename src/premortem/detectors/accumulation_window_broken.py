@@ -8,7 +8,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.windows import STEPPED, Window, Windows
-from premortem.events import EpochEnded, EpochStarted, Event, Site
+from premortem.events import EpochEnded, EpochStarted, Event, Shuffled, Site
 from premortem.findings import Finding, Severity
 
 REGULAR = 4  # full windows
@@ -55,7 +55,7 @@ class AccumulationWindowBroken(Detector):
         severity=Severity.WARNING,
         explains=("fewer-samples-than-expected",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Windows.LISTENS, EpochStarted, EpochEnded)
+    listens: ClassVar[tuple[type[Event], ...]] = (*Windows.LISTENS, EpochStarted, EpochEnded, Shuffled)
 
     def __init__(self) -> None:
         self._windows = Windows()
@@ -63,7 +63,9 @@ class AccumulationWindowBroken(Detector):
         self._epochs: dict[
             int, Counter[int]
         ] = {}  # loader -> backward passes of each optimizer before this epoch
-        self._short: Counter[tuple[int, int, int, int]] = Counter()
+        self._short: Counter[tuple[int, ...]] = Counter()
+        self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
+        self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
         self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
@@ -71,12 +73,17 @@ class AccumulationWindowBroken(Detector):
             self._epochs[event.loader] = Counter(self._windows.backwards)
         elif isinstance(event, EpochEnded):
             yield from self._epoch(event)
+        elif isinstance(event, Shuffled):
+            yield from self._reshuffled(event)
         for optimizer, window in self._windows.observe(event):
             yield from self._window(event, optimizer, window)
 
     def _window(self, event: Event, optimizer: int, window: Window) -> Iterable[Finding]:
         if not window.micros or window.site is None or window.closure:
             return
+        if window.end == STEPPED:
+            samples = sum(micro.samples or 0 for micro in window.micros)
+            self._trained.setdefault(optimizer, []).append((len(window.micros), samples))
         lengths = self._lengths.setdefault(optimizer, Lengths())
         if lengths.site is not None and lengths.site != window.site:
             return
@@ -178,6 +185,34 @@ class AccumulationWindowBroken(Detector):
                     window=k,
                     batches=event.batches,
                     trained=trained,
+                )
+
+    def _reshuffled(self, event: Shuffled) -> Iterable[Finding]:
+        """The same, for a script that makes its own order of its own tensors."""
+        size = self._shuffled.get(event.at)
+        self._shuffled[event.at] = event.size
+        trained, self._trained = self._trained, {}
+        if size != event.size:
+            return
+        for optimizer, windows in trained.items():
+            (k, samples), alike = windows[0], len(set(windows)) == 1
+            used = samples * len(windows)
+            rest = size - used
+            # Leaving out a bit of the data, like drop_last, is a choice; a quarter of it is not.
+            if not alike or k < 2 or not size / 4 <= rest < samples or optimizer in self._told:
+                continue
+            self._short[optimizer, size, used] += 1
+            if self._short[optimizer, size, used] == AGAIN + 1:
+                self._told.add(optimizer)
+                yield self.finding(
+                    event,
+                    f"{rest} of {size} samples of every epoch are never trained on: they do not fill a window of {k} "
+                    "micro-batches",
+                    cause="the window is not full when the epoch ends, and nothing is done with what is in it",
+                    remedy="step also at the end of an epoch, and divide by the real number of micro-batches",
+                    window=k,
+                    samples=size,
+                    trained=used,
                 )
 
 

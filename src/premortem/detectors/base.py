@@ -54,9 +54,7 @@ class Detector:
             severity=severity or self.card.severity,
             certainty=certainty,
             step=event.step,
-            where=Where(
-                site.file if site else None, site.line if site else None, module, parameter
-            ),
+            where=Where(site.file if site else None, site.line if site else None, module, parameter),
             message=message,
             cause=cause,
             remedy=remedy,

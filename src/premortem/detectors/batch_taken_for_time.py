@@ -66,7 +66,7 @@ class BatchTakenForTime(Detector):
             self._clear.add(layer.layer)  # the first dimension is something else than the samples
             return
         # Equal sizes say nothing; neither do targets for every moment, nor one sequence at a time.
-        if first == second or second == 1 or first == 1 or second in loss.target_shape[1:]:
+        if second in {first, 1, *loss.target_shape[1:]} or first == 1:
             return
         steps = self._steps.setdefault(layer.layer, set())
         steps.add(layer.step)

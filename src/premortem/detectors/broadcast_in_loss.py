@@ -24,6 +24,14 @@ _ELEMENTWISE = frozenset(
     }
 )
 _CALLS = 3
+_CAUSE = (
+    "Every prediction is compared with every target of the batch, so the loss is smallest when all predictions are "
+    "the mean of the targets."
+)
+_ONE = (
+    "The model gave one prediction for the whole batch, and it is compared with every target: all it can learn is "
+    "their mean."
+)
 
 
 class BroadcastInLoss(Detector):
@@ -76,7 +84,7 @@ class BroadcastInLoss(Detector):
 
     def _call(self, event: LossCall) -> Iterator[Finding]:
         given, wanted = event.input_shape, event.target_shape
-        result = stretched(given, wanted)
+        result = stretched(given, wanted, event.reduction) or one_for_all(given, wanted, event.grad)
         if result is None:
             if given == wanted and event.grad and max(given, default=1) > 1:
                 self._clear.add(event.at)
@@ -86,10 +94,9 @@ class BroadcastInLoss(Detector):
         self._done = True
         yield self.finding(
             event,
-            f"{event.fn} compares predictions of shape {given} with targets of shape {wanted}: "
-            f"both are stretched to {result}",
-            cause="Every prediction is compared with every target of the batch, so the loss is smallest when all "
-            "predictions are the mean of the targets.",
+            f"{event.fn} compares predictions of shape {given} with targets of shape {wanted}, "
+            f"stretched to {result}",
+            cause=_CAUSE if product(given) > 1 else _ONE,
             remedy="Give both the same shape: prediction.squeeze(-1), or target.unsqueeze(-1).",
             input_shape=given,
             target_shape=wanted,
@@ -109,8 +116,7 @@ class BroadcastInLoss(Detector):
             event,
             f"in the loss, an output of shape {broadcast.inputs[0]} was stretched to {broadcast.result} "
             f"by `{broadcast.op}`",
-            cause="Every prediction meets every target of the batch, so the loss is smallest when all predictions "
-            "are the mean of the targets.",
+            cause=_CAUSE if product(broadcast.inputs[0]) > 1 else _ONE,
             remedy="Give prediction and target (and weights) the same shape before the loss is computed.",
             shape=broadcast.inputs[0],
             result=broadcast.result,
@@ -125,15 +131,25 @@ class BroadcastInLoss(Detector):
         return self._calls[event.at] >= _CALLS
 
 
-def stretched(given: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The common shape, when it is larger than both and nobody asked for it by adding dimensions to each."""
-    if len(given) == len(wanted):
+def stretched(given: tuple[int, ...], wanted: tuple[int, ...], reduction: str) -> tuple[int, ...] | None:
+    """The common shape, when it is larger than both and nobody asked for it.
+
+    A table of all pairs is made on purpose by adding a dimension to each, or kept as a table (no reduction)."""
+    if len(given) == len(wanted) or not given or not wanted or given[0] != wanted[0]:
+        return None
+    if reduction == "none" and max(len(given), len(wanted)) > 2:
         return None
     pairs = list(zip_longest(reversed(given), reversed(wanted), fillvalue=1))
-    if any(a != b and 1 not in (a, b) for a, b in pairs):
+    if any(a != b and 1 not in {a, b} for a, b in pairs):
         return None
     result = tuple(max(pair) for pair in reversed(pairs))
     return result if product(result) > max(product(given), product(wanted)) else None
+
+
+def one_for_all(given: tuple[int, ...], wanted: tuple[int, ...], learned: bool) -> tuple[int, ...] | None:
+    """A single prediction (not a plain number) against many targets."""
+    single = learned and len(given) > 0 and product(given) == 1
+    return wanted if single and product(wanted) > 1 else None
 
 
 def product(shape: tuple[int, ...]) -> int:

@@ -19,10 +19,10 @@ BATCHES = 10
 SMALLEST = 4  # labels in a batch that say something about how it was drawn
 PURE = 0.4  # entropy within batches, as a share of that of all labels: a shuffled batch is near 1
 CYCLES = 2  # times all classes went by, in the same order
-LONG_BLOCK = (
-    3  # batches of one class in a row; with two classes real and fake, source and target alternate faster
-)
-MOST_BATCHES = 4096
+# Batches of one class in a row. With two classes real and fake, or source and target, take turns faster than that;
+# labels that come out of the data cannot be those.
+LONG_BLOCK = 3
+VERY_LONG_BLOCK = 8
 
 
 class Sorted:
@@ -30,35 +30,48 @@ class Sorted:
 
     def __init__(self) -> None:
         self.batches = 0
+        self.data = 0  # batches whose labels were seen to come out of the data
         self.labels: Counter[float] = Counter()
         self.within = 0.0  # sum of the batches' entropies
-        self.blocks: list[tuple[float, int]] = []  # (most frequent class, batches in a row)
+        self.order: list[float] = []  # classes in the order they came first
+        self.blocks = 0  # runs of batches with the same most frequent class
+        self.longest = 0
+        self.repeats = True  # the blocks go through the classes in the same order again and again
+        self._length = 0
 
-    def add(self, classes: Counter[float]) -> None:
+    def add(self, classes: Counter[float], data: bool) -> None:
         self.batches += 1
+        self.data += data
         self.labels.update(classes)
         self.within += entropy(classes)
         main = max(classes, key=lambda label: (classes[label], -label))
-        if self.blocks and self.blocks[-1][0] == main:
-            self.blocks[-1] = (main, self.blocks[-1][1] + 1)
-        elif len(self.blocks) < MOST_BATCHES:
-            self.blocks.append((main, 1))
+        if self.blocks and main == self.order[(self.blocks - 1) % len(self.order)]:
+            self._length += 1
+        else:
+            self._block(main)
+        self.longest = max(self.longest, self._length)
+
+    def _block(self, label: float) -> None:
+        self._length = 1
+        if self.blocks == len(self.order) and label not in self.order:
+            self.order.append(label)
+        elif label != self.order[self.blocks % len(self.order)]:
+            self.repeats = False
+        self.blocks += 1
 
     @property
     def ratio(self) -> float:
         overall = entropy(self.labels)
         return self.within / self.batches / overall if overall else 1.0
 
-    def cycle(self) -> list[float]:
-        """The classes in the order they go by, again and again; empty when there is no such order."""
-        order: list[float] = []
-        for label, _ in self.blocks:
-            if label in order:
-                break
-            order.append(label)
-        names = [label for label, _ in self.blocks]
-        repeats = all(name == order[i % len(order)] for i, name in enumerate(names)) if order else False
-        return order if repeats and len(order) > 1 and len(names) >= CYCLES * len(order) else []
+    @property
+    def sorted(self) -> bool:
+        classes = len(self.order)
+        if not self.repeats or classes < 2 or self.blocks < CYCLES * classes or self.batches < BATCHES:
+            return False
+        if classes == 2 and self.longest < (LONG_BLOCK if 2 * self.data >= self.batches else VERY_LONG_BLOCK):
+            return False
+        return self.ratio < PURE
 
 
 class ClassSortedBatches(Detector):
@@ -89,14 +102,14 @@ class ClassSortedBatches(Detector):
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall, Backward, OptimizerBuilt, StateLoaded)
 
     def __init__(self) -> None:
-        self._open: dict[Site | None, Counter[float] | None] = {}  # since the last backward
+        self._open: dict[Site | None, list[LossCall]] = {}  # since the last backward
         self._sites: dict[Site | None, Sorted] = {}
         self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LossCall):
             if event.grad and event.fn in CLASSIFYING:
-                self._labels(event)
+                self._open.setdefault(event.at, []).append(event)
         elif isinstance(event, Backward):
             yield from self._trained(event)
         elif isinstance(event, OptimizerBuilt) or (
@@ -105,27 +118,20 @@ class ClassSortedBatches(Detector):
             # A new task, client or fold: what comes in blocks is meant to.
             self._sites.clear()
 
-    def _labels(self, event: LossCall) -> None:
-        if event.classes is None:
-            self._open[event.at] = None
-        elif self._open.get(event.at, Counter()) is not None:
-            labels = self._open.setdefault(event.at, Counter())
-            if labels is not None:
-                labels.update(event.classes)
-
     def _trained(self, event: Backward) -> Iterator[Finding]:
         opened, self._open = self._open, {}
-        for site, classes in opened.items():
-            if classes is None or sum(classes.values()) < SMALLEST:
+        for site, calls in opened.items():
+            classes: Counter[float] = Counter()
+            for call in calls:
+                classes.update(call.classes or {})
+            known = all(call.classes is not None for call in calls)
+            if self._said or not known or sum(classes.values()) < SMALLEST:
                 continue
             seen = self._sites.setdefault(site, Sorted())
-            seen.add(classes)
-            if not self._said and seen.batches >= BATCHES and seen.ratio < PURE:
-                order = seen.cycle()
-                longest = max(length for _, length in seen.blocks)
-                if order and (len(order) > 2 or longest >= LONG_BLOCK):
-                    self._said = True
-                    yield self._found(event, site, seen, order)
+            seen.add(classes, any(call.target_is_data for call in calls))
+            if seen.sorted:
+                self._said = True
+                yield self._found(event, site, seen, seen.order)
 
     def _found(self, event: Backward, site: Site | None, seen: Sorted, order: list[float]) -> Finding:
         shown = ", ".join(f"{label:g}" for label in order[:4]) + (", ..." if len(order) > 4 else "")

@@ -81,7 +81,9 @@ class ConstantLabels(Detector):
                 self._inputs.add(event.fingerprint)
         elif isinstance(event, LossCall):
             self._compared(event)
-        elif isinstance(event, RunEnded) or (event.complete and self._trained_since):
+        elif isinstance(event, RunEnded) or (
+            isinstance(event, EpochEnded) and event.complete and self._trained_since
+        ):
             # Until the data has been seen once, sorted data looks the same.
             self._trained_since = False
             yield from self._judge(event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import ClassVar
 
 from premortem.cards import Card
@@ -58,18 +59,21 @@ class DataChangedInPlace(Detector):
     listens: ClassVar[tuple[type[Event], ...]] = (EpochStarted, SlicesRestarted)
 
     def __init__(self) -> None:
-        self._drifts: dict[tuple[int, str, int], Drift] = {}
+        self._drifts: dict[int, Drift] = {}
         self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, EpochStarted):
-            for index, array in enumerate(event.arrays):
-                yield from self._follow(event, array, (event.loader, array.name, index))
+            for array in event.arrays:
+                yield from self._follow(event, array, Drift())
         elif isinstance(event, SlicesRestarted):
-            yield from self._follow(event, event.array, (0, "", event.at.line if event.at else 0))
+            # The first time is told when it is over: it began where it was.
+            yield from self._follow(event, event.array, Drift([0.0]))
 
-    def _follow(self, event: Event, array: Array, key: tuple[int, str, int]) -> Iterator[Finding]:
-        drift = self._drifts.setdefault(key, Drift([0.0], []) if not key[0] else Drift())
+    def _follow(self, event: Event, array: Array, new: Drift) -> Iterator[Finding]:
+        drift = self._drifts.setdefault(array.key, new)
+        if drift.spreads and array.distance == drift.distances[-1]:
+            return  # nothing was written since; another loader reads the same array
         drift.distances = [*drift.distances[-EPOCHS:], array.distance]
         drift.spreads = [*drift.spreads[-EPOCHS:], array.spread]
         if array.inside and not self._said and (moves_away(drift.distances) or is_rescaled(drift.spreads)):
@@ -91,7 +95,7 @@ def moves_away(distances: list[float]) -> bool:
     last = distances[-EPOCHS:]
     return (
         len(last) == EPOCHS
-        and all(b > a for a, b in zip(last, last[1:], strict=False))
+        and all(b > a for a, b in pairwise(last))
         and last[1] >= NOTICEABLE
         and (last[0] > 0 or last[-1] >= GROWTH * last[1])
     )
@@ -101,5 +105,5 @@ def is_rescaled(spreads: list[float]) -> bool:
     last = spreads[-EPOCHS + 1 :]
     if len(last) < EPOCHS - 1 or min(last) <= 0:
         return False
-    factors = [b / a for a, b in zip(last, last[1:], strict=False)]
+    factors = [b / a for a, b in pairwise(last)]
     return all(f > SCALED for f in factors) or all(f < 1 / SCALED for f in factors)

@@ -35,7 +35,8 @@ WORDS = {
     "comparison": "a comparison",
 }
 SIGHTINGS = 4  # audited steps in which the parameter got nothing
-PATIENCE = 200  # owner's steps to wait where the cut may be mere bookkeeping
+PATIENCE = 30  # steps of its optimizer: a warm-up of the rest may be going on
+MORE_PATIENCE = 200  # where the cut may be mere bookkeeping
 
 
 @dataclass
@@ -153,13 +154,13 @@ class DetachedFromLoss(Detector):
     def _proof(self, watch: Watch, ended: bool) -> tuple[str, Site | None] | None:
         """What cuts it off, when that is certain."""
         steps = max((self._steps[owner] for owner in watch.link.owners), default=0)
-        if watch.sightings < SIGHTINGS - ended or steps < 3:
+        if watch.sightings < SIGHTINGS - ended or steps < (3 if ended else PATIENCE):
             return None
         for (op, at, inside), times in watch.cuts.most_common():
             flat = op in FLAT
             if flat != (watch.link.key in self._reached):
                 continue  # reached, and yet no gradient: only an operation without a derivative does that
-            if times >= 2 and (op in HARD or inside or ended or steps >= PATIENCE):
+            if times >= 2 and (op in HARD or inside or ended or steps >= MORE_PATIENCE):
                 return op, at
         if watch.without_grad >= SIGHTINGS - ended and not watch.ran and watch.link.key not in self._reached:
             return "no_grad", self._quiet.get(watch.link.model) or self._called.get(watch.link.model)

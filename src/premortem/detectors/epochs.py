@@ -6,6 +6,8 @@ with the number of the epoch, or evaluates at the end of each.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from premortem.events import EpochEnded, EpochStarted, EvaluationEnded, Event, LogLine
 
 WORDS = frozenset({"epoch", "ep", "epochs"})
@@ -89,7 +91,8 @@ class Epochs:
 
     def between(self, first: int, last: int) -> int:
         """Epochs that ended after step `first`, up to step `last`."""
-        return sum(1 for step in self.ends() if first < step <= last)
+        ends = self.ends()
+        return bisect_right(ends, last) - bisect_right(ends, first)
 
 
 def append(steps: list[int], step: int) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import metrics
+from premortem.detectors.printed import evaluates
 from premortem.detectors.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, ModelSeen
 from premortem.findings import Finding, Severity
@@ -57,7 +57,7 @@ class EvaluatedCopyNeverChanges(Detector):
         elif isinstance(event, Custody):
             self._moved.update(link.model for link in event.links if link.moved)
         elif isinstance(event, LogLine):
-            if metrics(event):
+            if evaluates(event):
                 self._logged.add(event.step)
         elif isinstance(event, EvaluationEnded):
             self._evaluated.add(event.model)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import metrics
+from premortem.detectors.printed import evaluates
 from premortem.detectors.wording import count
 from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded
 from premortem.findings import Certainty, Finding, Severity
@@ -29,9 +29,9 @@ class EvaluatedInTrainMode(Detector):
     Call `model.eval()` before the evaluation and `model.train()` after it.
 
     ## When it stays silent
-    The same input several times (Monte Carlo dropout), generators that are sampled in train mode, passes whose output
-    is thrown away (they refresh batch-norm statistics), teachers that are called in every step, batches that were
-    just trained on, and models without such layers.
+    The same input several times (Monte Carlo dropout), generators and their critics, passes whose output is thrown
+    away (they refresh batch-norm statistics), teachers that are called in every step, batches that were just trained
+    on, and models without such layers.
     """
 
     card: ClassVar[Card] = Card(
@@ -56,7 +56,7 @@ class EvaluatedInTrainMode(Detector):
         if isinstance(event, ModelSeen):
             self._seen[event.model] = event
         elif isinstance(event, LogLine):
-            if event.step != self._printed and metrics(event):
+            if event.step != self._printed and evaluates(event):
                 self._printed = event.step
                 self._logged.add(event.step)
         elif isinstance(event, EvaluationEnded):
@@ -81,6 +81,7 @@ class EvaluatedInTrainMode(Detector):
             or not (event.trained or shapes in self._learnt)
             or event.repeated
             or event.generator
+            or event.critic
             or event.discarded
             or not event.fresh
         )
@@ -89,7 +90,8 @@ class EvaluatedInTrainMode(Detector):
         if event.training:
             if event.judged and not event.both:
                 yield self._in_train_mode(event, Severity.ERROR)
-            elif logged and not event.both and not event.critic and not event.every_step:
+            # One sample at a time is no evaluation: text is generated, an agent acts.
+            elif logged and not event.both and not event.every_step and event.samples > event.forwards:
                 yield self._in_train_mode(event, Severity.WARNING)
         elif event.judged or logged:
             if event.forgotten or (seen is not None and seen.hidden):

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import counter
+from premortem.detectors.printed import counted
 from premortem.detectors.wording import count
-from premortem.events import EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
+from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
 from premortem.findings import Certainty, Finding, Severity
 
 PASSES = 4  # over the loader, each left at the same batch
 SHARE = 0.5  # of the batches that must be left unused
+SEVERAL = 5  # batches, of which a shuffled loader's first is used
 
 
 @dataclass
 class Passes:
     """How the passes over one loader ended so far."""
 
-    left_at: list[int] = field(default_factory=list)
-    began: int = 0
-    trained: bool = True  # there was a step in each of them
-    counted: list[int] = field(default_factory=list)  # epochs printed since
+    left_at: list[int] = field(default_factory=list)  # of those that were left early, one after the other
+    numbers: list[int | None] = field(
+        default_factory=list
+    )  # epoch that was printed in or after each of these
+    steps: int = 0  # made with a batch of this pass
+    number: int | None = None
 
 
 class FewerSamplesThanExpected(Detector):
@@ -55,6 +59,7 @@ class FewerSamplesThanExpected(Detector):
     listens: ClassVar[tuple[type[Event], ...]] = (
         LoaderBuilt,
         EpochStarted,
+        BatchDrawn,
         EpochEnded,
         OptimizerStep,
         LogLine,
@@ -63,27 +68,29 @@ class FewerSamplesThanExpected(Detector):
     def __init__(self) -> None:
         self._loaders: dict[int, LoaderBuilt] = {}
         self._passes: dict[int, Passes] = {}
-        self._steps = 0
+        self._last: int | None = None  # the loader that was drawn from last
         self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LoaderBuilt):
             self._loaders[event.loader] = event
-            if (
-                event.reachable is not None
-                and event.samples is not None
-                and 0 < event.reachable < event.samples
-            ):
-                yield self._sampler(event, event.reachable, event.samples)
+            reachable, samples = event.reachable, event.samples
+            if reachable is not None and samples is not None and 0 < reachable < samples:
+                yield self._sampler(event, reachable, samples)
         elif isinstance(event, OptimizerStep):
-            self._steps += 1
+            if self._last is not None:
+                self._passes[self._last].steps += 1
         elif isinstance(event, EpochStarted):
-            self._passes.setdefault(event.loader, Passes()).began = self._steps
+            self._last = event.loader
+            passes = self._passes.setdefault(event.loader, Passes())
+            passes.steps, passes.number = 0, None
+        elif isinstance(event, BatchDrawn):
+            self._last = event.loader if event.loader in self._passes else None
         elif isinstance(event, LogLine):
-            counted = counter(event)
-            if counted is not None:
+            number = counted(event)
+            if number is not None:
                 for passes in self._passes.values():
-                    passes.counted = [*passes.counted[-PASSES:], counted[1]]
+                    passes.number = number
         elif isinstance(event, EpochEnded):
             yield from self._ended(event)
 
@@ -102,17 +109,17 @@ class FewerSamplesThanExpected(Detector):
     def _ended(self, event: EpochEnded) -> Iterator[Finding]:
         passes = self._passes.setdefault(event.loader, Passes())
         loader = self._loaders.get(event.loader)
-        if event.complete or loader is None or loader.batches is None:
+        if event.complete or not passes.steps or loader is None or loader.batches is None:
             passes.left_at.clear()
+            passes.numbers.clear()
             return
-        passes.left_at.append(event.batches)
-        passes.trained = passes.trained and self._steps > passes.began
-        last = passes.left_at[-PASSES:]
+        passes.left_at = [*passes.left_at, event.batches][-PASSES:]
+        passes.numbers = [*passes.numbers, passes.number][-PASSES:]
+        last = passes.left_at
         stuck = len(last) == PASSES and len(set(last)) == 1 and last[0] < SHARE * loader.batches
-        if not stuck or not passes.trained or event.loader in self._said:
+        if not stuck or not counted_up(passes.numbers) or event.loader in self._said:
             return
-        first_only = last[0] == 1 and counted_up(passes.counted) and loader.batches >= 5
-        if not loader.shuffle and counted_up(passes.counted) or first_only:
+        if not loader.shuffle or (last[0] == 1 and loader.batches >= SEVERAL):
             self._said.add(event.loader)
             yield self._left(event, loader, last[0])
 
@@ -130,7 +137,6 @@ class FewerSamplesThanExpected(Detector):
         )
 
 
-def counted_up(numbers: list[int]) -> bool:
+def counted_up(numbers: list[int | None]) -> bool:
     """The script calls each of these passes an epoch."""
-    last = numbers[-PASSES + 1 :]
-    return len(last) == PASSES - 1 and all(b == a + 1 for a, b in zip(last, last[1:], strict=False))
+    return all(a is not None and b == a + 1 for a, b in pairwise(numbers))

@@ -15,12 +15,15 @@ from premortem.events import (
     Misspelt,
     ModelSeen,
     OptimizerBuilt,
+    RunEnded,
     StateLoaded,
 )
 from premortem.findings import Finding, Severity
 
 SIGHTINGS = 4
 MANY = 8
+LASTING = 100  # steps
+SETTLED = 32
 
 
 class FrozenByLeftover(Detector):
@@ -40,8 +43,8 @@ class FrozenByLeftover(Detector):
     Freeze the body only, before the new head is made; unfreeze with `module.requires_grad_(True)`.
 
     ## When it stays silent
-    When the frozen weights were loaded or trained before, and when a whole model is frozen (a teacher, a
-    perceptual loss).
+    When the frozen weights were loaded, trained or computed before, and when a whole model is frozen (a teacher,
+    a perceptual loss).
     """
 
     card: ClassVar[Card] = Card(
@@ -51,7 +54,14 @@ class FrozenByLeftover(Detector):
         severity=Severity.ERROR,
         explains=("metric-frozen", "updates-too-small", "loss-without-graph"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, OptimizerBuilt, StateLoaded, FileLoaded, Custody)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        ModelSeen,
+        OptimizerBuilt,
+        StateLoaded,
+        FileLoaded,
+        Custody,
+        RunEnded,
+    )
 
     def __init__(self) -> None:
         self._frozen: Counter[int] = Counter()  # audited steps in which a parameter was frozen
@@ -62,6 +72,8 @@ class FrozenByLeftover(Detector):
         self._stepped: set[int] = set()
         self._misspelt: dict[tuple[str, str], Misspelt] = {}
         self._told: set[str] = set()
+        self._since: dict[int, int] = {}
+        self._waiting: tuple[Finding, frozenset[int]] | None = None
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, (StateLoaded, FileLoaded)):
@@ -77,6 +89,8 @@ class FrozenByLeftover(Detector):
         elif isinstance(event, Custody):
             self._count(event)
             yield from self._audit(event)
+        elif isinstance(event, RunEnded) and event.step >= SETTLED:
+            yield from self._at_the_end()
 
     def _count(self, event: Custody) -> None:
         self._stepped.add(event.optimizer)
@@ -94,7 +108,9 @@ class FrozenByLeftover(Detector):
             if not any(link.trainable and link.gradient for link in links):
                 continue  # a model that is frozen as a whole is meant to be
             raw = [link for link in links if self._is_raw(link)]
-            yield from self._head(event, links, [link for link in raw if link.head])
+            head = [link for link in raw if link.head]
+            if any(link.fresh for link in head):
+                yield from self._head(event, links, head)
             yield from self._body(event, links, raw)
             yield from self._second_phase(event, links)
 
@@ -106,10 +122,10 @@ class FrozenByLeftover(Detector):
     def _head(self, event: Custody, links: list[Link], head: list[Link]) -> Iterable[Finding]:
         if not head or "head" in self._told or min(self._frozen[link.key] for link in head) < SIGHTINGS:
             return
-        self._told.add("head")
         names = [link.name for link in head]
         others = sum(1 for link in links if not link.trainable) > len(head)
-        yield self.finding(
+        since = min(self._since.setdefault(link.key, event.step) for link in head)
+        finding = self.finding(
             event,
             f"the last layer, {parameters_of(names)}, is frozen with the weights it was initialised with",
             cause="nothing was loaded into it and no optimizer has moved it: it was frozen together with the rest",
@@ -119,12 +135,26 @@ class FrozenByLeftover(Detector):
             module=place(names) if len(names) > 1 else names[0].rpartition(".")[0],
             parameter=names[0],
         )
+        # Parts that take turns are frozen for a while, and left out of the optimizer: only what stays frozen is
+        # a leftover.
+        held = any(event.optimizer in link.owners for link in head)
+        if not held and event.step - since < LASTING:
+            self._waiting = (finding, frozenset(link.key for link in head))
+            return
+        self._told.add("head")
+        yield finding
+
+    def _at_the_end(self) -> Iterable[Finding]:
+        if self._waiting is not None and "head" not in self._told and not self._waiting[1] & self._thawed:
+            yield self._waiting[0]
 
     def _body(self, event: Custody, links: list[Link], raw: list[Link]) -> Iterable[Finding]:
         """Most of a model that is trained from scratch."""
         fresh = [link for link in raw if link.fresh and link.owners and self._frozen[link.key] >= MANY]
         frozen = sum(link.numel for link in links if not link.trainable and link.key not in self._thawed)
-        if self._loaded or self._trained or len(fresh) < 2 or "body" in self._told or "head" in self._told:
+        # One random layer in front of a trained one is a method (random features); a whole random body is none.
+        layers = {link.name.rpartition(".")[0] for link in fresh}
+        if self._loaded or self._trained or len(layers) < 2 or "body" in self._told or "head" in self._told:
             return
         if 2 * frozen < sum(link.numel for link in links) or 2 * sum(link.numel for link in fresh) < frozen:
             return
@@ -168,18 +198,22 @@ class FrozenByLeftover(Detector):
         )
 
     def _words(self, event: Custody) -> Iterable[Finding]:
-        for (owner, attribute), word in self._misspelt.items():
-            meant = [link for link in event.links if link.key in word.parameters]
-            against = [link for link in meant if link.trainable != word.value]
-            if not against or f"{owner}.{attribute}" in self._told:
+        words: dict[tuple[str, bool], list[Misspelt]] = {}
+        for word in self._misspelt.values():
+            words.setdefault((word.attribute, word.value), []).append(word)
+        for (attribute, value), meant in words.items():
+            keys = {key for word in meant for key in word.parameters}
+            names = [link.name for link in event.links if link.key in keys and link.trainable != value]
+            if not names or attribute in self._told:
                 continue
-            self._told.update(f"{m.owner}.{m.attribute}" for m in self._misspelt.values())
-            state = "frozen" if word.value else "trainable"
+            self._told |= {attribute, "phase"}
+            owner = meant[0].owner if len(meant) == 1 else place(word.owner for word in meant)
             yield self.finding(
                 event,
-                f"`{owner}.{attribute} = {word.value}` does nothing: {count(len(against), 'parameter')} stay {state}",
-                cause="torch has no such attribute there, so the assignment made a new one that nobody reads",
-                remedy=f"call `.requires_grad_({word.value})` on the module, or set `p.requires_grad` of each parameter",
-                module=owner,
-                parameter=against[0].name,
+                f"`{attribute} = {value}` does nothing: {parameters_of(names)} "
+                f"{'stays' if len(names) == 1 else 'stay'} {'frozen' if value else 'trainable'}",
+                cause="torch reads no such attribute there, so the assignment made a new one that nobody looks at",
+                remedy=f"call `.requires_grad_({value})` on the module, or set `requires_grad` of each parameter",
+                module=owner or None,
+                parameter=names[0],
             )

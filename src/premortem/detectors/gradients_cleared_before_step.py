@@ -33,6 +33,7 @@ class GradientsClearedBeforeStep(Detector):
         severity=Severity.ERROR,
         explains=(
             "gradients-thrown-away",
+            "gradients-never-cleared",
             "step-without-new-gradients",
             "detached-from-loss",
             "metric-frozen",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -10,7 +9,16 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
-from premortem.events import Custody, Event, OptimizerBuilt, OptimizerStep, RunEnded, SchedulerBuilt, Site
+from premortem.events import (
+    Custody,
+    Event,
+    ModelSeen,
+    OptimizerBuilt,
+    OptimizerStep,
+    RunEnded,
+    SchedulerBuilt,
+    Site,
+)
 from premortem.findings import Finding, Severity
 
 
@@ -41,8 +49,8 @@ class LearningRateZero(Detector):
     Print `optimizer.param_groups[0]["lr"]` in the loop and follow it back.
 
     ## When it stays silent
-    A warm-up that starts at 0, a schedule that ends there, and single groups frozen by a rate of 0 (unless it is
-    the freshly initialised head that is frozen).
+    A warm-up that starts at 0, a schedule that ends there, and groups of loaded or trained weights that are
+    frozen by a rate of 0.
     """
 
     card: ClassVar[Card] = Card(
@@ -62,6 +70,7 @@ class LearningRateZero(Detector):
         OptimizerBuilt,
         OptimizerStep,
         SchedulerBuilt,
+        ModelSeen,
         Custody,
         RunEnded,
     )
@@ -70,7 +79,10 @@ class LearningRateZero(Detector):
         self._epochs = Epochs()
         self._rates: dict[int, Rates] = {}
         self._scheduled: dict[int, tuple[str, Site | None]] = {}
-        self._heads: dict[int, str] = {}  # keys of freshly initialised output layers -> name
+        self._fresh: dict[
+            int, str
+        ] = {}  # keys of parameters that nobody trained yet, with a gradient -> name
+        self._copies: set[int] = set()  # models that began as a copy of another one
         self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -81,10 +93,15 @@ class LearningRateZero(Detector):
             self._scheduled[event.optimizer] = (event.kind, event.at)
         elif isinstance(event, OptimizerStep):
             self._stepped(event)
+        elif isinstance(event, ModelSeen):
+            if event.copy_of is not None:
+                self._copies.add(event.model)
         elif isinstance(event, Custody):
             for link in event.links:
-                if link.head and link.graded and not link.loaded and not link.trained:
-                    self._heads[link.key] = link.name
+                if link.loaded or link.trained or link.model in self._copies:
+                    self._fresh.pop(link.key, None)
+                elif link.gradient:
+                    self._fresh[link.key] = link.name
         else:
             self._epochs.observe(event)
             yield from self._judge(event)
@@ -113,7 +130,7 @@ class LearningRateZero(Detector):
                 self._said.add(key)
                 yield self._all(event, key, known)
             elif over:
-                yield from self._head(event, key, known)
+                yield from self._some(event, key, known)
 
     def _all(self, event: Event, key: int, known: Rates) -> Finding:
         kind, at = self._scheduled.get(key, ("", None))
@@ -131,21 +148,22 @@ class LearningRateZero(Detector):
             steps=known.steps,
         )
 
-    def _head(self, event: Event, key: int, known: Rates) -> Iterator[Finding]:
-        for i, ever in enumerate(known.ever):
-            held = known.groups[i] if i < len(known.groups) else ()
-            heads = [self._heads[k] for k in held if k in self._heads]
-            if ever or not heads or (i < len(known.built) and math.isnan(known.built[i])):
-                continue
-            self._said.add(key)
-            yield self.finding(
-                event,
-                f"the output layer has learning rate 0 in all {known.steps} steps (group {i})",
-                cause="It was freshly initialised and never learns, while the layers below it do.",
-                remedy=f"Give group {i} of the optimizer a rate above 0.",
-                at=known.at,
-                parameter=heads[0],
-                severity=Severity.WARNING,
-                steps=known.steps,
-            )
+    def _some(self, event: Event, key: int, known: Rates) -> Iterator[Finding]:
+        """Groups that stand still although nobody has ever trained them: random layers are not worth keeping."""
+        still = [i for i, ever in enumerate(known.ever) if not ever and i < len(known.groups)]
+        names = [self._fresh[k] for i in still for k in known.groups[i] if k in self._fresh]
+        if not names:
             return
+        self._said.add(key)
+        yield self.finding(
+            event,
+            f"{len(still)} of {len(known.ever)} parameter groups had learning rate 0 in all {known.steps} steps; "
+            f"they hold {len(names)} parameters that were never trained or loaded, first `{names[0]}`",
+            cause="They get gradients, and stay as they were initialised.",
+            remedy="Give these groups a rate above 0 (look for an integer division), or freeze them openly.",
+            at=known.at,
+            parameter=names[0],
+            severity=Severity.WARNING,
+            steps=known.steps,
+            groups=still,
+        )

@@ -7,19 +7,19 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.wording import count
 from premortem.events import Event, LoadedWeightsChanged, Site, StateLoaded
 from premortem.findings import Finding, Severity
 
 
 class LoadedWeightsOverwritten(Detector):
-    """All weights that were loaded are replaced by others before the first step.
+    """Weights that were loaded are replaced by others before the first step: all of them, or tied ones.
 
     ## Why it matters
     Training starts from random weights while the log says that a checkpoint was loaded.
 
     ## Usual causes
-    `model.apply(init_weights)` or `reset_parameters()` after `load_state_dict`.
+    `model.apply(init_weights)` or `reset_parameters()` after `load_state_dict`; initialising the "missing" output
+    layer whose weight is tied to the embedding that was just loaded.
 
     ## What to do
     Initialise first, load last.
@@ -41,16 +41,28 @@ class LoadedWeightsOverwritten(Detector):
         if isinstance(event, StateLoaded):
             self._sites[event.key] = event.at
         elif isinstance(event, LoadedWeightsChanged):
-            if len(event.changed) == event.loaded and not self._said:
+            lost = event.tied or len(event.changed) == event.loaded
+            if lost and not self._said:
                 self._said = True
-                yield self.finding(
-                    event,
-                    f"all {count(event.loaded, 'weight matrix').replace('matrixs', 'matrices')} loaded into "
-                    f"`{event.name}` were replaced by unrelated values before the first step",
-                    cause="Something initialised the model after the checkpoint was loaded, so training starts from "
-                    "scratch.",
-                    remedy="Initialise first and load last.",
-                    at=self._sites.get(event.model),
-                    module=event.name,
-                    changed=list(event.changed[:8]),
-                )
+                yield self._found(event)
+
+    def _found(self, event: LoadedWeightsChanged) -> Finding:
+        first = event.changed[0]
+        if event.tied:
+            cause = (
+                f"Two modules share it (`{event.tied[0]}`), and initialising one of them again overwrote what the "
+                "other had loaded."
+            )
+        else:
+            cause = "Something initialised the model after the checkpoint was loaded: training starts from scratch."
+        return self.finding(
+            event,
+            f"{len(event.changed)} of {event.loaded} weight matrices loaded into `{event.name}` were replaced by "
+            f"unrelated values before the first step, first `{first}`",
+            cause=cause,
+            remedy="Initialise first and load last; leave tied weights alone.",
+            at=self._sites.get(event.model),
+            module=event.name,
+            parameter=first,
+            changed=list(event.changed[:8]),
+        )

@@ -9,13 +9,14 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import LOSSES, columns, counter
+from premortem.detectors.printed import LOSSES, columns, counted, kind_of
 from premortem.detectors.wording import count
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, LogLine, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 
 AGAIN = 2  # loops over an iterator that had run out
 STUCK = 2  # epochs that were printed without a step
+MOST_KINDS = 64
 
 
 @dataclass
@@ -59,6 +60,7 @@ class LoaderExhausted(Detector):
 
     def __init__(self) -> None:
         self._work = 0  # backward passes and steps so far
+        self._at: Site | None = None  # of the last one: it stands in the loop that no longer runs
         self._again: dict[int, list[int]] = {}  # loader -> work done when it was found empty again
         self._told: dict[str, Told] = {}
         self._said = False
@@ -66,6 +68,7 @@ class LoaderExhausted(Detector):
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, (OptimizerStep, Backward)):
             self._work += 1
+            self._at = event.at
         elif isinstance(event, EpochStarted):
             self._again.pop(event.loader, None)
         elif isinstance(event, EpochEnded):
@@ -100,22 +103,22 @@ class LoaderExhausted(Detector):
         )
 
     def _printed(self, event: LogLine) -> Iterator[Finding]:
-        counted = counter(event)
-        if counted is None:
+        number, kind = counted(event), kind_of(event)
+        if number is None:
             return
-        told = self._told.get(event.template)
-        if told is None or counted[1] != told.number + 1 or self._work != told.work:
-            if len(self._told) < 64 or told is not None:
-                self._told[event.template] = Told(event, counted[1], self._work)
+        told = self._told.get(kind)
+        if told is None or number != told.number + 1 or self._work != told.work:
+            if len(self._told) < MOST_KINDS or told is not None:
+                self._told[kind] = Told(event, number, self._work)
             return
-        told.number = counted[1]
+        told.number = number
         told.stuck.append(event)
         # A table of results printed at the end counts up too, but its numbers differ from line to line.
         if len(told.stuck) >= STUCK and stands_still(told.line, told.stuck):
             self._said = True
             yield self._found(
                 event,
-                None,
+                self._at,
                 f"{count(len(told.stuck), 'epoch')} after epoch {told.number - len(told.stuck)} made no training step",
                 True,
             )

@@ -91,9 +91,9 @@ class LossWithoutGraph(Detector):
             self._full += bool(event.parameters)
         elif isinstance(event, OptimizerStep):
             yield from self._stepped(event)
-        elif isinstance(event, Backward) and NO_GRAPH in event.error:
-            yield from self._raised(event, event.at)
-        elif isinstance(event, RunEnded) and event.error == "AttributeError" and A_NUMBER in event.message:
+        elif (isinstance(event, Backward) and NO_GRAPH in event.error) or (
+            isinstance(event, RunEnded) and event.error == "AttributeError" and A_NUMBER in event.message
+        ):
             yield from self._raised(event, event.at)
 
     def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:

@@ -12,17 +12,19 @@ from premortem.events import Backward, Event, Site
 from premortem.findings import Finding, Severity
 
 _FACTOR = 1e4  # times the size of the first losses
-_NEW_LOWS = 40  # in a row, each well below the last
+_TIMES = 20
 _FIRST = 10
 
 
 class Fall:
-    """How one backward line's loss goes."""
+    """How the loss of one backward line goes."""
 
     def __init__(self) -> None:
         self.first: list[float] = []
-        self.lowest = math.inf
-        self.lows = 0  # new lows without a rebound in between
+        self.size = 1.0  # of the first losses
+        self.deep = 0  # losses far below the first ones
+        self.lowest = 0.0
+        self.tenfold = 0  # how often the lowest one was outdone by a factor of ten
 
 
 class LossWithoutLowerBound(Detector):
@@ -72,19 +74,19 @@ class LossWithoutLowerBound(Detector):
         fall = self._falls.setdefault(event.at, Fall())
         if len(fall.first) < _FIRST:
             fall.first.append(value)
+            fall.size = max(fall.size, abs(value))
             return
-        size = max(1.0, *(abs(v) for v in fall.first))
-        if value < fall.lowest * (1.02 if fall.lowest < 0 else 1.0):
+        if value > -fall.size:
+            return
+        fall.deep += value < -_FACTOR * fall.size
+        if value < 10 * min(fall.lowest, -fall.size):
             fall.lowest = value
-            fall.lows += 1
-        elif value > fall.lowest * 0.5:
-            fall.lows = 0  # it turned back
-            fall.lowest = min(value, 0.0)
-        if fall.lows >= _NEW_LOWS and value < -_FACTOR * size:
+            fall.tenfold += 1
+        if fall.deep >= _TIMES and fall.tenfold >= 4:
             self._done = True
             yield self.finding(
                 event,
-                f"the loss has fallen to {value:.3g} (it began around {fall.first[0]:.3g}) and keeps falling faster",
+                f"the loss has fallen to {value:.3g} (it began around {fall.first[0]:.3g}) and has no bottom",
                 cause="Something in it can be made arbitrarily small without getting anything right: a term with the "
                 "wrong sign, or a score that should have been a log-probability.",
                 remedy="Log each term of the loss; give the one that falls without end the right sign or a bound.",

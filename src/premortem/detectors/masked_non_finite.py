@@ -41,6 +41,7 @@ class MaskedNonFinite(Detector):
         family="numerics-masked",
         severity=Severity.ERROR,
         explains=(
+            "non-finite-input",
             "non-finite-training",
             "weights-stay-non-finite",
             "overflow",
@@ -54,6 +55,10 @@ class MaskedNonFinite(Detector):
             "exploding-gradients",
             "step-never-called",
             "gradients-thrown-away",
+            "gradients-cleared-before-step",
+            "loss-without-graph",
+            "detached-from-loss",
+            "step-without-new-gradients",
             "uninformative-labels",
         ),
     )
@@ -67,6 +72,7 @@ class MaskedNonFinite(Detector):
         self._cleaned = 0  # ... and the step found them clean
         self._sanitised: set[int] = set()  # steps in which nan_to_num was used on gradients
         self._whole: set[int] = set()  # steps in which nearly all of an output was masked
+        self._replaced = 0
         self._skipped = 0  # losses in a row that were not finite and not used
         self._done = False
 
@@ -78,7 +84,7 @@ class MaskedNonFinite(Detector):
         elif isinstance(event, Masked):
             yield from self._masked(event)
         elif isinstance(event, Backward):
-            self._skipped = 0
+            yield from self._went_back(event)
             self._dirty = event.grads_finite is False or (self._dirty and event.grads_finite is None)
         elif isinstance(event, ZeroGrad):
             self._dirty = False
@@ -89,6 +95,7 @@ class MaskedNonFinite(Detector):
 
     def _masked(self, event: Masked) -> Iterator[Finding]:
         if event.gradient:
+            self._mask = self._mask or event
             self._sanitised.add(event.step)
             if len(self._sanitised) >= _STEPS:
                 yield self._said(
@@ -110,13 +117,14 @@ class MaskedNonFinite(Detector):
 
     def _stepped(self, event: StepStats) -> Iterator[Finding]:
         finite = event.loss is None or math.isfinite(event.loss)
-        # `_dirty` is known on the CPU: there, a norm that is too large for its type is not mistaken for NaN.
         broken = event.worst is not None
-        if self._dirty and not broken and finite:
+        if self._dirty and not broken and event.weights_finite:
             self._cleaned += 1
+            self._dirty = False
             if self._cleaned >= _STEPS:
                 yield self._said(
-                    event, f"NaN gradients were wiped out between backward and step, {self._cleaned} times"
+                    event,
+                    f"NaN gradients were wiped out between backward and step, {self._cleaned} times so far",
                 )
                 return
         if not (finite and broken and event.loss is not None):
@@ -132,6 +140,17 @@ class MaskedNonFinite(Detector):
                 mask=self._mask,
                 parameter=parameter,
             )
+
+    def _went_back(self, event: Backward) -> Iterator[Finding]:
+        """A loss that was not finite, and backward on something that is: it was replaced."""
+        if self._skipped and event.value is not None and math.isfinite(event.value):
+            self._replaced += 1
+            if self._replaced >= 2 * _STEPS:
+                yield self._said(
+                    event,
+                    f"a loss that was not finite was replaced by {event.value:.4g} before backward, {self._replaced} times",
+                )
+        self._skipped = 0
 
     def _compared(self, event: LossCall) -> Iterator[Finding]:
         """`if torch.isnan(loss): continue`, again and again."""

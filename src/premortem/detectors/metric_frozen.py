@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, SCORES, columns, digits
+from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, SCORES, columns, digits, kind_of
 from premortem.detectors.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, RunEnded
 from premortem.findings import Certainty, Finding, Severity
@@ -73,12 +72,11 @@ class MetricFrozen(Detector):
                 yield from self._judge(event, lines)
 
     def _printed(self, event: LogLine) -> None:
-        lines = self._lines.get(event.template)
+        kind = kind_of(event)
+        lines = self._lines.get(kind)
         if lines is None:
             if len(self._lines) < MOST_TEMPLATES:
-                self._lines[event.template] = Lines(
-                    event, [event.step], [True] * len(event.values), event.values
-                )
+                self._lines[kind] = Lines(event, [event.step], [True] * len(event.values), event.values)
             return
         if event.step > lines.steps[-1] and len(event.values) == len(lines.same):
             lines.steps.append(event.step)
@@ -106,9 +104,9 @@ class MetricFrozen(Detector):
         """Another loss or score in the line got clearly better or worse."""
         for i in moving:
             before, after = lines.first.values[i][2], lines.latest[i][2]
-            if names[i] & (LOSSES | SCORES | {"train", "training"}) and math.isfinite(after - before):
-                if abs(after - before) > IMPROVED * max(abs(before), abs(after)):
-                    return True
+            measures = names[i] & (LOSSES | SCORES | {"train", "training"})
+            if measures and abs(after - before) > IMPROVED * max(abs(before), abs(after)):
+                return True
         return False
 
     def _found(self, event: RunEnded, lines: Lines, label: str, text: str) -> Finding:

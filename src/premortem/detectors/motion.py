@@ -31,12 +31,16 @@ class Motion:
     audits: list[Audit] = field(default_factory=list)
     losses: Series = field(default_factory=Series)
     fresh: bool = True  # it trains weights that were neither loaded nor trained before
-    graded: bool = False  # some gradient was not zero
 
     @property
     def rose(self) -> float:
         """By which factor the rate rose above its first value (an LR finder, a warm-up)."""
         return self.rates[2] / self.rates[0] if self.rates and self.rates[0] > 0 else math.inf
+
+    @property
+    def pulled(self) -> bool:
+        """The matrices got gradients: when they stand still, it is not for want of those."""
+        return sum(audit.pull > 0 for audit in self.audits) > 0.5 * len(self.audits)
 
     @property
     def largest(self) -> float:
@@ -65,7 +69,6 @@ class Motions:
             self._audited(event)
         elif isinstance(event, StepStats):
             motion = self.of.setdefault(event.optimizer, Motion())
-            motion.graded = motion.graded or event.grad_norm > 0
             if event.loss is not None:
                 motion.losses.add(event.loss)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import counter
+from premortem.detectors.printed import counted, kind_of
 from premortem.detectors.wording import count
 from premortem.events import (
     Backward,
@@ -26,6 +26,9 @@ from premortem.events import (
 from premortem.findings import Certainty, Finding, Severity
 
 EMPTY = 3  # empty batches in a row
+MOST_KINDS = 64
+# What torch says to a sampler or a stack of nothing.
+REFUSED = ("got num_samples=0", "expects a non-empty TensorList", "expected a non-empty list of Tensors")
 LOST = frozenset(
     {"ZeroDivisionError", "UnboundLocalError", "NameError"}
 )  # what follows a loop that never ran
@@ -79,7 +82,8 @@ class NoBatches(Detector):
         self._trains = False  # a backward came, or a step
         self._forwards = 0
         self._empty = 0
-        self._epochs: set[int] = set()  # numbers in printed lines
+        self._numbers: dict[str, int] = {}  # last number of each kind of printed line
+        self._epochs = 0  # how often one of them was counted up
         self._said: set[Site | None] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -98,9 +102,10 @@ class NoBatches(Detector):
         elif isinstance(event, OptimizerBuilt):
             self._optimizer = self._optimizer or event
         elif isinstance(event, LogLine):
-            counted = counter(event)
-            if counted is not None and len(self._epochs) < 64:
-                self._epochs.add(counted[1])
+            number, kind = counted(event), kind_of(event)
+            if number is not None and len(self._numbers) < MOST_KINDS:
+                self._epochs += number == self._numbers.get(kind, number) + 1
+                self._numbers[kind] = number
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
 
@@ -146,22 +151,29 @@ class NoBatches(Detector):
             )
 
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
-        if self._said or self._trains or self._forwards or self._optimizer is None:
+        if self._said or self._trains:
             return
-        crashed = event.reason == "crashed" and event.error in LOST
-        if len(self._epochs) >= 2 or crashed:
-            passed = (
-                f"{count(len(self._epochs), 'epoch')} went by"
-                if self._epochs
-                else f"the run ended ({event.error})"
-            )
-            yield self.finding(
-                event,
-                f"{passed} without a single training step: an optimizer was built, and no batch came",
-                cause="The loop over the batches never ran, because there is nothing in what it goes over.",
-                remedy="Check the number of samples and of batches before training, and stop when one is 0.",
-                at=event.at if crashed else self._optimizer.at,
-                severity=Severity.WARNING if crashed else Severity.ERROR,
-                certainty=Certainty.SUSPECTED if crashed else Certainty.MEASURED,
-                epochs=len(self._epochs),
-            )
+        crashed = event.reason == "crashed"
+        if crashed and any(text in event.message for text in REFUSED):
+            yield self._over(event, f"there was nothing to make batches of ({event.message[:80]})", event.at)
+        elif self._optimizer is not None and not self._forwards:
+            if self._epochs:
+                epochs = f"{self._epochs + 1} epochs went by without a single training step"
+                yield self._over(
+                    event, f"{epochs}: an optimizer was built, and no batch came", self._optimizer.at
+                )
+            elif crashed and event.error in LOST:
+                yield self._over(event, f"no batch came before the run ended with a {event.error}", event.at)
+
+    def _over(self, event: RunEnded, message: str, at: Site | None) -> Finding:
+        crashed = event.error in LOST
+        return self.finding(
+            event,
+            message,
+            cause="The loop over the batches never ran, because there is nothing in what it goes over.",
+            remedy="Check the number of samples and of batches before training, and stop when one is 0.",
+            at=at,
+            severity=Severity.WARNING if crashed else Severity.ERROR,
+            certainty=Certainty.SUSPECTED if crashed else Certainty.MEASURED,
+            epochs=self._epochs,
+        )

@@ -45,7 +45,6 @@ class NonFiniteInput(Detector):
             "non-finite-training",
             "weights-stay-non-finite",
             "overflow",
-            "masked-non-finite",
             "plateau-fed-non-finite",
             "checkpoint-non-finite",
             "metric-frozen",

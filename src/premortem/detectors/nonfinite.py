@@ -27,6 +27,7 @@ LISTENS: tuple[type[Event], ...] = (
     StateLoaded,
     RunEnded,
 )
+_ODD_STEPS = 30
 _STEPS = 3  # in a row: fewer may be a range test that is about to restore its weights
 _EARLY = 10
 _LATE = 12
@@ -53,6 +54,8 @@ class Life:
         self.early: list[float] = []
         self.late: list[float] = []
         self.bad = 0
+        self.odd = 0  # steps with a broken loss and sound gradients
+        self.worst = False  # the last step's gradients were broken
         self.first: StepStats | None = None
 
 
@@ -63,6 +66,7 @@ class Episode:
         self._lives: dict[int, Life] = {}
         self._origin: NonFinite | None = None
         self._values: list[float] = []  # of backward, when nobody steps through an optimizer
+        self._hands = False  # the weights are moved by the script itself
         self._by_hand = 0
         self._told = False
 
@@ -88,10 +92,12 @@ class Episode:
                 self._origin, self._by_hand = None, 0
         elif isinstance(event, StepStats):
             return self._stepped(event)
+        elif isinstance(event, OptimizerStep):
+            self._hands = self._hands or event.optimizer == 0
         elif isinstance(event, Backward):
             return self._went_back(event)
         elif isinstance(event, RunEnded):
-            return self._ended()
+            return self._ended(event)
         return None
 
     def _stepped(self, event: StepStats) -> Failure | None:
@@ -101,8 +107,19 @@ class Episode:
         del life.rates[:-64]
         if event.loss is None:
             return None
+        life.worst = event.worst is not None
+        if event.worst is None and event.weights_finite and not math.isfinite(event.loss):
+            # The step was finite all the same: a loss of which only the value is broken, or gradients that were
+            # repaired (another diagnosis). The weights live, so there is time to see whether it passes.
+            life.odd += 1
+            life.first = life.first or event
+            return (
+                self._failure(life)
+                if life.odd >= _ODD_STEPS and not self._excused(event.optimizer, life)
+                else None
+            )
         if math.isfinite(event.loss):
-            life.bad, life.first = 0, None
+            life.bad, life.odd, life.first = 0, 0, None
             if event.worst is None:
                 self._origin = None
             (life.early if len(life.early) < _EARLY else life.late).append(event.loss)
@@ -116,7 +133,7 @@ class Episode:
 
     def _went_back(self, event: Backward) -> Failure | None:
         """A script that updates its weights by hand has no steps to count, only backward passes."""
-        if any(life.steps for life in self._lives.values()) or event.value is None:
+        if not self._hands or event.value is None:
             return None
         if math.isfinite(event.value):
             self._by_hand, self._origin = 0, None
@@ -130,9 +147,10 @@ class Episode:
         life.early, life.late, life.bad = self._values[:_EARLY], self._values[_EARLY:], self._by_hand
         return self._failure(life)
 
-    def _ended(self) -> Failure | None:
+    def _ended(self, event: RunEnded) -> Failure | None:
         for key, life in self._lives.items():
-            if life.bad and not self._excused(key, life):
+            # Some functions refuse NaN, so the run may end right after the step that broke the weights.
+            if (life.bad or (life.worst and event.reason == "crashed")) and not self._excused(key, life):
                 return self._failure(life)
         return None
 

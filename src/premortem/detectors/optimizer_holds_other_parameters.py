@@ -23,7 +23,8 @@ class OptimizerHoldsOtherParameters(Detector):
     - the model is copied (`deepcopy`), re-created or loaded as a new object after the optimizer was built
     - a new model for every fold or trial, and one optimizer made before the loop
     - `load_state_dict(..., assign=True)` or an initialiser that replaces parameters, after the optimizer was built
-    - the optimizer was given the teacher, the target network or the EMA copy
+    - the optimizer was given the teacher, the target network or the EMA copy, or copies of the tensors
+      (`state_dict().values()`, `[p.clone() for p in ...]`)
 
     ## What to do
     Build the optimizer last, from the very object that the training loop calls, and again whenever that object
@@ -72,7 +73,7 @@ class OptimizerHoldsOtherParameters(Detector):
             self._reached.update(event.parameters)
         elif isinstance(event, OptimizerStep):
             self._stepped = True
-            idle = event.backwards == 0 and not event.touched and not event.closure and event.parameters > 0
+            idle = event.backwards == 0 and not event.touched and not event.closure
             (self._idle.add if idle else self._idle.discard)(event.optimizer)
         elif isinstance(event, Custody):
             yield from self._audit(event)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site, Softmaxed
+from premortem.events import Event, Forward, LossCall, Site, Softmaxed
 from premortem.findings import Finding, Severity
 
 _CALLS = 3
@@ -45,18 +45,23 @@ class OverTheBatchDimension(Detector):
             "softmax-before-cross-entropy",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Softmaxed, LossCall)
+    listens: ClassVar[tuple[type[Event], ...]] = (Softmaxed, LossCall, Forward)
 
     def __init__(self) -> None:
         self._waiting: list[Softmaxed] = []  # since the last loss call
         self._calls: dict[Site | None, int] = {}
+        self._inputs: dict[int, set[int | None]] = {}  # model -> different inputs it was trained on
         self._clear: set[Site | None] = set()
         self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if self._done:
             return
-        if isinstance(event, Softmaxed):
+        if isinstance(event, Forward):
+            inputs = self._inputs.setdefault(event.model, set())
+            if event.grad and len(inputs) < 8:
+                inputs.add(event.fingerprint)
+        elif isinstance(event, Softmaxed):
             yield from self._softmaxed(event)
         elif isinstance(event, LossCall):
             yield from self._compared(event)
@@ -93,7 +98,8 @@ class OverTheBatchDimension(Detector):
         if self._done:
             return
         self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        # A graph or a set that is given whole at every step has no batches: its first dimension is its nodes.
+        if self._calls[event.at] < _CALLS or max(map(len, self._inputs.values()), default=0) < 2:
             return
         self._done = True
         yield self.finding(

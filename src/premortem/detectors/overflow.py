@@ -41,7 +41,6 @@ class Overflow(Detector):
         explains=(
             "non-finite-training",
             "weights-stay-non-finite",
-            "masked-non-finite",
             "plateau-fed-non-finite",
             "checkpoint-non-finite",
             "exploding-gradients",

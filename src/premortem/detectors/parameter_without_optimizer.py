@@ -7,7 +7,17 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
 from premortem.detectors.wording import count, parameters_of, place
-from premortem.events import Custody, Event, GraphWalked, Link, Loose, OptimizerBuilt, OptimizerStep
+from premortem.events import (
+    Custody,
+    Event,
+    Forward,
+    GraphWalked,
+    Link,
+    Loose,
+    ModelSeen,
+    OptimizerBuilt,
+    OptimizerStep,
+)
 from premortem.findings import Finding, Severity
 
 CERTAIN = 2  # sightings that are enough when it is clear how the parameter was lost
@@ -34,7 +44,8 @@ class ParameterWithoutOptimizer(Detector):
 
     ## When it stays silent
     When an optimizer was built on a part of a model that was loaded or trained before (a new head on a known
-    body), and when the parameter is moved by hand, as EMA copies are.
+    body), when the parameter is moved by hand, as EMA copies are, and when it belongs to a network that only
+    measures (a perceptual loss) or gives targets (a copy of the trained one).
     """
 
     card: ClassVar[Card] = Card(
@@ -44,39 +55,72 @@ class ParameterWithoutOptimizer(Detector):
         severity=Severity.ERROR,
         explains=("metric-frozen", "updates-too-small", "gradients-never-cleared", "exploding-gradients"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, OptimizerStep, GraphWalked, Custody)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        ModelSeen,
+        Forward,
+        OptimizerBuilt,
+        OptimizerStep,
+        GraphWalked,
+        Custody,
+    )
 
     def __init__(self) -> None:
-        self._sightings: dict[int, int] = {}
+        # By its place in its model, not by itself: a parameter may be made anew in every step.
+        self._sightings: dict[tuple[int, str], int] = {}
+        self._copies: dict[int, int] = {}  # model -> the one it is a copy of
+        self._calls: dict[int, list[int | None]] = {}  # model -> whose output it was called on, in this step
         self._frozen_before: set[int] = set()  # keys seen frozen since the newest optimizer was built
         self._reached: set[int] = set()
+        self._recent: set[int] = set()  # reached in the step that is going on
+        self._stepped = False
         self._held: dict[int, frozenset[int]] = {}
         self._steps: dict[int, int] = {}
-        self._loose: dict[int, tuple[int, int]] = {}  # key -> (value, step of its last sighting)
+        self._loose: dict[
+            int, tuple[int, int, int]
+        ] = {}  # key -> value, step of its last sighting, sightings
         self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        if isinstance(event, OptimizerBuilt):
+        if isinstance(event, ModelSeen):
+            if event.copy_of is not None:
+                self._copies[event.model] = event.copy_of
+        elif isinstance(event, Forward):
+            self._begin()
+            if event.grad:
+                self._calls[event.model] = [*self._calls.get(event.model, [])[:7], event.source]
+        elif isinstance(event, OptimizerBuilt):
             self._held[event.optimizer] = frozenset(key for group in event.groups for key in group.parameters)
             self._frozen_before.clear()
         elif isinstance(event, OptimizerStep):
             self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + 1
+            self._stepped = True
         elif isinstance(event, GraphWalked):
+            self._begin()
             self._reached.update(event.parameters)
+            self._recent.update(event.parameters)
             yield from self._bare(event)
         elif isinstance(event, Custody):
             yield from self._audit(event)
 
+    def _begin(self) -> None:
+        if self._stepped:
+            self._stepped = False
+            self._recent.clear()
+            self._calls.clear()
+
     def _audit(self, event: Custody) -> Iterable[Finding]:
         orphans = []
+        trained = {link.model for link in event.links if link.owners}
         for link in event.links:
+            spot = (link.model, link.name)
             if not link.trainable:
                 self._frozen_before.add(link.key)
-            if is_orphan(link) and not link.hidden and link.key not in self._told:
-                self._sightings[link.key] = self._sightings.get(link.key, 0) + 1
-                orphans.append(link)
+            if is_orphan(link) and not link.hidden and not self._is_copy(link, trained):
+                self._sightings[spot] = self._sightings.get(spot, 0) + 1
+                if link.key not in self._told:
+                    orphans.append(link)
             else:
-                self._sightings.pop(link.key, None)
+                self._sightings.pop(spot, None)
         groups: dict[tuple[str, str, Severity], list[Link]] = {}
         for link in orphans:
             verdict = self._judge(event, link)
@@ -97,11 +141,24 @@ class ParameterWithoutOptimizer(Detector):
                 parameters=len(names),
             )
 
+    def _is_copy(self, link: Link, trained: set[int]) -> bool:
+        """A teacher, or a network whose output is a target: another of its kind is the one that is trained."""
+        return link.model not in trained and self._copies.get(link.model) in trained
+
+    def _measures(self, link: Link) -> bool:
+        """A network that the loss is made of (a perceptual loss): it is shown the output and the target."""
+        calls = self._calls.get(link.model, [])
+        return len(calls) > 1 and any(source is not None for source in calls)
+
     def _judge(self, event: Custody, link: Link) -> tuple[str, str, Severity] | None:
         """Why it is in no optimizer, what to do, and how sure that is."""
-        seen = self._sightings[link.key]
+        seen = self._sightings[link.model, link.name]
         known = link.loaded or link.trained
-        lost = [home for key, home in event.strangers if key not in self._reached]
+        lost = [
+            home
+            for key, home in event.strangers
+            if key not in self._recent and (home == 0 or key not in self._reached)
+        ]
         rebuild = "build the optimizer after the model was changed, or call `optimizer.add_param_group`"
         if seen >= CERTAIN:
             if link.born_after and not known:
@@ -119,7 +176,7 @@ class ParameterWithoutOptimizer(Detector):
             if self._same_twice() and not known:
                 cause = "two optimizers were given the same parameters, and this model none"
                 return cause, "build one of the two optimizers from this model's parameters", Severity.ERROR
-        left_out = not known and not link.twin and seen >= LIKELY and event.step >= LATE
+        left_out = not known and not link.twin and seen >= LIKELY and not self._measures(link)
         if left_out and sum(self._steps.values()) >= LATE:
             cause = "the optimizer was built from a part of the model, and this was never loaded or trained before"
             return (
@@ -138,17 +195,16 @@ class ParameterWithoutOptimizer(Detector):
         for loose in event.loose:
             if loose.key in self._told or loose.loaded or loose.version > LIKELY:
                 continue
-            value, step = self._loose.get(loose.key, (loose.value, -1))
+            value, step, times = self._loose.get(loose.key, (loose.value, -1, 0))
             if value != loose.value:  # moved by hand
                 self._told.add(loose.key)
             elif step != event.step:
-                self._loose[loose.key] = (loose.value, event.step)
-                self._sightings[loose.key] = self._sightings.get(loose.key, 0) + 1
-                if self._sightings[loose.key] >= LIKELY and self._steps:
+                self._loose[loose.key] = (loose.value, event.step, times + 1)
+                if times + 1 >= LIKELY and self._steps:
                     yield self._found_bare(event, loose)
 
     def _found_bare(self, event: GraphWalked, loose: Loose) -> Finding:
-        others = [other for other in event.loose if self._sightings.get(other.key, 0) >= LIKELY - 1]
+        others = [other for other in event.loose if self._loose.get(other.key, (0, 0, 0))[2] >= LIKELY - 1]
         self._told.update(other.key for other in [loose, *others])
         name = f"`{loose.name}`" if loose.name else f"an `nn.Parameter` of shape {loose.shape}"
         more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from premortem.events import LogLine
@@ -35,15 +34,31 @@ def columns(line: LogLine) -> list[frozenset[str]]:
 
 def counter(line: LogLine) -> tuple[str, int] | None:
     """The number of the epoch in this line, with the word it is called by."""
-    for label, _, value in line.values:
-        if label in COUNTERS and math.isfinite(value) and value == int(value) and 0 <= value < 1e6:
+    for label, text, value in line.values:
+        if label in COUNTERS and text.isdigit() and value < 1e6:
             return label, int(value)
     return None
 
 
-def metrics(line: LogLine) -> bool:
-    """Whether the line tells a measurement (and so something was measured before it)."""
-    return any(names & (EVALUATED | LOSSES | SCORES) for names in columns(line))
+def counted(line: LogLine) -> int | None:
+    """Likewise, or a whole number that the line begins with ("[03] loss 0.5"): whoever asks sees whether it counts."""
+    named = counter(line)
+    if named is not None:
+        return named[1]
+    for label, text, value in line.values[:1]:
+        if not label and text.isdigit() and value < 1e6:
+            return int(value)
+    return None
+
+
+def kind_of(line: LogLine) -> str:
+    """What lines of one `print` have in common; padding differs with the width of the numbers."""
+    return " ".join(line.template.split())
+
+
+def evaluates(line: LogLine) -> bool:
+    """Whether the line tells the result of an evaluation, so that there was one before it."""
+    return any(names & (EVALUATED | SCORES) for names in columns(line))
 
 
 def digits(text: str) -> int:

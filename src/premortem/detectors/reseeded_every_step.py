@@ -63,7 +63,7 @@ class ReseededEveryStep(Detector):
         if isinstance(event, Seeded):
             self._repeat(event, f"{event.library} is seeded with {event.seed}", event.seed)
         elif isinstance(event, RandomRepeated):
-            if event.size >= NUMBERS:
+            if event.size >= NUMBERS and event.grad:
                 repeat = self._repeat(
                     event, f"`torch.{event.fn}` gives the same {event.size} numbers", event.size
                 )

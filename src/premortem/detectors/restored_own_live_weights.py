@@ -45,11 +45,10 @@ class RestoredOwnLiveWeights(Detector):
             if mine and event.taken_at is not None and (event.taken_at < event.step or event.rewritten):
                 self._said = True
                 yield self._restored(event, event.taken_at)
-        elif isinstance(event, CheckpointSaved):
-            # Taken before training, it may well be meant to follow the model.
-            if event.taken_at and event.taken_at < event.step:
-                self._said = True
-                yield self._saved(event, event.taken_at)
+        # Taken before training (step 0), it may well be meant to follow the model.
+        elif isinstance(event, CheckpointSaved) and event.taken_at and event.taken_at < event.step:
+            self._said = True
+            yield self._saved(event, event.taken_at)
 
     def _restored(self, event: StateLoaded, taken_at: int) -> Finding:
         steps = event.step - taken_at

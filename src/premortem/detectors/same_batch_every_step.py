@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import counter
+from premortem.detectors.printed import counted
 from premortem.detectors.runs import Run, Runs
 from premortem.events import BatchDrawn, Event, LoaderBuilt, LogLine
 from premortem.findings import Finding, Severity
@@ -68,22 +69,20 @@ class SameBatchEveryStep(Detector):
                 last, times = self._drawn.get(event.loader, (0, 0))
                 self._drawn[event.loader] = (event.fingerprint, times + 1 if last == event.fingerprint else 1)
         elif isinstance(event, LogLine):
-            counted = counter(event)
-            if (
-                counted is not None
-                and counted[0] in ("epoch", "ep")
-                and self._counts_on(counted[1], event.step)
-            ):
-                self._epochs = [*self._epochs[-EPOCHS:], Epoch(counted[1], event.step)]
+            self._printed(event)
         else:
             for run in self._runs.observe(event):
                 if not self._said and run.changing:
                     yield from self._judge(event, run)
 
-    def _counts_on(self, number: int, step: int) -> bool:
-        if not self._epochs or number <= self._epochs[-1].number:
+    def _printed(self, event: LogLine) -> None:
+        number = counted(event)
+        if number is None:
+            return
+        last = self._epochs[-1] if self._epochs else None
+        if last is not None and (number != last.number + 1 or event.step <= last.step):
             self._epochs = []
-        return not self._epochs or step > self._epochs[-1].step
+        self._epochs = [*self._epochs[-EPOCHS:], Epoch(number, event.step)]
 
     def _judge(self, event: Event, run: Run) -> Iterator[Finding]:
         loader = self._loader(run)
@@ -93,8 +92,8 @@ class SameBatchEveryStep(Detector):
                 run,
                 f"the loader has {loader.batches} batches, and each pass over it starts again with the first",
             )
-        elif run.window and run.steps >= CUT_STEPS and self._several_in_each_epoch(run):
-            yield self._found(event, run, "it is the same part of a larger tensor, cut anew in each step")
+        elif (run.window or run.others) and run.steps >= CUT_STEPS and self._several_in_each_epoch(run):
+            yield self._found(event, run, "it is taken anew in each step, and each epoch has many steps")
         elif run.window and run.steps >= STUCK_STEPS and run.others:
             yield self._found(
                 event, run, "it is a part of a larger tensor, and other parts came before it got stuck"
@@ -110,7 +109,7 @@ class SameBatchEveryStep(Detector):
 
     def _several_in_each_epoch(self, run: Run) -> bool:
         epochs = [epoch for epoch in self._epochs if epoch.step >= run.since]
-        pairs = list(zip(epochs, epochs[1:], strict=False))
+        pairs = list(pairwise(epochs))
         return len(pairs) >= EPOCHS - 1 and all(
             b.step - a.step >= PER_EPOCH * (b.number - a.number) for a, b in pairs
         )

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, SchedulerStep, Site
+from premortem.events import Event, ScalerUpdate, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 
 
@@ -32,19 +32,25 @@ class SchedulerBeforeOptimizer(Detector):
     card: ClassVar[Card] = Card(
         code="PM207", name="scheduler-before-optimizer", family="scheduler", severity=Severity.WARNING
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (SchedulerStep,)
+    listens: ClassVar[tuple[type[Event], ...]] = (ScalerUpdate, SchedulerStep)
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[Site | None, float, float]] = {}  # scheduler -> the early call
         self._regular: dict[int, int] = {}
+        self._scaled = False  # a gradient scaler was at work: it may have refused the first step
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, SchedulerStep) or event.explicit or event.metric is not None:
-            return
+        if isinstance(event, ScalerUpdate):
+            self._scaled = True
+        elif isinstance(event, SchedulerStep) and not event.explicit and event.metric is None:
+            yield from self._stepped(event)
+
+    def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
         key = event.scheduler
         if event.count == 1:
             # No optimizer at all had stepped: with several, one may start later on purpose.
-            if event.step == 0 and event.optimizer_steps == 0 and event.before != event.after:
+            early = event.step == 0 and event.optimizer_steps == 0 and not self._scaled
+            if early and event.before != event.after:
                 self._first[key] = (event.at, event.before, event.after)
         elif key in self._first:
             site, before, after = self._first[key]

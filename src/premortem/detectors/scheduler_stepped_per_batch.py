@@ -9,11 +9,12 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
-from premortem.events import Event, RunEnded, SchedulerBuilt, SchedulerStep, Site
+from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 
 # Made to be stepped per batch, or to come back from a low rate again and again.
 CYCLIC = frozenset({"OneCycleLR", "CyclicLR", "CosineAnnealingWarmRestarts", "SWALR"})
+OWN = "the script's own schedule"
 LOW = 0.999e-3  # of the peak; a floor of exactly a thousandth is somebody's choice
 
 
@@ -31,6 +32,8 @@ class Schedule:
     last_step: int = 0
     steps_before: int = 0  # steps of its optimizer before the first call
     steps: int = 0
+    changes: int = 0  # calls that changed the rate
+    changes_then: int = 0  # ... up to `low_at`
     rate: float = 0.0
     peak: float = 0.0
     peak_at: int = 0  # in calls
@@ -38,21 +41,24 @@ class Schedule:
     low_at: int | None = None  # since when the rate has been below a thousandth of the peak
 
     def step(self, event: SchedulerStep) -> None:
-        if not self.calls:
-            self.first_step, self.steps_before = event.step, event.optimizer_steps
-            self.peak = self.least = event.before
-        self.calls += 1
-        self.at, self.last_step, self.steps = event.at, event.step, event.optimizer_steps
         self.explicit = self.explicit or event.explicit
         self.horizon = event.horizon
-        self.rate = event.after
+        self.advance(event, event.before, event.after, event.optimizer_steps)
+
+    def advance(self, event: Event, before: float, after: float, steps: int) -> None:
+        if not self.calls:
+            self.first_step, self.steps_before = event.step, steps
+            self.peak = self.least = before
+        self.calls += 1
+        self.changes += after != before
+        self.at, self.last_step, self.steps, self.rate = event.at, event.step, steps, after
         if self.rate > self.peak:
             self.peak, self.peak_at, self.least = self.rate, self.calls, self.rate
         self.least = min(self.least, self.rate)
         if self.rate >= LOW * self.peak:
             self.low_at = None
         elif self.low_at is None:
-            self.low_at = self.calls
+            self.low_at, self.changes_then = self.calls, self.changes
 
     @property
     def fall(self) -> int:
@@ -61,6 +67,8 @@ class Schedule:
 
     @property
     def per_batch(self) -> bool:
+        if self.kind == OWN:
+            return self.changes_then >= max(8.0, 0.25 * self.fall)
         return self.calls >= 8 and self.steps - self.steps_before <= 1.5 * self.calls
 
 
@@ -99,15 +107,25 @@ class SchedulerSteppedPerBatch(Detector):
             "plateau-wrong-mode",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Epochs.LISTENS, SchedulerBuilt, SchedulerStep, RunEnded)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        *Epochs.LISTENS,
+        OptimizerStep,
+        SchedulerBuilt,
+        SchedulerStep,
+        RunEnded,
+    )
 
     def __init__(self) -> None:
         self._epochs = Epochs()
         self._schedules: dict[int, Schedule] = {}
+        self._own: dict[int, Schedule | None] = {}  # optimizer -> schedule without a scheduler
         self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, SchedulerBuilt):
+        if isinstance(event, OptimizerStep):
+            self._trained(event)
+        elif isinstance(event, SchedulerBuilt):
+            self._own[event.optimizer] = None
             if event.kind not in CYCLIC:
                 self._schedules[event.scheduler] = Schedule(event.kind, event.horizon, event.options)
         elif isinstance(event, SchedulerStep):
@@ -118,9 +136,17 @@ class SchedulerSteppedPerBatch(Detector):
             self._epochs.observe(event)
             yield from self._judge(event)
 
+    def _trained(self, event: OptimizerStep) -> None:
+        """Without a scheduler the script may move the rate itself: then every step is a call."""
+        own = self._own.setdefault(event.optimizer, Schedule(OWN, None))
+        if own is not None and event.lrs:
+            rate = max(event.lrs)
+            own.advance(event, own.rate if own.calls else rate, rate, own.calls)
+
     def _judge(self, event: Event) -> Iterator[Finding]:
         over = isinstance(event, RunEnded)
-        for key, schedule in self._schedules.items():
+        owned = {-optimizer: own for optimizer, own in self._own.items() if own is not None}
+        for key, schedule in {**self._schedules, **owned}.items():
             if key in self._said or schedule.explicit or not schedule.per_batch:
                 continue
             epochs = self._epochs.between(schedule.first_step - 1, schedule.last_step)
@@ -131,12 +157,13 @@ class SchedulerSteppedPerBatch(Detector):
 
     def _found(self, event: Event, schedule: Schedule, epochs: int, used: str) -> Finding:
         passed = f" in {epochs} epochs" if epochs > 1 else ""
+        moved = "moved the rate" if schedule.kind == OWN else "was stepped"
         return self.finding(
             event,
-            f"{schedule.kind} was stepped {schedule.calls} times{passed}: {used}",
+            f"{schedule.kind} {moved} {schedule.calls} times{passed}: {used}",
             cause="The schedule counts epochs, but it moves on with every batch.",
-            remedy="Call scheduler.step() once per epoch, outside the batch loop, or make the schedule "
-            "as long as all batches together.",
+            remedy="Move it on once per epoch, outside the batch loop, or make the schedule as long as all batches "
+            "together.",
             at=schedule.at,
             calls=schedule.calls,
             epochs=epochs,

@@ -39,7 +39,17 @@ class Series:
             return -math.inf
         return (head - tail) / max(abs(head), 1e-12)
 
+    def gain_since(self, share: float) -> float:
+        """Likewise, without the first part of the series: an output bias learns fast, and alone."""
+        begin = int(len(self.values) * share)
+        first = self.values[begin : max(begin + 1, 2 * begin)]
+        head, tail = median(first), self.tail()
+        if not (math.isfinite(head) and math.isfinite(tail)):
+            return -math.inf
+        return (head - tail) / max(abs(head), 1e-12)
+
     def best(self, window: int = 8) -> float:
         """The mean of the lowest stretch of the whole series: what was reached at some time."""
-        stretches = [self.values[i : i + window] for i in range(0, len(self.values), window)]
-        return min((fmean(s) for s in stretches if all(map(math.isfinite, s))), default=math.nan)
+        finite = [value for value in self.values if math.isfinite(value)]
+        stretches = [finite[i : i + window] for i in range(0, len(finite), window)]
+        return min(map(fmean, stretches), default=math.nan)

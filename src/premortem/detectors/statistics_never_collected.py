@@ -46,9 +46,9 @@ class StatisticsNeverCollected(Detector):
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, ModelSeen):
             self._names[event.model] = event.name
-        elif isinstance(event, EvaluationEnded):
-            if event.unborn and not event.training and event.weights is not None and event.step:
-                seen = self._weights.setdefault(event.model, set())
+        elif isinstance(event, EvaluationEnded) and event.weights is not None:
+            seen = self._weights.setdefault(event.model, set())
+            if event.unborn and not event.training and event.step:
                 seen.add(event.weights)
                 if len(seen) >= ENOUGH and not self._said:
                     self._said = True

@@ -82,8 +82,11 @@ class StepNeverCalled(Detector):
             if event.optimizer in event.wasted and self._thrown[event.optimizer] == MANY and not self._steps:
                 yield from self._judge(event, event.optimizer)
         elif isinstance(event, RunEnded):
+            # A run that broke off may have been on its way to the first step.
+            whole = event.reason in {"finished", "stopped"}
             for optimizer in self._held:
-                yield from self._judge(event, optimizer)
+                if whole or self._cleared[optimizer] >= FEW:
+                    yield from self._judge(event, optimizer)
 
     def _judge(self, event: Event, optimizer: int) -> Iterable[Finding]:
         backwards = self._windows.backwards[optimizer]

@@ -117,7 +117,7 @@ class TrainAndEvalInputsDiffer(Detector):
     def _evaluated(self, event: EvaluationEnded) -> Iterator[Finding]:
         given = self._eval.pop(event.model, None)
         known = self._train.get(event.model)
-        if given is None or known is None or event.generator or event.repeated or len(known.means) < 2:
+        if given is None or known is None or event.generator or len(known.means) < 2:
             return
         difference = differs(known, given)
         if not difference or self._harmless():

@@ -142,7 +142,9 @@ class TrainedInEvalMode(Detector):
         if seen.model in self._said or 2 * trainable < len(seen.parameters) or len(trainee.inputs) < 2:
             return
         leaked = event.optimizer in trainee.trained_by
-        never = not trainee.trained_by and not any(p.key in self._loaded for p in seen.parameters)
+        loaded = any(parameter.key in self._loaded for parameter in seen.parameters)
+        # With loaded weights it may be how batch norm is kept fixed.
+        never = not trainee.trained_by and (trainee.unborn or not loaded)
         if trainee.streak >= LEAKED and leaked:
             yield self._found(
                 trainee, seen, event, f"since step {trainee.since}, after it had been in train mode"
@@ -156,8 +158,7 @@ class TrainedInEvalMode(Detector):
         certain = bool(trainee.trained_by) or trainee.unborn > 0
         return self.finding(
             event,
-            f"`{seen.name}` is trained in eval mode {when}: {count(layers, 'dropout or batch-norm layer')} of it "
-            "does not do what training needs",
+            f"`{seen.name}` is trained in eval mode {when} ({count(layers, 'dropout or batch-norm layer')})",
             cause="Dropout is off"
             + (
                 ", and batch norm uses statistics that no batch has ever gone into."

@@ -15,8 +15,10 @@ from premortem.events import Event, LabelsWeighed, LogLine, LossCall, RunEnded, 
 from premortem.findings import Certainty, Finding, Severity
 
 _NOTHING = 3.0  # standard deviations above shuffled labels
+_NOTHING_AT_ALL = 2.0
 _PLENTY = 8.0
 _PAIRS = 200
+_MANY_PAIRS = 400
 _CALLS = 150
 _AT_CHANCE = 0.95
 
@@ -62,6 +64,7 @@ class UninformativeLabels(Detector):
         self._weighed: dict[bool, LabelsWeighed] = {}
         self._courses: dict[Site | None, Course] = {}
         self._judged: dict[Site | None, Course] = {}  # without gradients
+        self._repeated: LabelsWeighed | None = None
         self._accuracies: list[float] = []  # printed ones, other than those of the training set
         self._done = False
 
@@ -69,8 +72,11 @@ class UninformativeLabels(Detector):
         if self._done:
             return
         if isinstance(event, LabelsWeighed):
-            self._weighed[event.training] = event
-            yield from self._contradiction(event)
+            if event.repeats:
+                self._repeated = event if event.training else self._repeated
+            else:
+                self._weighed[event.training] = event
+                yield from self._contradiction(event)
         elif isinstance(event, LossCall):
             self._compared(event)
         elif isinstance(event, LogLine):
@@ -78,6 +84,7 @@ class UninformativeLabels(Detector):
             kept = [v / 100 if v > 1 else v for v in found if 0 <= v <= 100]
             self._accuracies += kept[: 64 - len(self._accuracies)]
         elif isinstance(event, RunEnded):
+            yield from self._again(event)
             yield from self._flat(event)
 
     def _compared(self, event: LossCall) -> None:
@@ -87,6 +94,34 @@ class UninformativeLabels(Detector):
         if event.value is not None and math.isfinite(event.value):
             course.values.add(event.value)
         course.chance.add(event)
+
+    def _again(self, event: RunEnded) -> Iterator[Finding]:
+        """Positive evidence: the very same inputs come with other labels, as often as chance would have it."""
+        again = self._repeated
+        if again is None or again.repeats < _PAIRS or again.by_chance > 0.8:
+            return
+        if again.agreed > again.by_chance + 0.2 * (1 - again.by_chance):
+            return
+        for site, course in self._courses.items():
+            level = course.chance.level(course.fn)
+            # Tasks that number their classes anew each time are learned all the same, one by one.
+            if level is None or course.values.count < _PAIRS // 4 or course.values.tail() < 0.6 * level:
+                continue
+            self._done = True
+            yield self.finding(
+                event,
+                f"inputs that came again had the same label as before in only {again.agreed:.0%} of {again.repeats} "
+                f"cases (chance: {again.by_chance:.0%})",
+                cause="The same input is paired with another label each time, so there is nothing to learn from it: "
+                f"the loss ended at {course.values.tail():.3g}, guessing scores {level:.3g}.",
+                remedy="Inputs and labels are drawn, repeated or shuffled apart: use the same indices for both.",
+                severity=Severity.ERROR,
+                at=site,
+                repeats=again.repeats,
+                agreed=again.agreed,
+                by_chance=again.by_chance,
+            )
+            return
 
     def _contradiction(self, event: LabelsWeighed) -> Iterator[Finding]:
         """Positive evidence: the labels do fit, one row further on, or in the other set."""
@@ -126,7 +161,10 @@ class UninformativeLabels(Detector):
     def _flat(self, event: RunEnded) -> Iterator[Finding]:
         """Nothing in the pairs, and nothing that the network found in them."""
         train = self._weighed.get(True)
-        if train is None or train.pairs < _PAIRS or train.information > _NOTHING or event.reason == "crashed":
+        if self._done or train is None or train.pairs < _MANY_PAIRS or event.reason == "crashed":
+            return
+        # A weak effect under much noise is not nothing, and looks alike from here.
+        if train.information > _NOTHING_AT_ALL:
             return
         for site, course in self._courses.items():
             level = course.chance.level(course.fn)

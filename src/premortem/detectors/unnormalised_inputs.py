@@ -19,6 +19,7 @@ _LARGE = 20.0  # root mean square of what the first layer is given
 _CARRIED = 8.0  # ... of what the second one is given
 _SMALL = 0.01
 _FORWARDS = 3
+_AT_FIRST = 4  # audited forwards that count
 _LOSSES = 60
 _BAD_START = 3.0  # times the level of guessing
 
@@ -93,15 +94,20 @@ class UnnormalisedInputs(Detector):
         elif isinstance(event, LossCall):
             self._compared(event)
         else:
-            if self._episode.observe(event) is not None:
+            failure = self._episode.observe(event)
+            if failure is not None and (
+                failure.grew or (failure.origin is not None and failure.origin.overflow)
+            ):
                 yield from self._broke(event)
-            if not self._done and isinstance(event, RunEnded):
+            elif isinstance(event, RunEnded):
                 yield from self._judge(event)
 
     def _layer(self, event: LayerStats) -> None:
         if not event.grad:
             return
         first = self._models.setdefault(event.model, First())
+        if len(first.next_sizes) >= _AT_FIRST or (event.order == 0 and len(first.sizes) >= _AT_FIRST):
+            return  # later the weights have adapted, or died
         if event.order == 0:
             size = math.hypot(event.input_mean, event.input_std)
             if math.isfinite(size):
@@ -114,7 +120,6 @@ class UnnormalisedInputs(Detector):
         elif event.order == 1 and first.open:
             first.next_sizes.append(math.hypot(event.input_mean, event.input_std))
             first.open = False
-        del first.sizes[:-16], first.next_sizes[:-16], first.saturated[:-16]
 
     def _compared(self, event: LossCall) -> None:
         if event.grad and event.value is not None and math.isfinite(event.value):
@@ -128,9 +133,7 @@ class UnnormalisedInputs(Detector):
         for first in self._models.values():
             if len(first.sizes) < _FORWARDS or min(first.sizes) < _LARGE:
                 continue
-            carried = not first.next_sizes or min(first.next_sizes) > _CARRIED
-            saturated = bool(first.saturated) and median(first.saturated) > 0.7
-            if carried or saturated:
+            if not first.next_sizes or first.next_sizes[0] > _CARRIED or saturated(first):
                 return first
         return None
 
@@ -152,12 +155,12 @@ class UnnormalisedInputs(Detector):
             return
         start, end = median(self._losses.values[:3]), self._losses.tail()
         large = self._large()
-        if large is not None and start > _BAD_START * level and end > 0.7 * level:
+        if large is not None and (start > _BAD_START * level or saturated(large)) and end > 0.7 * level:
             yield self._said(
                 event,
                 large,
                 f"the loss started at {start:.3g} and ended at {end:.3g}, where guessing scores {level:.3g}",
-                Severity.WARNING,
+                Severity.ERROR if end > 0.9 * level else Severity.WARNING,
             )
             return
         small = self._small()
@@ -181,3 +184,8 @@ class UnnormalisedInputs(Detector):
             input_min=first.low,
             input_max=first.high,
         )
+
+
+def saturated(first: First) -> bool:
+    """The activation behind the first layer sits at its bounds."""
+    return bool(first.saturated) and median(first.saturated) > 0.7

@@ -12,12 +12,17 @@ from premortem.detectors.base import Detector
 from premortem.detectors.chance import Chance
 from premortem.detectors.nonfinite import LISTENS, Episode
 from premortem.detectors.series import Series
-from premortem.events import Event, LossCall, RunEnded, Site
+from premortem.events import Backward, Event, GraphWalked, LayerStats, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
 
 _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 _LARGE = 50.0
 _CALLS = 100
+_CAUSE = (
+    "A network starts with outputs near 0 and moves a little at each step; targets this large are out of reach, or their "
+    "gradients too large."
+)
+_REMEDY = "Standardise the targets (or take logarithms), and convert predictions back for display."
 
 
 class Regression:
@@ -67,10 +72,12 @@ class UnscaledTargets(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, *LISTENS)
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked, LayerStats, *LISTENS)
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, Regression] = {}
+        self._squares: dict[Site | None, Series] = {}  # losses written out as mean squares
+        self._output = 0.0  # size of what the last layer gave last
         self._episode = Episode()
         self._done = False
 
@@ -81,9 +88,18 @@ class UnscaledTargets(Detector):
             if event.fn in _LOSSES and event.grad and not event.target_grad:
                 self._compared(event)
             return
-        if self._episode.observe(event) is not None:
+        if isinstance(event, GraphWalked):
+            if event.ops[:2] == ("Mean", "Pow") and event.sense == "min":
+                self._squares.setdefault(event.at, Series())
+        elif isinstance(event, LayerStats):
+            if event.last and event.grad:
+                self._output = math.hypot(event.output_mean, event.output_std)
+        elif isinstance(event, Backward) and event.at in self._squares and event.value is not None:
+            self._squares[event.at].add(event.value)
+        failure = self._episode.observe(event)
+        if failure is not None and (failure.grew or (failure.origin is not None and failure.origin.overflow)):
             yield from self._broke(event)
-        if isinstance(event, RunEnded) and not self._done and event.reason != "crashed":
+        elif isinstance(event, RunEnded) and event.reason != "crashed":
             yield from self._judge(event)
 
     def _compared(self, event: LossCall) -> None:
@@ -105,6 +121,21 @@ class UnscaledTargets(Detector):
                 self._done = True
                 yield self._said(event, site, seen, "and the training diverged", Severity.ERROR)
                 return
+        for site, values in self._squares.items():
+            first = values.values[0] if values.values else 0.0
+            if math.isfinite(first) and first > (4 * _LARGE) ** 2:
+                self._done = True
+                yield self.finding(
+                    event,
+                    f"the squared error began at {first:.3g}, so the targets are of size {math.sqrt(first):.3g}, and the "
+                    f"training diverged",
+                    cause=_CAUSE,
+                    remedy=_REMEDY,
+                    at=site,
+                    severity=Severity.ERROR,
+                    size=math.sqrt(first),
+                )
+                return
 
     def _judge(self, event: RunEnded) -> Iterator[Finding]:
         for site, seen in self._seen.items():
@@ -118,6 +149,27 @@ class UnscaledTargets(Detector):
                     event, site, seen, f"and the predictions have only come to {output:.3g}", Severity.WARNING
                 )
                 return
+        for site, values in self._squares.items():
+            yield from self._written_out(event, site, values)
+
+    def _written_out(self, event: RunEnded, site: Site | None, values: Series) -> Iterator[Finding]:
+        """`((pred - y) ** 2).mean()`: its root is the size of the targets as long as the predictions are small."""
+        if self._done or values.count < _CALLS:
+            return
+        head, tail = values.head(), values.tail()
+        size = math.sqrt(max(tail, 0.0)) if math.isfinite(tail) else 0.0
+        if size > 2 * _LARGE and tail > 0.7 * head and size > 20 * self._output:
+            self._done = True
+            yield self.finding(
+                event,
+                f"the squared error went from {head:.3g} to {tail:.3g} in {values.count} steps: the targets are of size "
+                f"{size:.3g}, the outputs have only come to {self._output:.3g}",
+                cause=_CAUSE,
+                remedy=_REMEDY,
+                at=site,
+                size=size,
+                output=self._output,
+            )
 
     def _said(
         self, event: Event, site: Site | None, seen: Regression, harm: str, severity: Severity
@@ -125,9 +177,8 @@ class UnscaledTargets(Detector):
         return self.finding(
             event,
             f"the targets are of size {seen.chance.size:.3g} (mean {seen.chance.mean:.3g}), {harm}",
-            cause="A network starts with outputs near 0 and moves a little at each step; targets this large are out of "
-            "reach, or their gradients too large.",
-            remedy="Standardise the targets (or take logarithms), and convert predictions back for display.",
+            cause=_CAUSE,
+            remedy=_REMEDY,
             at=site,
             severity=severity,
             size=seen.chance.size,

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.motion import Motion, Motions
+from premortem.detectors.motion import Audit, Motion, Motions
+from premortem.detectors.scales import Scales
 from premortem.events import Event, OptimizerBuilt, RunEnded, Site, StepStats
 from premortem.findings import Finding, Severity
 
@@ -32,8 +33,8 @@ class UpdatesTooLarge(Detector):
     Divide the learning rate by ten until the loss falls from the first steps on; a short warm-up helps.
 
     ## When it stays silent
-    When the loss falls below where it started, when the rate rises on purpose (a range test), and when the
-    gradients themselves are enormous (then the data or the initialisation is to blame).
+    When the loss soon falls below where it started, when the rate rises on purpose (a range test), and when the
+    gradients or the data are enormous themselves (then those are to blame).
     """
 
     card: ClassVar[Card] = Card(
@@ -54,13 +55,20 @@ class UpdatesTooLarge(Detector):
             "plateau-fed-non-finite",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Motions.LISTENS, OptimizerBuilt, RunEnded)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        *Motions.LISTENS,
+        *Scales.LISTENS,
+        OptimizerBuilt,
+        RunEnded,
+    )
 
     def __init__(self) -> None:
         self._motions = Motions()
+        self._scales = Scales()
         self._built: dict[int, Site | None] = {}
         self._first: dict[int, float] = {}  # optimizer -> its first loss
         self._worst: dict[int, float] = {}  # ... and the highest since
+        self._after: dict[int, float] = {}  # ... and the middle loss up to the end of our patience
         self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -71,6 +79,7 @@ class UpdatesTooLarge(Detector):
                 yield from self._judge(event, key)
         else:
             self._motions.observe(event)
+            self._scales.observe(event)
             if isinstance(event, StepStats):
                 yield from self._stepped(event)
 
@@ -82,32 +91,28 @@ class UpdatesTooLarge(Detector):
             broken = broken or not math.isfinite(event.loss)
             if math.isfinite(event.loss):
                 self._worst[key] = max(self._worst.get(key, -math.inf), event.loss)
+        motion = self._motions.of[key]
+        if motion.steps == PATIENCE and motion.losses.values:
+            self._after[key] = motion.losses.tail(0.5)
         if broken and key not in self._said:
             yield from self._judge(event, key, broken=True)
 
     def _judge(self, event: Event, key: int, *, broken: bool = False) -> Iterator[Finding]:
-        motion = self._motions.of.get(key)
-        first, worst = self._first.get(key), self._worst.get(key)
-        if motion is None or first is None or worst is None or key in self._said or not math.isfinite(first):
+        motion = self._motions.of[key]
+        first, worst = self._first.get(key, math.nan), self._worst.get(key, math.nan)
+        if key in self._said or motion.rose > 10 or self._scales.unusual or math.isnan(first + worst):
             return
-        if not jumped(motion) or motion.rose > 10:
-            return
-        if broken:
-            if motion.steps > 4 * PATIENCE or not worst > 10 * abs(first):
-                return
-            outcome = f"the loss went from {first:.3g} to {worst:.3g} and is not finite any more"
-        else:
-            recovered = motion.losses.best() < 0.9 * first or motion.losses.tail() < 0.95 * first
-            if motion.steps < PATIENCE or recovered or first <= 0 or worst < 1.5 * first:
-                return
-            outcome = (
-                f"the loss went from {first:.3g} up to {worst:.3g} and is still {motion.losses.tail():.3g}"
-            )
-        self._said.add(key)
-        yield self._found(event, key, motion, outcome)
+        outcome, severity = (
+            diverged(motion, first, worst)
+            if broken
+            else unsettled(motion, first, worst, self._after.get(key, math.nan))
+        )
+        if outcome:
+            self._said.add(key)
+            yield self._found(event, key, motion, outcome, severity)
 
-    def _found(self, event: Event, key: int, motion: Motion, outcome: str) -> Finding:
-        early = max(audit.typical for audit in motion.audits[:EARLY])
+    def _found(self, event: Event, key: int, motion: Motion, outcome: str, severity: Severity) -> Finding:
+        early = max(audit.typical for audit in motion.audits if not math.isnan(audit.typical))
         return self.finding(
             event,
             f"the first steps changed the weights by up to {early:.0%} each; {outcome}",
@@ -115,14 +120,40 @@ class UpdatesTooLarge(Detector):
             "the steps are not.",
             remedy="Divide the learning rate by ten until the loss falls from the first steps on.",
             at=self._built.get(key),
+            severity=severity,
             rate=motion.rates[0],
             update=early,
         )
 
 
-def jumped(motion: Motion) -> bool:
-    """At least three of the first steps were as large as the weights, though the first gradient was not."""
-    early = [audit for audit in motion.audits[:EARLY] if not math.isnan(audit.typical)]
-    return (
-        bool(early) and early[0].pull <= PULL and sum(a.typical >= LARGE for a in early) >= min(3, len(early))
-    )
+def diverged(motion: Motion, first: float, worst: float) -> tuple[str, Severity]:
+    """It grew from the start until it broke; what breaks after it has learned something has other causes."""
+    grew = worst > 10 * abs(first) and motion.losses.best() > 0.5 * first
+    if motion.steps > 4 * PATIENCE or not grew or not jumped(motion, motion.audits):
+        return "", Severity.ERROR
+    return f"the loss went from {first:.3g} to {worst:.3g} and is not finite any more", Severity.ERROR
+
+
+def unsettled(motion: Motion, first: float, worst: float, after: float) -> tuple[str, Severity]:
+    """It never came back to where it started, or only after a long time."""
+    if (
+        motion.steps < PATIENCE
+        or first <= 0
+        or worst < 1.5 * first
+        or not jumped(motion, motion.audits[:EARLY])
+    ):
+        return "", Severity.ERROR
+    up = f"the loss went from {first:.3g} up to {worst:.3g}"
+    now = motion.losses.tail()
+    if motion.losses.best() >= 0.9 * first and now >= 0.95 * first:
+        return f"{up} and is still {now:.3g}", Severity.ERROR
+    if after > first and worst > 5 * first:
+        return f"{up} and was still {after:.3g} after {PATIENCE} steps", Severity.WARNING
+    return "", Severity.ERROR
+
+
+def jumped(motion: Motion, looks: list[Audit]) -> bool:
+    """At least three steps were about as large as the weights, though the first gradient was not."""
+    known = [audit for audit in looks if not math.isnan(audit.typical)]
+    large = sum(audit.typical >= LARGE for audit in known)
+    return bool(known) and motion.audits[0].pull <= PULL and large >= min(3, len(known))

@@ -79,7 +79,7 @@ def stands_still(motion: Motion) -> bool:
         motion.steps >= 100
         and len(motion.audits) >= 8
         and motion.fresh
-        and motion.graded
+        and motion.pulled
         and bool(motion.rates)
         and motion.rates[2] > 0
         and motion.largest <= SMALL

@@ -14,6 +14,7 @@ from premortem.events import (
     Backward,
     BatchDrawn,
     Event,
+    Forward,
     GraphWalked,
     LossCall,
     OptimizerStep,
@@ -37,6 +38,7 @@ class Micro:
 
     site: Site | None
     weight: float | None
+    samples: int | None = None
 
 
 @dataclass
@@ -85,6 +87,7 @@ class Windows:
     """Follows all optimizers; `observe` gives the windows that an event closes."""
 
     LISTENS: tuple[type[Event], ...] = (
+        Forward,
         LossCall,
         GraphWalked,
         Backward,
@@ -97,6 +100,7 @@ class Windows:
     def __init__(self) -> None:
         self._open: dict[int, Open] = {}
         self._losses: list[tuple[float | None, str]] = []
+        self._samples: int | None = None  # of the first forward since the last backward pass
         self._drawn: Counter[int] = Counter()
         self.foreign: set[Site | None] = (
             set()
@@ -104,7 +108,10 @@ class Windows:
         self.backwards: Counter[int] = Counter()
 
     def observe(self, event: Event) -> list[tuple[int, Window]]:
-        if isinstance(event, LossCall):
+        if isinstance(event, Forward):
+            if event.grad and self._samples is None:
+                self._samples = event.samples
+        elif isinstance(event, LossCall):
             if event.grad:
                 self._losses = [*self._losses[-15:], (event.value, event.reduction)]
         elif isinstance(event, GraphWalked):
@@ -124,9 +131,10 @@ class Windows:
 
     def _backward(self, event: Backward) -> None:
         losses, self._losses = self._losses, []
+        samples, self._samples = self._samples, None
         if event.error:
             return
-        micro = Micro(event.at, weight_of(event, losses))
+        micro = Micro(event.at, weight_of(event, losses), samples)
         for optimizer in event.optimizers:
             self.backwards[optimizer] += 1
             micros = self._open.setdefault(optimizer, Open()).micros

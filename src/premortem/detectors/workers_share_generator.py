@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from premortem.cards import Card
@@ -12,64 +13,106 @@ from premortem.events import BatchDrawn, EpochStarted, Event, LoaderBuilt
 from premortem.findings import Certainty, Finding, Severity
 
 EPOCHS = 2
+PAIRS = 2  # batches that two workers delivered alike
+
+
+@dataclass
+class Watched:
+    """A loader with workers."""
+
+    built: LoaderBuilt
+    epochs: int = 0
+    first: int | None = None  # fingerprint of the very first batch
+    index: int = -1  # of the last batch, and its fingerprint
+    last: int | None = None
+    alike: int = 0
 
 
 class WorkersShareGenerator(Detector):
-    """A dataset draws its augmentations from a generator of its own, and every worker gets a copy of it.
+    """Every worker of a DataLoader works on the same copy: the same random numbers, or the same stream.
 
     ## Why it matters
-    All workers draw the same numbers, and new workers start from the same copy in each epoch: the augmentation is
-    the same for several samples and never new.
+    A generator that the dataset holds is copied into each worker, and anew in each epoch: all workers draw the same
+    numbers, and the augmentation is never new. An iterable dataset that does not divide its stream delivers
+    everything once per worker.
 
     ## Usual causes
-    `self.rng = np.random.default_rng(seed)` in `__init__`, used in `__getitem__`, with `num_workers > 0`.
+    `self.rng = np.random.default_rng(seed)` in `__init__`, used in `__getitem__`, with `num_workers > 0`; an
+    `IterableDataset` that does not ask `get_worker_info()`.
 
     ## What to do
     Make the generator in the worker (`worker_init_fn`, seeded with `torch.initial_seed()`), or draw from torch's
-    global generator, which is seeded for each worker and epoch.
+    global generator, which is seeded for each worker and epoch. Let each worker take its own part of a stream.
     """
 
     card: ClassVar[Card] = Card(
-        code="PM342", name="workers-share-generator", family="data-augment", severity=Severity.WARNING
+        code="PM342",
+        name="workers-share-generator",
+        family="data-augment",
+        severity=Severity.ERROR,
+        explains=("same-batch-every-step",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LoaderBuilt, EpochStarted, BatchDrawn)
 
     def __init__(self) -> None:
-        self._loaders: dict[int, LoaderBuilt] = {}
-        self._epochs: dict[int, int] = {}
-        self._first: dict[tuple[int, int], int] = {}  # loader, index -> fingerprint in the first epoch
+        self._loaders: dict[int, Watched] = {}
         self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LoaderBuilt):
-            if event.generators and event.workers:
-                self._loaders[event.loader] = event
+            if event.workers:
+                self._loaders[event.loader] = Watched(event)
         elif isinstance(event, EpochStarted):
             if event.loader in self._loaders:
-                self._epochs[event.loader] = self._epochs.get(event.loader, 0) + 1
+                self._loaders[event.loader].epochs += 1
         elif isinstance(event, BatchDrawn):
-            loader = self._loaders.get(event.loader)
-            if loader is not None and not self._said and event.fingerprint is not None and event.index == 0:
-                yield from self._drawn(event, loader)
+            watched = self._loaders.get(event.loader)
+            if watched is not None and event.fingerprint is not None and not self._said:
+                yield from self._drawn(event, watched)
 
-    def _drawn(self, event: BatchDrawn, loader: LoaderBuilt) -> Iterator[Finding]:
-        key = (event.loader, event.index)
-        first = self._first.setdefault(key, event.fingerprint or 0)
-        again = self._epochs.get(event.loader, 0) >= EPOCHS
-        # In a fixed order the repetition can be seen; in a shuffled one it follows from the copies.
-        if again and (loader.shuffle or first == event.fingerprint):
-            self._said = True
-            name = loader.generators[0]
-            yield self.finding(
+    def _drawn(self, event: BatchDrawn, watched: Watched) -> Iterator[Finding]:
+        built = watched.built
+        if event.index == watched.index + 1 and event.fingerprint == watched.last:
+            watched.alike += 1
+        watched.index, watched.last = event.index, event.fingerprint
+        if watched.first is None:
+            watched.first = event.fingerprint
+        if watched.alike >= PAIRS and built.workers > 1:
+            yield self._found(
                 event,
-                f"the dataset draws from `{name}`, and each of {count(loader.workers, 'worker')} starts every epoch "
-                "with the same copy of it",
-                cause="The generator is copied into the workers with the dataset, so all of them draw the same numbers, "
-                "in every epoch.",
-                remedy="Make it in the worker (`worker_init_fn`, seeded with `torch.initial_seed()`), or use torch's own "
-                "random functions.",
-                at=loader.at,
-                certainty=Certainty.MEASURED if not loader.shuffle else Certainty.SUSPECTED,
-                generator=name,
-                workers=loader.workers,
+                built,
+                f"{built.workers} workers deliver the same batches one after the other",
+                certain=True,
             )
+        elif built.generators and watched.epochs >= EPOCHS and event.index == 0:
+            # In a fixed order the repetition can be seen; in a shuffled one it follows from the copies.
+            if event.fingerprint == watched.first:
+                yield self._found(
+                    event, built, "each epoch begins with the very batch of the first", certain=True
+                )
+            elif built.shuffle:
+                what = f"{count(built.workers, 'worker')} start every epoch with the same copy of it"
+                yield self._found(event, built, what, certain=False)
+
+    def _found(self, event: BatchDrawn, built: LoaderBuilt, what: str, *, certain: bool) -> Finding:
+        self._said = True
+        name = built.generators[0] if built.generators else ""
+        if name:
+            message = f"the dataset draws from `{name}`, and {what}"
+            cause = "The generator is copied into the workers with the dataset, at the start of each epoch."
+            remedy = "Make it in the worker (`worker_init_fn`, seeded with `torch.initial_seed()`), or use torch's own."
+        else:
+            message = what
+            cause = "Every worker goes through the whole dataset, with the same random state."
+            remedy = "Let each worker take its part (`torch.utils.data.get_worker_info()`), with a seed of its own."
+        return self.finding(
+            event,
+            message,
+            cause=cause,
+            remedy=remedy,
+            at=built.at,
+            severity=Severity.ERROR if certain else Severity.WARNING,
+            certainty=Certainty.MEASURED if certain else Certainty.SUSPECTED,
+            generator=name,
+            workers=built.workers,
+        )

@@ -6,7 +6,7 @@ To add one: write its file and add it to `Attachment`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import nn
@@ -20,6 +20,7 @@ from premortem.probes.compiling import Compiling
 from premortem.probes.custody import CustodyProbe
 from premortem.probes.draws import Draws
 from premortem.probes.inquest import Inquest
+from premortem.probes.keeping import Keeping
 from premortem.probes.lens import Lens
 from premortem.probes.loaders import Loaders
 from premortem.probes.losses import Losses
@@ -66,6 +67,7 @@ class Attachment:
             Clipping(session, self.optimizers),
             Seeds(session),
             Draws(session),
+            Keeping(session, self.optimizers),
             Compiling(session, self.lens),
         )
         for probe in probes:
@@ -81,7 +83,7 @@ class Attachment:
         """Something looks wrong: audit the next steps."""
         self.session.alarm_until = max(self.session.alarm_until, self.session.step + steps)
 
-    def introduce(self, objects: tuple[Any, ...]) -> None:
+    def introduce(self, objects: Sequence[Any]) -> None:
         """Models and optimizers that were built before premortem came."""
         for thing in objects:
             with self.session.looking_at("introduce"):

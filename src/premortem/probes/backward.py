@@ -13,7 +13,7 @@ from premortem.events import Backward, GraphWalked, Loose, Site
 from premortem.probes.byhand import ByHand
 from premortem.probes.graph import Root, Tag, root_of, walk
 from premortem.probes.inquest import Inquest
-from premortem.probes.meaning import feeds, sense
+from premortem.probes.meaning import crossed, feeds, sense
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, tensors_in, user_name, user_site
@@ -82,9 +82,10 @@ class Backwards:
         if roots:
             self.inquest.before(roots[0], at)
         for root in roots[:1]:
-            if root.grad_fn is not None:
+            node: Any = root.grad_fn
+            if node is not None:
                 tag = Tag()
-                root.grad_fn.metadata["premortem"] = tag
+                node.metadata["premortem"] = tag
                 self._tags.append(weakref.ref(tag))
         return self.optimizers.backward_starts()
 
@@ -107,6 +108,8 @@ class Backwards:
                 loose=self._loose(found.leaves, names),
                 sense=sense(loss),
                 feeds=feeds(found.nodes),
+                crossed=crossed(found.nodes),
+                size=len(found.nodes),
             )
         )
 
@@ -153,6 +156,7 @@ class Backwards:
                 untrained=self._untrained,
                 alive=self._alive(),
                 kept=self.models.kept(),
+                inside=self.models.kept_inside() if self.session.auditing else (0, 0),
                 error=error,
                 grads_finite=None if error else self.inquest.after(value, at),
             )

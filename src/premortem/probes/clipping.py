@@ -24,11 +24,15 @@ class Clipping:
             self.session.around(owner, "clip_grad_norm_", after=self._by_norm)
             self.session.around(owner, "clip_grad_value_", after=self._by_value)
 
-    def _by_norm(self, note: Any, norm: Any, parameters: Any, max_norm: Any = None, *args: Any, **kw: Any) -> None:
+    def _by_norm(
+        self, note: Any, norm: Any, parameters: Any, max_norm: Any = None, *args: Any, **kw: Any
+    ) -> None:
         on_cpu = isinstance(norm, torch.Tensor) and norm.device.type == "cpu"
         self._tell("norm", float(kw.get("max_norm", max_norm)), float(norm) if on_cpu else None)
 
-    def _by_value(self, note: Any, result: Any, parameters: Any, clip_value: Any = None, *args: Any, **kw: Any) -> None:
+    def _by_value(
+        self, note: Any, result: Any, parameters: Any, clip_value: Any = None, *args: Any, **kw: Any
+    ) -> None:
         self._tell("value", float(kw.get("clip_value", clip_value)), None)
 
     def _tell(self, kind: str, limit: float, norm: float | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -33,8 +33,10 @@ class CustodyProbe:
         self.shifted: set[int] = set()
         self.twins: set[int] = set()
         self._before: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self._last: dict[int, tuple[int | None, int]] = {}  # key -> (checksum after an audited step, steps of its owners)
-        self._first: dict[tuple[Any, int], int] = {}  # (shape, checksum) when first seen -> key
+        self._steepest: dict[int, Steepest | None] = {}  # of what the optimizer that is about to step holds
+        self._last: dict[
+            int, tuple[int | None, int]
+        ] = {}  # key -> (checksum after an audited step, steps of its owners)
         self._auditing = False
 
     def install(self) -> None:
@@ -47,6 +49,11 @@ class CustodyProbe:
         if self._auditing and self.models.in_training:
             for parameter, _, _ in self._watched(optimizer):
                 self._before[id(parameter)] = (parameter, some(parameter).clone())
+            self._steepest = {
+                id(p): steepest(p, number(group.get("lr")))
+                for group in optimizer.param_groups
+                for p in group["params"]
+            }
             self._notice_hands()
 
     def _watched(self, optimizer: Any) -> list[tuple[torch.Tensor, str, int]]:
@@ -76,16 +83,16 @@ class CustodyProbe:
         """Which parameters something other than an optimizer has written since the last look, and which
         started as copies of others (a target network, a momentum encoder)."""
         owners = self._owners()
+        seen: dict[tuple[Any, int], int] = {}
         for parameter, sample in self._before.values():
             key = self.session.parameters.of(parameter)
             value, steps = checksum(sample), self._steps(owners.get(id(parameter), ()))
-            if key in self._last:
-                if self._last[key] != (value, steps) and self._last[key][1] == steps:
-                    self.shifted.add(key)
-            elif value is not None:
-                first = self._first.setdefault((tuple(parameter.shape), value), key)
-                if first != key:
-                    self.twins |= {first, key}
+            if key in self._last and self._last[key] != (value, steps) and self._last[key][1] == steps:
+                self.shifted.add(key)
+            if value is not None:
+                other = seen.setdefault((tuple(parameter.shape), value), key)
+                if other != key:
+                    self.twins |= {other, key}
 
     def _steps(self, owners: tuple[int, ...]) -> int:
         return sum(self.optimizers.tracks[key].steps for key in owners)
@@ -112,6 +119,7 @@ class CustodyProbe:
             moved = None if before is None else not torch.equal(now, before[1])
             grad = parameter.grad
             self._last[key] = (checksum(now), self._steps(owners.get(id(parameter), ())))
+            pull = self._steepest.get(id(parameter))
             links.append(
                 Link(
                     key=key,
@@ -133,15 +141,17 @@ class CustodyProbe:
                     born_after=births.get(id(parameter), 0) > newest,
                     hidden=hidden.get(key, ""),
                     head=key in self.models.head,
-                    fresh=not parameter.requires_grad and looks_fresh(now),
+                    fresh=not parameter.requires_grad and looks_fresh(parameter),
                     shifted=key in self.shifted,
                     twin=key in self.twins,
+                    pull=pull.strength if pull is not None else None,
+                    stuck=pull is not None and pull.unmoved(parameter),
                 )
             )
             if moved:
                 self.moved_by.setdefault(key, set()).add(track.key)
                 if change is not None and grad is not None and track.key in owners.get(id(parameter), ()):
-                    slope.add(change, some(grad))
+                    slope.add(change, grad)
         self.session.emit(
             Custody(
                 step=step,
@@ -202,12 +212,13 @@ class Slope:
         self._dot = self._change = self._grad = 0.0
 
     def add(self, change: torch.Tensor, grad: torch.Tensor) -> None:
-        if grad.layout != torch.strided or grad.numel() != change.numel():
+        if grad.layout != torch.strided:
             return
-        change, grad = change.double(), grad.double()
-        self._dot += float(change @ grad)
-        self._change += float(change @ change)
-        self._grad += float(grad @ grad)
+        update, slope = change.double(), some(grad).double()
+        if update.numel() == slope.numel():
+            self._dot += float(update @ slope)
+            self._change += float(update @ update)
+            self._grad += float(slope @ slope)
 
     def cosine(self) -> float | None:
         size = math.sqrt(self._change * self._grad)
@@ -220,20 +231,48 @@ def some(parameter: torch.Tensor) -> torch.Tensor:
     return flat[:: max(1, flat.numel() // _SAMPLE)]
 
 
+class Steepest(NamedTuple):
+    """The entries of a parameter that a step should move most."""
+
+    where: torch.Tensor
+    values: torch.Tensor
+    strength: float  # size of a plain gradient step there, in units of the last digit of the weight
+
+    def unmoved(self, parameter: torch.Tensor) -> bool:
+        return torch.equal(parameter.detach().reshape(-1)[self.where], self.values)
+
+
+def steepest(parameter: torch.Tensor, rate: float, most: int = 8) -> Steepest | None:
+    grad = parameter.grad
+    if grad is None or grad.layout != torch.strided or not grad.is_floating_point() or not grad.numel():
+        return None
+    slopes, where = grad.detach().reshape(-1).abs().topk(min(most, grad.numel()))
+    values = parameter.detach().reshape(-1)[where]
+    # Adam and its kin move by the rate itself, however steep it is.
+    step = rate * slopes.clamp(max=1.0).float()
+    digit = values.abs().clamp(min=1e-6).float() * torch.finfo(values.dtype).eps
+    return Steepest(where, values, float((step / digit).max()))
+
+
 def checksum(sample: torch.Tensor) -> int | None:
     """A hash of the sample's values; None when they are all the same (zeros, ones)."""
     values = sample[:: max(1, sample.numel() // 64)].tolist()
     return hash(tuple(values)) if len(set(values)) > 1 else None
 
 
-def looks_fresh(sample: torch.Tensor) -> bool:
-    """Evenly spread between two bounds, as torch's initialisers leave weights and training never does."""
-    if sample.numel() < 64 or not sample.is_floating_point():
+def looks_fresh(parameter: torch.Tensor) -> bool:
+    """Zero, or evenly spread between two bounds: as initialisers leave weights and training never does."""
+    if parameter.dim() < 2 or parameter.numel() < 16 or not parameter.is_floating_point():
         return False
-    values = sample.float()
+    values = some(parameter).float()
     std = float(values.std(correction=0))
     if not std > 0:
-        return False
+        return not bool(values.any())
+    if (
+        values.numel() < 64
+    ):  # too few for their spread: within the bound of torch's own layers, and filling it
+        bound = parameter[0].numel() ** -0.5
+        return bool(0.7 * bound < float(values.abs().max()) <= bound * 1.0001 and std > 0.4 * bound)
     reach = float(values.abs().max()) / std
     peak = float((values**4).mean()) / std**4
     return reach < 1.9 and 1.6 < peak < 2.0 and abs(float(values.mean())) < 0.3 * std

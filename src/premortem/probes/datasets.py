@@ -6,8 +6,8 @@ written by the code that makes batches, are an accident.
 
 from __future__ import annotations
 
+import math
 import random
-import statistics
 import types
 import weakref
 from collections.abc import Iterable, Iterator
@@ -28,8 +28,9 @@ _MOST_GLANCES = 4096
 class Kept:
     """One array: what it was when first seen, and by whom it was written since."""
 
-    def __init__(self, name: str, value: Any) -> None:
+    def __init__(self, name: str, value: Any, key: int) -> None:
         self.name = name
+        self.key = key
         self.value = weakref.ref(value)
         self.first = values_of(value, _SAMPLE)
         self.spread = spread(self.first)
@@ -40,12 +41,14 @@ class Kept:
     def now(self, value: Any) -> Array:
         current = values_of(value, _SAMPLE)
         pairs = zip(current, self.first, strict=False)
-        change = statistics.fmean(abs(a - b) for a, b in pairs) if self.first else 0.0
+        changes = [abs(a - b) for a, b in pairs if math.isfinite(a) and math.isfinite(b)]
+        change = math.fsum(changes) / max(1, len(changes))
         return Array(
             self.name,
             change / self.spread if self.spread else 0.0,
             spread(current),
             self.inside > 0 and self.inside >= self.outside,
+            self.key,
         )
 
     def looked_at(self, *, inside: bool) -> None:
@@ -69,7 +72,7 @@ class Datasets:
         for name, value in arrays_of(dataset):
             kept = self._kept.get(id(value))
             if kept is None or kept.value() is not value:
-                kept = self._kept[id(value)] = Kept(name, value)
+                kept = self._kept[id(value)] = Kept(name, value, len(self._kept) + 1)
             kept.looked_at(inside=False)
             found.append(kept.now(value))
         return tuple(found)
@@ -94,20 +97,19 @@ class Slices:
 
     def used(self, piece: torch.Tensor) -> Array | None:
         """When cutting starts again from the front, and the tensor was written since the last time."""
-        whole = piece._base
+        whole: torch.Tensor | None = piece._base
         if whole is None or whole.device.type != "cpu" or not whole.is_floating_point():
             return None
-        known = self._kept.get(id(whole))
+        known, offset, writes = self._kept.get(id(whole)), int(piece.storage_offset()), version(whole)
         if known is None or known[0].value() is not whole:
             if len(self._kept) < _GLANCE:
-                self._kept[id(whole)] = (Kept("", whole), [piece.storage_offset(), version(whole)])
+                self._kept[id(whole)] = (Kept("", whole, -len(self._kept) - 1), [offset, writes])
             return None
         kept, last = known
-        offset, restarts = piece.storage_offset(), piece.storage_offset() < last[0]
-        last[0] = offset
-        if not restarts or version(whole) == last[1]:
+        restarts, last[0] = offset < last[0], offset
+        if not restarts or writes == last[1]:
             return None
-        last[1] = version(whole)
+        last[1] = writes
         return kept.now(whole)._replace(inside=True)
 
 
@@ -115,10 +117,11 @@ def arrays_of(dataset: Any, depth: int = 0) -> list[tuple[str, Any]]:
     """(attribute, tensor or numpy array); of a list of tensors, the first one stands for all."""
     found: list[tuple[str, Any]] = []
     for name, value in getattr(dataset, "__dict__", {}).items():
-        for item in value[:4] if isinstance(value, (list, tuple)) else (value,):
-            thing = item[0] if isinstance(item, (list, tuple)) and item else item
-            if is_array(thing):
-                found.append((name, thing))
+        if is_array(value):
+            found.append((name, value))
+        elif isinstance(value, (list, tuple)):
+            firsts = (item[0] if isinstance(item, (list, tuple)) and item else item for item in value[:4])
+            found += [(name, first) for first in firsts if is_array(first) or is_sample(first)]
         if name in ("dataset", "datasets") and depth < 3:  # Subset, ConcatDataset, wrappers
             for inner in value[:4] if isinstance(value, (list, tuple)) else (value,):
                 found += arrays_of(inner, depth + 1)
@@ -126,10 +129,23 @@ def arrays_of(dataset: Any, depth: int = 0) -> list[tuple[str, Any]]:
 
 
 def is_array(thing: Any) -> bool:
+    # A row of numbers may be anybody's bookkeeping (visits, weights); samples have more than one.
+    if getattr(thing, "ndim", 0) < 2:
+        return False
     if isinstance(thing, torch.Tensor):
         on_cpu = thing.device.type == "cpu" and thing.layout == torch.strided
         return on_cpu and thing.numel() > 1 and not thing.is_complex()
     return type(thing).__name__ == "ndarray" and thing.size > 1 and thing.dtype.kind in "fiu"
+
+
+def is_sample(thing: Any) -> bool:
+    """One sample out of a list of samples."""
+    return (
+        isinstance(thing, torch.Tensor)
+        and thing.device.type == "cpu"
+        and thing.is_floating_point()
+        and thing.numel() > 8
+    )
 
 
 def values_of(value: Any, most: int) -> list[float]:
@@ -147,7 +163,11 @@ def glance(value: Any) -> Any:
 
 
 def spread(values: list[float]) -> float:
-    return statistics.pstdev(values) if len(values) > 1 else 0.0
+    finite = [value for value in values if math.isfinite(value)]
+    if len(finite) < 2:
+        return 0.0
+    mean = math.fsum(finite) / len(finite)
+    return math.sqrt(math.fsum((v - mean) ** 2 for v in finite) / len(finite))
 
 
 # --- random generators that every worker gets a copy of --------------------------------------

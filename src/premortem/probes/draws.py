@@ -7,10 +7,20 @@ from typing import Any
 
 import torch
 
-from premortem.events import RandomRepeated, Site
+from premortem.events import RandomRepeated, Shuffled, Site
 from premortem.probes.session import Session, sampled, user_site
 
-WATCHED = ("randperm", "randint", "rand", "randn", "rand_like", "randn_like", "normal", "multinomial", "bernoulli")
+WATCHED = (
+    "randperm",
+    "randint",
+    "rand",
+    "randn",
+    "rand_like",
+    "randn_like",
+    "normal",
+    "multinomial",
+    "bernoulli",
+)
 _TELLING = 3  # times in a row from which it is told
 _MOST_SITES = 1024
 
@@ -22,12 +32,28 @@ class Draws:
 
     def install(self) -> None:
         for name in WATCHED:
-            self.session.around(torch, name, after=functools.partial(self._drawn, name))
+            self.session.patch(torch, name, functools.partial(self._wrap, name))
 
-    def _drawn(self, name: str, note: Any, result: Any, *args: Any, **kwargs: Any) -> None:
+    def _wrap(self, name: str, original: Any) -> Any:
+        session = self.session
+
+        @functools.wraps(original)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if not torch.compiler.is_compiling() and session.listening():
+                grad = torch.is_grad_enabled()
+                with session.looking_at("draws"):
+                    self._drawn(name, result, grad)
+            return result
+
+        return wrapper
+
+    def _drawn(self, name: str, result: Any, grad: bool) -> None:
         if not isinstance(result, torch.Tensor) or result.device.type != "cpu" or result.numel() < 2:
             return
         at = user_site()
+        if name == "randperm":
+            self.session.emit(Shuffled(step=self.session.step, at=at, size=result.numel()))
         key = (name, at)
         if key not in self._last and len(self._last) >= _MOST_SITES:
             return
@@ -37,5 +63,7 @@ class Draws:
         self._last[key] = (values, times)
         if times >= _TELLING:
             self.session.emit(
-                RandomRepeated(step=self.session.step, at=at, fn=name, times=times, size=result.numel())
+                RandomRepeated(
+                    step=self.session.step, at=at, fn=name, times=times, size=result.numel(), grad=grad
+                )
             )

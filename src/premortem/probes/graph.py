@@ -34,10 +34,16 @@ class Tag:
     __slots__ = ("__weakref__",)
 
 
+def note(node: Any, name: str, value: object) -> None:
+    """Put something on a node of the graph: it lives and dies with it."""
+    node.metadata[name] = value
+
+
 def mark_output(tensor: torch.Tensor) -> None:
     """Note on the graph itself that a model ended here: the mark lives and dies with the node."""
-    if tensor.grad_fn is not None:
-        tensor.grad_fn.metadata[_OUTPUT] = True
+    node: Any = tensor.grad_fn
+    if node is not None:
+        node.metadata[_OUTPUT] = True
 
 
 def is_output(node: Any) -> bool:
@@ -45,7 +51,7 @@ def is_output(node: Any) -> bool:
 
 
 def name_of(node: Any) -> str:
-    """"MseLossBackward0" -> "MseLoss"."""
+    """ "MseLossBackward0" -> "MseLoss"."""
     name: str = node.name()
     return name.rpartition("::")[2].rstrip("0123456789").removesuffix("Backward")
 
@@ -68,8 +74,9 @@ def maker(tensor: torch.Tensor) -> str:
 
 def mark_scaled(tensor: torch.Tensor) -> None:
     """Note that this value is a loss times a GradScaler's scale."""
-    if tensor.grad_fn is not None:
-        tensor.grad_fn.metadata[_SCALED] = True
+    node: Any = tensor.grad_fn
+    if node is not None:
+        node.metadata[_SCALED] = True
 
 
 class Root(NamedTuple):
@@ -82,7 +89,8 @@ class Root(NamedTuple):
 
 def root_of(loss: torch.Tensor) -> Root:
     """Peels constant factors off: `(criterion(out, y) / 4)` is a criterion at scale 0.25."""
-    node, scale, scaled = loss.grad_fn, 1.0, False
+    node: Any = loss.grad_fn
+    scale, scaled = 1.0, False
     for _ in range(6):
         if node is None:
             return Root(scale, "", scaled)
@@ -152,7 +160,7 @@ def stretched(node: Any, name: str) -> list[Broadcast]:
     if name not in _ELEMENTWISE:
         return []
     result = shape_of(node)
-    if result is None or len(result) < 2:
+    if result is None or not result:
         return []
     children = [child for child, _ in node.next_functions]
     if sum(child is not None for child in children) != 1:
@@ -162,6 +170,8 @@ def stretched(node: Any, name: str) -> list[Broadcast]:
         if (inner or weighed(node, name, index, shape)) and shape and product(result) > product(shape):
             n = shape[0]
             if n > 1 and sum(size == n for size in result) >= 2 and product(result) == product(shape) * n:
+                return [Broadcast(name.lower(), (shape,), result)]
+            if inner and product(shape) == 1 and name in {"Sub", "Rsub"}:  # one prediction for a whole batch
                 return [Broadcast(name.lower(), (shape,), result)]
     return []
 
@@ -174,7 +184,11 @@ def weighed(node: Any, name: str, index: int, shape: tuple[int, ...] | None) -> 
         constant = node._saved_other if index == 0 else node._saved_self
     except (AttributeError, RuntimeError):
         return False
-    return isinstance(constant, torch.Tensor) and constant.numel() == shape[0] and constant.dim() not in {0, len(shape)}
+    return (
+        isinstance(constant, torch.Tensor)
+        and constant.numel() == shape[0]
+        and constant.dim() not in {0, len(shape)}
+    )
 
 
 def seen_through(node: Any) -> tuple[bool, tuple[int, ...] | None]:

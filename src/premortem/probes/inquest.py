@@ -56,6 +56,7 @@ class Inquest:
         self.targets: deque[weakref.ref[torch.Tensor]] = deque(maxlen=8)  # of the last loss calls
         self.cases = 0
         self._open = False  # since the last finite step
+        self._finite = True  # so were the last gradients
 
     # -- others tell ----------------------------------------------------------------------
 
@@ -78,8 +79,9 @@ class Inquest:
         grads = self._gradients()
         if not grads:
             return None
-        total = float(torch.stack([n.double() for n in torch._foreach_norm(grads)]).sum())
-        if math.isfinite(total):
+        total = float(torch.stack(torch._foreach_norm(grads)).sum())
+        self._finite = math.isfinite(total)
+        if self._finite:
             if value is not None and math.isfinite(value):
                 self._open = False
             return True
@@ -100,9 +102,12 @@ class Inquest:
 
     def _forward_case(self, loss: torch.Tensor, value: float, at: Site | None) -> NonFinite:
         event = NonFinite(step=self.session.step, at=at, stage="loss", value=value)
-        event.parameter = self._broken_parameter()
+        event.parameter, low = self._broken_parameter()
         if event.parameter:
             event.stage = "weights"
+            # The last gradients were finite, so it was the update that did not fit into 16 bits.
+            event.overflow = low and self._finite
+            event.detail = "an update did not fit into 16 bits" if event.overflow else ""
             return event
         found = self._broken_data()
         birth = None if found is not None else birth_of(loss)
@@ -131,14 +136,15 @@ class Inquest:
                     broken = names.get(self.session.parameters.of(parameter), (broken, 0))[0]
         return NonFinite(step=self.session.step, at=at, stage="gradient", value=value, parameter=broken)
 
-    def _broken_parameter(self) -> str:
+    def _broken_parameter(self) -> tuple[str, bool]:
+        """Its name, and whether it is kept in float16."""
         for key in self.models.in_training:
             model = self.models.known[key]
             module = model.module()
             for name, parameter in module.named_parameters() if module is not None else ():
                 if parameter.device.type == "cpu" and not finite(parameter):
-                    return f"{model.name}.{name}"
-        return ""
+                    return f"{model.name}.{name}", parameter.dtype == torch.float16
+        return "", False
 
     def _broken_data(self) -> tuple[str, tuple[int, ...]] | None:
         """What the batch holds: the model's input, the target of a loss, any tensor of the loader's batch."""
@@ -150,7 +156,11 @@ class Inquest:
         for what, references in (("target", self.targets), ("batch", self.recent.tensors)):
             for reference in reversed(references):
                 tensor = reference()
-                if tensor is not None and not tensor.requires_grad and (rows := broken_rows(tensor)) is not None:
+                if (
+                    tensor is not None
+                    and not tensor.requires_grad
+                    and (rows := broken_rows(tensor)) is not None
+                ):
                     return what, rows
         return None
 
@@ -166,6 +176,7 @@ class Inquest:
                     and grad.layout == torch.strided
                     and grad.is_floating_point()
                     and 0 < grad.numel() <= _SAMPLE_SIZE
+                    and (not found or grad.dtype == found[0].dtype)
                 ):
                     found.append(grad)
                     if len(found) >= _SAMPLED:
@@ -244,7 +255,11 @@ def examine(node: Any) -> Birth | None:
             if child is None:
                 return Birth(name, f"an operand of {name.lower()} holds {worst(value)}", constant=True)
             below = name_of(child)
-            return Birth(below, f"{below.lower()} made {worst(value)}", bool(torch.isinf(value).any()) and below in _GROWING)
+            return Birth(
+                below,
+                f"{below.lower()} made {worst(value)}",
+                bool(torch.isinf(value).any()) and below in _GROWING,
+            )
     rule = broken_rule(node, name, dict(inputs))
     if rule:
         return Birth(name, rule)
@@ -258,7 +273,14 @@ def saved(node: Any, name: str) -> tuple[list[tuple[int, torch.Tensor]], torch.T
     """What the node was given, by position, and what it made, as far as it kept them."""
     inputs: list[tuple[int, torch.Tensor]] = []
     result = None
-    for attribute, position in (("self", 0), ("other", 1), ("mat1", 1), ("mat2", 1), ("target", 1), ("input", 0)):
+    for attribute, position in (
+        ("self", 0),
+        ("other", 1),
+        ("mat1", 1),
+        ("mat2", 1),
+        ("target", 1),
+        ("input", 0),
+    ):
         value = kept(node, attribute)
         if value is not None:
             # addmm keeps mat1 and mat2, its first child is the bias; mm keeps self and mat2.
@@ -272,8 +294,9 @@ def kept(node: Any, attribute: str) -> torch.Tensor | None:
         value = getattr(node, f"_saved_{attribute}", None)
     except RuntimeError:  # freed already, or written over since
         return None
-    usable = isinstance(value, torch.Tensor) and value.is_floating_point() and value.layout == torch.strided
-    return value.detach() if usable and value.numel() else None
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return None
+    return value.detach() if value.layout == torch.strided and value.numel() else None
 
 
 def broken_rule(node: Any, name: str, inputs: dict[int, torch.Tensor]) -> str:
@@ -309,7 +332,9 @@ def broken_power(node: Any, base: torch.Tensor | None) -> str:
     fixed = kept_number(node, "exponent")
     if base is None or (exponent is None and fixed is None):
         return ""
-    power = float(fixed) if fixed is not None else float(exponent.reshape(-1)[0]) if exponent is not None else 0.0
+    power = (
+        float(fixed) if fixed is not None else float(exponent.reshape(-1)[0]) if exponent is not None else 0.0
+    )
     low = float(base.min())
     if low < 0 and power != int(power):
         return f"a negative number ({low:.3g}) to the power {power:.3g}"

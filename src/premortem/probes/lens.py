@@ -8,20 +8,23 @@ it was entered, around code that is not ours, and switches off torch's fast path
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections import Counter
 from typing import Any
 
 import torch
 
-from premortem.events import Detached, Masked, Reshaped, Site, Softmaxed
+from premortem.events import Detached, Masked, Reshaped, Rounded, Site, Softmaxed
 from premortem.probes.graph import leads_to
 from premortem.probes.inquest import birth_of
+from premortem.probes.meaning import softmax_dimension
 from premortem.probes.modules import Models
 from premortem.probes.numbers import share
 from premortem.probes.recent import Recent
 from premortem.probes.session import Covers, Session, is_user_code, tensors_in, user_site
 
+_LOW = (torch.float16, torch.bfloat16)
 _MOST_CUTS = 48  # graph walks per step
 _MOST_CUTS_PER_LINE = 3
 _MOST_ORIGINS = 8  # searches for what bore masked values
@@ -109,6 +112,11 @@ class Lens:
         for name in ("view", "reshape"):
             self._audited.replace(tensor, name, functools.partial(self._reshaping, name))
         self._audited.replace(torch, "reshape", functools.partial(self._reshaping, "reshape"))
+        for name in ("to", "half", "bfloat16"):
+            self._audited.replace(tensor, name, self._lowering)
+        for owner in (torch, tensor):
+            for name in ("sin", "cos"):
+                self._audited.replace(owner, name, functools.partial(self._turning, name))
         # Never `Tensor.__getitem__`: a Python function there makes every tensor a sequence to C code, for good,
         # and `torch.tensor([loss_a, loss_b])` of the user's own raises.
         for owner in (torch, tensor):
@@ -134,7 +142,7 @@ class Lens:
         return wrapper
 
     def _replace_data(self) -> None:
-        inherited = torch._C.TensorBase.data  # type: ignore[attr-defined]
+        inherited: Any = vars(torch._C.TensorBase)["data"]
 
         def get(tensor: torch.Tensor) -> Any:
             if self.session.listening():
@@ -220,7 +228,9 @@ class Lens:
 
     def _normalised(self, op: str, result: torch.Tensor) -> None:
         node = result.grad_fn
-        if result.dim() < 2 or node is None or getattr(node, "_saved_dim", None) != 0:
+        if result.dim() < 2 or node is None or not hasattr(node, "_saved_dim"):
+            return
+        if softmax_dimension(node, result.dim()) != 0:
             return
         self.session.emit(
             Softmaxed(
@@ -232,6 +242,55 @@ class Lens:
                 inside=bool(self.models.depth),
             )
         )
+
+    # -- numbers that 16 bits cannot tell apart -------------------------------------------
+
+    def _lowering(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def wrapper(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            result = original(tensor, *args, **kwargs)
+            if (
+                self.models.autocast
+                and result.dtype in _LOW
+                and tensor.dtype not in _LOW
+                and not torch.is_autocast_enabled(result.device.type)
+                and self.session.listening()
+            ):
+                with self.session.looking_at("lens"):
+                    self._rounded("to", result)
+            return result
+
+        return wrapper
+
+    def _turning(self, op: str, original: Any) -> Any:
+        @functools.wraps(original)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            given = args[0] if args else kwargs.get("input")
+            if isinstance(given, torch.Tensor) and given.dtype in _LOW and self.session.listening():
+                with self.session.looking_at("lens"):
+                    self._rounded(op, given)
+            return original(*args, **kwargs)
+
+        return wrapper
+
+    def _rounded(self, op: str, tensor: torch.Tensor) -> None:
+        if tensor.numel() < 2:
+            return
+        largest = float(tensor.detach().abs().max())
+        if not 0 < largest < math.inf:
+            return
+        spacing = torch.finfo(tensor.dtype).eps * 2.0 ** math.floor(math.log2(largest))
+        if spacing >= 0.5:
+            self.session.emit(
+                Rounded(
+                    step=self.session.step,
+                    at=user_site(),
+                    op=op,
+                    dtype=str(tensor.dtype).removeprefix("torch."),
+                    largest=largest,
+                    spacing=spacing,
+                )
+            )
 
     # -- activations ----------------------------------------------------------------------
 

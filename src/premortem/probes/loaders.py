@@ -148,7 +148,11 @@ class Loaders:
 
 
 def reachable(loader: DataLoader[Any]) -> int | None:
-    weights = getattr(loader.sampler, "weights", None) if isinstance(loader.sampler, WeightedRandomSampler) else None
+    weights = (
+        getattr(loader.sampler, "weights", None)
+        if isinstance(loader.sampler, WeightedRandomSampler)
+        else None
+    )
     return None if weights is None else len(weights)
 
 

@@ -124,10 +124,15 @@ class Losses:
         event.target_mean, event.target_std = target.mean, target.std
         event.target_min, event.target_max = target.low, target.high
         event.classes = classes_of(wanted)
-        if fn == "cross_entropy" and wanted.shape == given.shape and wanted.is_floating_point() and wanted.dim() > 1:
+        if (
+            fn == "cross_entropy"
+            and wanted.shape == given.shape
+            and wanted.is_floating_point()
+            and wanted.dim() > 1
+        ):
             event.target_sum_error = float((wanted.detach().float().sum(1) - 1).abs().mean())
         event.target_is_input = self._is_input(wanted)
-        event.target_is_data = self.recent.holds(wanted)
+        event.target_is_data = self.recent.holds(wanted, event.at)
 
     def _is_input(self, wanted: torch.Tensor) -> bool:
         model = self.models.current

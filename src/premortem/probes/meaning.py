@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from premortem.probes.graph import REARRANGING, name_of
+from premortem.probes.graph import REARRANGING, name_of, shape_of
 
 _MOST_NODES = 400  # a loss's own arithmetic is short; models below it are not walked
 _DEPTH = 40
@@ -20,14 +20,18 @@ _CRITERIA = frozenset(
 _LOG_PROBABILITIES = frozenset({"LogSoftmax", "LogSigmoid"})
 _PROBABILITIES = frozenset({"Softmax", "Sigmoid"})
 # The sign of what goes in is the sign of what comes out.
-_KEEPING = REARRANGING | frozenset({"Mean", "Sum", "Gather", "MaskedSelect", "Nansum", "MaskedFill", "Median", "Sqrt"})
+_KEEPING = REARRANGING | frozenset(
+    {"Mean", "Sum", "Gather", "MaskedSelect", "Nansum", "MaskedFill", "Median", "Sqrt"}
+)
 _RESIDUALS = frozenset({"Pow", "Abs", "LinalgVectorNorm", "Norm"})
 _SQUASHING = frozenset("Softmax LogSoftmax Sigmoid LogSigmoid Hardsigmoid Tanh Relu".split())
-_TAKING_LOGITS = frozenset("LogSoftmax Softmax LogSigmoid BinaryCrossEntropyWithLogits".split())
+_TAKING_LOGITS = frozenset("LogSoftmax Softmax Logsumexp LogSigmoid BinaryCrossEntropyWithLogits".split())
+# What may stand between the weights of an attention and the product they go into.
+_PASSING = frozenset("View UnsafeView Reshape ReshapeAlias Expand Clone ToCopy NativeDropout Mul".split())
 
 
 def sense(loss: torch.Tensor) -> str:
-    """"min" when everything in the loss is better when it is small, "max" for the opposite, "" when unclear.
+    """ "min" when everything in the loss is better when it is small, "max" for the opposite, "" when unclear.
 
     Only what is unambiguous counts: named criteria, logs of probabilities picked by an index or a 0/1 mask,
     squared differences from a constant. One term that is something else makes the whole unclear.
@@ -35,7 +39,8 @@ def sense(loss: torch.Tensor) -> str:
     signs = _Signs()
     if loss.grad_fn is None or not signs.read(loss.grad_fn, 1, 0):
         return ""
-    return {(1,): "min", (-1,): "max"}.get(tuple(signs.found), "")
+    senses: dict[tuple[int, ...], str] = {(1,): "min", (-1,): "max"}
+    return senses.get(tuple(signs.found), "")
 
 
 class _Signs:
@@ -43,8 +48,11 @@ class _Signs:
         self.found: set[int] = set()
         self.nodes = 0
 
-    def read(self, node: Any, sign: int, depth: int) -> bool:
-        """Collect the signs of the terms under this node; False when one is not understood."""
+    def read(self, node: Any, sign: int, depth: int, weighed: bool = False) -> bool:
+        """Collect the signs of the terms under this node; False when one is not understood.
+
+        `weighed`: a factor above differs from sample to sample. That may be a cost as well as a reward, so then it
+        cannot be said which way a log-probability should go."""
         self.nodes += 1
         if node is None:
             return True  # a constant
@@ -57,57 +65,51 @@ class _Signs:
             return True
         if name in _LOG_PROBABILITIES or (name.startswith("Log") and _of_probability(children)):
             self.found.add(-sign)
-            return True
+            return not weighed
         if name in _RESIDUALS and _of_difference(node, name, children):
             self.found.add(sign)
             return True
         if name in _RESIDUALS and children and children[0] is not None and hasattr(children[0], "variable"):
             return True  # a penalty on the weights: neither here nor there
+        signs = [sign] * len(children)
         if name == "Neg":
-            return self.read(children[0], -sign, depth + 1)
-        if name == "Rsub":
-            # 1 - x turns x round; x - tensor does not arrive here.
-            return all(self.read(c, -sign if i == 0 else sign, depth + 1) for i, c in enumerate(children))
-        if name == "Sub":
-            return all(self.read(c, sign if i == 0 else -sign, depth + 1) for i, c in enumerate(children))
-        if name in {"Mul", "Div"}:
-            factor = _factor(node, name, children)
-            child = next((c for c in children if c is not None), None)
-            return factor != 0 and self.read(child, sign * factor, depth + 1)
-        if name == "Add" or name in _KEEPING:
-            return all(self.read(c, sign, depth + 1) for c in children)
-        return False
+            signs = [-sign]
+        elif name == "Rsub":  # 1 - x turns x round
+            signs = [-sign, sign]
+        elif name == "Sub":
+            signs = [sign, -sign]
+        elif name in {"Mul", "Div"}:
+            factor, plain = _factor(node, name, children)
+            weighed = weighed or not plain
+            signs = [sign * factor] * len(children)
+            if not factor:
+                return False
+        elif name != "Add" and name not in _KEEPING:
+            return False
+        return all(self.read(c, s, depth + 1, weighed) for c, s in zip(children, signs, strict=False))
 
 
-def _factor(node: Any, name: str, children: list[Any]) -> int:
-    """The sign of the constant that a term is multiplied with, 0 when it has none or is no constant.
-
-    A weight of any size may stand for a cost or for a reward, so of tensors only 0/1 masks, and weights that
-    sum to one (soft labels), are understood.
-    """
+def _factor(node: Any, name: str, children: list[Any]) -> tuple[int, bool]:
+    """The sign of the constant that a term is multiplied with (0: no constant, or of both signs), and whether it is
+    plain: a number, a 0/1 mask, weights that sum to one (soft labels)."""
     live = [i for i, child in enumerate(children) if child is not None]
     if len(live) != 1 or (name == "Div" and live[0] != 0):
-        return 0
+        return 0, True
     try:
         constant = node._saved_other if live[0] == 0 else node._saved_self
     except (RuntimeError, AttributeError):
-        return 0
+        return 0, True
     if isinstance(constant, (int, float)):
-        return (constant > 0) - (constant < 0)
+        return (constant > 0) - (constant < 0), True
     if not isinstance(constant, torch.Tensor) or not constant.numel() or constant.is_complex():
-        return 0
-    constant = constant.detach()
-    if constant.numel() == 1:
-        value = float(constant)
-        return (value > 0) - (value < 0)
-    values = constant.float()
+        return 0, True
+    values = constant.detach().float()
+    low, high = (float(v) for v in values.aminmax())
+    sign = 1 if low >= 0 and high > 0 else -1 if high <= 0 and low < 0 else 0
     size = values.abs()
     mask = bool(((size == 0) | (size == 1)).all())
-    soft = constant.dim() > 1 and bool(((size.sum(-1) - 1).abs() < 1e-3).all())
-    if not (mask or soft):
-        return 0
-    low, high = (float(v) for v in values.aminmax())
-    return 1 if low >= 0 and high > 0 else -1 if high <= 0 and low < 0 else 0
+    soft = values.dim() > 1 and bool(((size.sum(-1) - 1).abs() < 1e-3).all())
+    return sign, low == high or mask or soft
 
 
 def _of_probability(children: list[Any]) -> bool:
@@ -151,3 +153,30 @@ def feeds(nodes: list[Any]) -> tuple[tuple[str, str], ...]:
         if child is not None and (lower := name_of(child)) in _SQUASHING:
             found[name, lower] = None
     return tuple(found)
+
+
+def crossed(nodes: list[Any]) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """Softmaxes that go straight into a product which sums over their last dimension, and ran over another one."""
+    found: dict[tuple[tuple[int, ...], int], None] = {}
+    for node in nodes:
+        if name_of(node) != "Bmm" or not node.next_functions:
+            continue
+        weights = node.next_functions[0][0]
+        last = None
+        while weights is not None and name_of(weights) in _PASSING:
+            shape = shape_of(weights)
+            last = last or (shape[-1] if shape else None)
+            weights = next((child for child, _ in weights.next_functions if child is not None), None)
+        shape = shape_of(weights) if weights is not None and name_of(weights) == "Softmax" else None
+        if shape is None or len(shape) < 3 or last not in {None, shape[-1]}:
+            continue
+        dim = softmax_dimension(weights, len(shape))
+        if dim != len(shape) - 1:
+            found[shape, dim] = None
+    return tuple(found)
+
+
+def softmax_dimension(node: Any, dimensions: int) -> int:
+    """Which dimension a softmax ran over; a negative one is kept as an unsigned number."""
+    dim = int(node._saved_dim)
+    return (dim - (1 << 64) if dim >= 1 << 63 else dim) % dimensions

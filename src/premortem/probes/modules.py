@@ -23,7 +23,7 @@ from premortem.events import (
     WeightsSeen,
 )
 from premortem.probes.datasets import Slices
-from premortem.probes.graph import Tag, mark_output
+from premortem.probes.graph import Tag, mark_output, note
 from premortem.probes.numbers import Summary, dead_share, summarise, twin_share
 from premortem.probes.session import (
     Session,
@@ -37,8 +37,9 @@ from premortem.probes.session import (
 )
 
 _REMEMBERED = 4096  # graphs of outputs
+_MOST_AUDITED = 32  # audited forwards whose inner graphs are followed
 T = TypeVar("T")
-_DESCRIBED_EVERY = 16  # steps, in cruise
+_DESCRIBED_EVERY = 64  # steps, in cruise
 _LARGE = 1 << 22  # elements; per-unit statistics are not taken of larger activations
 
 
@@ -49,6 +50,7 @@ class Model:
         self.module = weakref.ref(module)
         self.key = key
         self.name = name
+        self.glance = 0
         self.identity = 0  # changes when parameters are added or replaced
         self.described_at = -1
         self.paths: dict[int, str] = {}
@@ -79,15 +81,22 @@ class Models:
         self.head: set[int] = set()  # parameter keys of the last layer that ran
         self.current: Model | None = None
         self.in_training: dict[int, None] = {}  # models that ran with gradients since the last step
-        self.finite: deque[torch.Tensor] = deque(maxlen=8)  # sums of this step's inputs, still on their device
+        self.finite: deque[torch.Tensor] = deque(
+            maxlen=8
+        )  # sums of this step's inputs, still on their device
         self._layers: list[LayerStats] = []
         # (graph of a forward's output, step it was made in): which are still in memory later on?
         self._graphs: deque[tuple[weakref.ref[Tag], int]] = deque(maxlen=_REMEMBERED)
+        # likewise for what the layers inside made, in audited forwards only
+        self._inner_graphs: list[tuple[weakref.ref[Tag], int]] = []
+        self._inner = Tag()
         # (graph, number of the forward) since the last backward: which were dropped without it?
         self._waiting: deque[tuple[weakref.ref[Tag], int]] = deque(maxlen=_REMEMBERED)
         self._number = 0
         self._made: list[tuple[StorageWeakRef, int]] = []
         self._audit = False
+        self.inputs = 0  # tensors that the last root was given
+        self.autocast = False  # the current model was called under autocast (audit)
         self._weightless: dict[int, weakref.ref[nn.Module]] = {}
         self._slices = Slices()
 
@@ -105,7 +114,14 @@ class Models:
     def _watch_noise(self) -> None:
         """Layers that behave differently in training tell, by the mode they really ran in."""
         functional = nn.functional
-        for name in ("dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"):
+        for name in (
+            "dropout",
+            "alpha_dropout",
+            "dropout1d",
+            "dropout2d",
+            "dropout3d",
+            "feature_alpha_dropout",
+        ):
             self._count_noise(functional, name, position=2, default=True, rate=1)
         self._count_noise(functional, "batch_norm", position=5, default=False, rate=None)
         self._count_attention(functional)
@@ -200,6 +216,7 @@ class Models:
         for listener in list(self.before_forward):
             listener()
         self._audit = session.auditing and not session.compiling_used
+        self.autocast = self._audit and torch.is_autocast_enabled("cpu")
         model = self._model(module)
         self.current = model
         self.noisy_train = self.noisy_eval = self.forgotten = 0
@@ -214,6 +231,7 @@ class Models:
         if first is not None:
             model.last_input = (weakref.ref(first), version(first))
         self._number += 1
+        self.inputs = len(inputs)
         note = Forward(
             step=session.step,
             at=user_site(),
@@ -275,8 +293,12 @@ class Models:
                 for output in outputs:
                     mark_output(output)
         self._made = [pair for pair in self._made if not pair[0].expired()][-16:]
-        self._made += [(StorageWeakRef(t.untyped_storage()), model.key) for t in outputs[:2] if t.layout == torch.strided]
+        self._made += [
+            (StorageWeakRef(t.untyped_storage()), model.key) for t in outputs[:2] if t.layout == torch.strided
+        ]
         self._look_at_input(model, event, args, kwargs)
+        if session.next_call and (told := session.next_call.pop(model.key, None)) is not None:
+            told(event.training)
         session.emit(event)
         self._emit_layers(grad)
         self.current = model
@@ -298,7 +320,10 @@ class Models:
         tag = Tag()
         for output in outputs[:2]:
             if output.grad_fn is not None:
-                output.grad_fn.metadata["premortem: kept"] = tag
+                note(output.grad_fn, "premortem: kept", tag)
+        if self._audit and len(self._inner_graphs) < _MOST_AUDITED:
+            self._inner_graphs.append((weakref.ref(self._inner), self.session.step))
+        self._inner = Tag()
         reference = weakref.ref(tag)
         self._graphs.append((reference, self.session.step))
         self._waiting.append((reference, self._number))
@@ -323,6 +348,12 @@ class Models:
             return 0
         step = self.session.step - 1
         return sum(1 for tag, made in self._graphs if made < step and tag() is not None)
+
+    def kept_inside(self) -> tuple[int, int]:
+        """Of how many audited forwards, made before the last step, some inner result is in memory; and of how many."""
+        step = self.session.step - 1
+        old = [tag for tag, made in self._inner_graphs if made < step]
+        return sum(1 for tag in old if tag() is not None), len(old)
 
     def _emit_layers(self, grad: bool) -> None:
         weighted = [layer for layer in self._layers if layer.order >= 0]
@@ -362,11 +393,17 @@ class Models:
             model = self.known[key] = Model(module, key, name)
             self.session.look_closer()
             self._describe(model, module)
-        elif self.session.auditing or (
-            self.session.step % _DESCRIBED_EVERY == 0 and self.session.step != model.described_at
-        ):
+        elif self.session.auditing or self._may_have_changed(model, module):
             self._describe(model, module)
         return model
+
+    def _may_have_changed(self, model: Model, module: nn.Module) -> bool:
+        """Now and then in cruise, a glance: other parameters, or others that are frozen."""
+        step = self.session.step
+        if step % _DESCRIBED_EVERY or step == model.described_at:
+            return False
+        model.described_at = step
+        return glance(module.parameters()) != model.glance
 
     def _describe(self, model: Model, module: nn.Module) -> None:
         """Tell the model's parameters, again when they are not the same objects any more."""
@@ -375,6 +412,7 @@ class Models:
         misspelt = tuple(misspelt_in(model.name, module, self.session.parameters.of))
         identity = hash((tuple((id(p), p.requires_grad) for _, p in named), len(hidden), misspelt))
         model.described_at = self.session.step
+        model.glance = glance(p for _, p in named)
         if identity == model.identity:
             return
         if model.identity:  # unfrozen, or a part replaced
@@ -383,7 +421,9 @@ class Models:
         model.paths = {id(m): path for path, m in module.named_modules()}
         model.hidden = tuple(hidden)
         model.recurrent = [
-            weakref.ref(m) for m in module.modules() if isinstance(m, nn.RNNBase) and m.dropout and m.num_layers > 1
+            weakref.ref(m)
+            for m in module.modules()
+            if isinstance(m, nn.RNNBase) and m.dropout and m.num_layers > 1
         ]
         keys = self.session.parameters
         shapes = hash(tuple(tuple(p.shape) for _, p in named))
@@ -435,6 +475,11 @@ class Models:
                     place = ".".join(part for part in (name, path, attribute) if part)
                     yield Hidden(place, type(value).__name__, len(inside), held)
 
+    @property
+    def calls(self) -> int:
+        """How many times a root was called."""
+        return self._number
+
     def sizes(self) -> tuple[int, ...]:
         """The first two sizes of what the current model was given."""
         kept = self.current.last_input if self.current is not None else None
@@ -485,6 +530,8 @@ class Models:
         outputs = [t for t in tensors_in(result) if t.is_floating_point()]
         if not outputs or not outputs[0].numel():
             return
+        if outputs[0].grad_fn is not None:
+            note(outputs[0].grad_fn, "premortem: inside", self._inner)
         weighted = any(p.dim() > 1 for p in direct)
         if weighted:
             self.head = keys
@@ -586,7 +633,7 @@ class Models:
         if parameters[0].device.type != "cpu" and model.weights_taken >= 6:
             return
         model.weights_taken += 1
-        session.emit(WeightsSeen(step=session.step, model=model.key, checksum=checksum(parameters)))
+        session.emit(WeightsSeen(step=session.step, model=model.key, checksum=checksum(list(parameters))))
 
     def step_ended(self) -> None:
         self.ran.clear()
@@ -641,12 +688,16 @@ def made_for_time(module: nn.Module) -> bool:
     return isinstance(module, (nn.RNNBase, nn.MultiheadAttention)) and module.batch_first is False
 
 
+def glance(parameters: Iterable[torch.Tensor]) -> int:
+    return hash(tuple((id(p), p.requires_grad) for p in parameters))
+
+
 def count_noisy(module: nn.Module) -> tuple[int, int]:
     """Dropout and batch-norm layers in train and in eval mode, by their flags."""
     train = other = 0
     for layer in module.modules():
         kind = type(layer).__name__
-        if ("Dropout" in kind and getattr(layer, "p", 0)) or (
+        if ("Dropout" in kind and getattr(layer, "p", 0.0) > 0) or (
             "BatchNorm" in kind and getattr(layer, "track_running_stats", False)
         ):
             train, other = (train + 1, other) if layer.training else (train, other + 1)
@@ -662,7 +713,12 @@ def never_collected(mean: Any, var: Any) -> bool:
 
 def copies_of_first(inputs: list[torch.Tensor]) -> int:
     """How often the first sample is in the batch: Monte Carlo dropout may repeat a batch inside one call."""
-    if not inputs or inputs[0].dim() < 1 or inputs[0].device.type != "cpu" or not 1 < inputs[0].numel() <= _LARGE:
+    if (
+        not inputs
+        or inputs[0].dim() < 1
+        or inputs[0].device.type != "cpu"
+        or not 1 < inputs[0].numel() <= _LARGE
+    ):
         return 1
     rows = inputs[0].detach().reshape(inputs[0].shape[0], -1)
     return max(1, int((rows == rows[0]).all(dim=1).sum()))

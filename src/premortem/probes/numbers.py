@@ -39,8 +39,8 @@ def summarise(tensor: torch.Tensor) -> Summary:
         return Summary.nothing()
     low, high = values.aminmax()
     std, mean = torch.std_mean(values, correction=0)
-    four = torch.stack([mean, std, low, high]).tolist()
-    return Summary(*four, finite=all(math.isfinite(v) for v in four))
+    a, b, c, d = torch.stack([mean, std, low, high]).tolist()
+    return Summary(a, b, c, d, finite=all(math.isfinite(number) for number in (a, b, c, d)))
 
 
 def norm(tensor: torch.Tensor) -> float:
@@ -67,5 +67,5 @@ def twin_share(parameters: Iterable[torch.Tensor]) -> float:
         if weight.dim() < 2 or weight.shape[0] < 2 or weight.numel() > 1 << 20:
             continue
         rows = weight.detach().reshape(weight.shape[0], -1)
-        return 1.0 - torch.unique(rows, dim=0).shape[0] / rows.shape[0]
+        return 1.0 - float(torch.unique(rows, dim=0).shape[0]) / rows.shape[0]
     return 0.0

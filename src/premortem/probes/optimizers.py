@@ -26,9 +26,31 @@ class Track:
     """What happened to one optimizer's gradients since its last step."""
 
     __slots__ = (
-        "__weakref__", "after_backward", "after_step", "after_zero", "backwards", "built", "built_at", "cleared",
-        "counts", "emptied", "glances", "key", "most", "nonzero", "optimizer", "pending", "reused", "scaled", "sentinels", "sites",
-        "steps", "touched", "values", "with_grad",
+        "__weakref__",
+        "after_backward",
+        "after_step",
+        "after_zero",
+        "backwards",
+        "built",
+        "built_at",
+        "cleared",
+        "counts",
+        "emptied",
+        "glances",
+        "key",
+        "most",
+        "nonzero",
+        "optimizer",
+        "pending",
+        "rates",
+        "reused",
+        "scaled",
+        "sentinels",
+        "sites",
+        "steps",
+        "touched",
+        "values",
+        "with_grad",
     )
 
     def __init__(self, optimizer: Optimizer, key: int, built: int, at: Site | None) -> None:
@@ -43,6 +65,7 @@ class Track:
         self.nonzero = False  # the last backward left a gradient that is not zero (audit)
         self.counts: set[tuple[int, int]] = set()
         self.glances: list[Any] = []
+        self.rates: list[Any] = []  # the very objects its groups held as learning rates at the last step
         self.most = _MOST_SENTINELS
         self.choose()
         self.reset()
@@ -63,6 +86,11 @@ class Track:
         self.after_step: list[Any] = [None] * len(self.sentinels)
         self.after_backward: list[Any] = [None] * len(self.sentinels)
         self.after_zero: list[Any] | None = None  # set while nothing came after a clearing
+
+    def rewritten(self, rates: list[Any]) -> bool:
+        """Whether every rate is another object than at the last step: somebody assigned it, if only the same value."""
+        before, self.rates = self.rates, rates
+        return bool(before) and all(old is not new for old, new in zip(before, rates, strict=False))
 
     def reset(self) -> None:
         self.backwards = 0
@@ -93,12 +121,16 @@ class Track:
         """Whether every gradient is zero. Reads memory: for the audit gear."""
         optimizer = self.optimizer()
         held = [p for group in optimizer.param_groups for p in group["params"]] if optimizer else []
-        return not any(p.grad is not None and (p.grad.layout != torch.strided or bool(p.grad.any())) for p in held)
+        return not any(
+            p.grad is not None and (p.grad.layout != torch.strided or bool(p.grad.any())) for p in held
+        )
 
     def left_empty(self, now: list[Any]) -> bool:
         """Every gradient that the last backward pass left was cleared since, and not put back by hand."""
         zeroed = self.after_zero or [None] * len(now)
-        pairs = [(n, z) for n, z, had in zip(now, zeroed, self.after_backward, strict=False) if had is not None]
+        pairs = [
+            (n, z) for n, z, had in zip(now, zeroed, self.after_backward, strict=False) if had is not None
+        ]
         return bool(self.backwards and pairs) and all(n is None or n == z for n, z in pairs)
 
 
@@ -144,11 +176,11 @@ class Optimizers:
             except Exception as error:
                 if self.session.listening():
                     with self.session.looking_at("optimizer built"):
-                        self._built(optimizer, user_site(), error=str(error))
+                        self._built(optimizer, user_site(beyond=optimizer), error=str(error))
                 raise
             if self.session.listening():
                 with self.session.looking_at("optimizer built"):
-                    self._built(optimizer, user_site())
+                    self._built(optimizer, user_site(beyond=optimizer))
 
         return __init__
 
@@ -263,7 +295,9 @@ class Optimizers:
         for track in self.live():
             now = track.marks()
             if track.steps and not track.cleared and track.backwards == 0:
-                kept = [n for n, old in zip(now, track.after_step, strict=False) if old is not None and n == old]
+                kept = [
+                    n for n, old in zip(now, track.after_step, strict=False) if old is not None and n == old
+                ]
                 if 2 * len(kept) <= sum(old is not None for old in track.after_step):
                     track.cleared = True
                     track.pending = 0
@@ -327,9 +361,14 @@ class Optimizers:
             )
             if any(old is not None and n is None for n, old in zip(now, track.after_step, strict=False)):
                 track.cleared = True
-            track.reused = bool(track.pending) and not track.backwards and same_gradients(now, track.after_step)
+            track.reused = (
+                bool(track.pending) and not track.backwards and same_gradients(now, track.after_step)
+            )
             track.with_grad = sum(
-                p.grad is not None for group in optimizer.param_groups for p in group["params"] if p.requires_grad
+                p.grad is not None
+                for group in optimizer.param_groups
+                for p in group["params"]
+                if p.requires_grad
             )
             for listener in self.before_step:
                 listener(optimizer, track)
@@ -353,7 +392,7 @@ class Optimizers:
             held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
             # Before the step, or after it: a closure makes them, and some optimizers clear them.
             with_grad = max(track.with_grad, sum(1 for p in held if p.grad is not None))
-            closure = len(args) > 1 and args[1] is not None or kwargs.get("closure") is not None
+            closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
             at = user_site()
             event = OptimizerStep(
                 step=self.session.step,
@@ -374,6 +413,8 @@ class Optimizers:
                 pending=track.pending,
                 scaled=track.scaled and not closure,
                 gated=under_modulo(at),
+                rewritten=track.rewritten([group.get("lr") for group in optimizer.param_groups]),
+                stray=stray_rate(optimizer),
             )
             track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)
             track.after_step = now = track.marks()
@@ -394,6 +435,18 @@ def same_gradients(now: list[Any], then: list[Any]) -> bool:
     """The very gradients of the last step: nobody wrote or replaced a single one."""
     pairs = list(zip(now, then, strict=False))
     return any(n is not None for n, _ in pairs) and all(n == old for n, old in pairs)
+
+
+def stray_rate(optimizer: Optimizer) -> float | None:
+    """A learning rate that was assigned to an attribute or key that torch's own optimizers do not have."""
+    if not type(optimizer).__module__.startswith("torch.optim"):
+        return None
+    given = vars(optimizer).get("lr", vars(optimizer).get("learning_rate"))
+    if given is None:
+        given = next(
+            (group["learning_rate"] for group in optimizer.param_groups if "learning_rate" in group), None
+        )
+    return float(given) if isinstance(given, (int, float)) else None
 
 
 def number(value: Any) -> float:

@@ -8,7 +8,7 @@ CPU only, and a generator of its own: the run's random numbers are not touched.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -16,12 +16,14 @@ from premortem.events import LabelsWeighed
 from premortem.probes.modules import Models
 from premortem.probes.session import Session
 
-_ENOUGH = 512
+_ENOUGH = 768
+_REPEATS = 200
 _FEWEST = 60
-_FEATURES = 192
+_FEATURES = 128
 _SHUFFLES = 64
 _NEIGHBOURS = 5
 _MOST_CALLS = 600
+_MOST_KNOWN = 2048
 _SHIFTS = (1, -1, 2, -2)
 
 
@@ -31,36 +33,50 @@ class Collected:
     def __init__(self) -> None:
         self.rows: list[torch.Tensor] = []
         self.labels: list[torch.Tensor] = []
-        self.known: set[Any] = set()
+        self.known: dict[Any, float] = {}  # input -> its label when it was first seen
+        self.repeats = 0
+        self.agreed = 0
         self.count = 0
         self.calls = 0
         self.stale = 0  # calls in a row that brought hardly anything new
         self.shape: tuple[int, ...] | None = None
         self.discrete: bool | None = None
         self.weighed = False
+        self.mixed = False  # several targets for one output
+        self.told = False  # how inputs that came again agreed
 
 
 class Pairs:
     def __init__(self, session: Session, models: Models) -> None:
         self.session = session
         self.models = models
+        self._calls = 0  # of models, at the last comparison
         self._phases = {True: Collected(), False: Collected()}
 
     def compared(self, given: torch.Tensor, target: torch.Tensor, fn: str) -> None:
         """A loss compared the current model's output with this target."""
         phase = self._phases[given.requires_grad]
-        if phase.weighed or phase.calls >= _MOST_CALLS:
+        if phase.told or phase.calls >= _MOST_CALLS:
             return
         phase.calls += 1
+        # One call of one model on one tensor, compared with one target: only then is it clear what belongs together.
+        # (Not in a pair of inputs, two networks, several heads, or a mixture of two labels.)
+        since, self._calls = self.models.calls - self._calls, self.models.calls
+        if since != 1 or self.models.inputs != 1:
+            phase.mixed = phase.mixed or since < 1
+            return
         model = self.models.current
         first = model.last_input[0]() if model is not None and model.last_input is not None else None
-        if first is None or not usable(first) or first.requires_grad or target.requires_grad:
+        if model is None or first is None or not usable(first) or first.requires_grad or target.requires_grad:
             return
         label = label_of(target, first.shape[0], fn)
         if label is None or not given.dim() or given.shape[0] != first.shape[0]:
             return
-        self._add(phase, features_of(first), *label)
-        if phase.count >= _ENOUGH or (phase.stale >= 3 and phase.count >= _FEWEST):
+        self._add(phase, model.key, features_of(first), *label)
+        if phase.weighed:
+            if phase.repeats >= _REPEATS and not phase.mixed:
+                self._told_again(phase, given.requires_grad)
+        elif phase.count >= _ENOUGH or (phase.stale >= 3 and phase.count >= _FEWEST):
             self._weigh(phase, given.requires_grad)
 
     def drain(self) -> None:
@@ -69,17 +85,28 @@ class Pairs:
             if not phase.weighed and phase.count >= _FEWEST:
                 self._weigh(phase, training)
 
-    def _add(self, phase: Collected, rows: torch.Tensor, label: torch.Tensor, discrete: bool) -> None:
+    def _add(
+        self, phase: Collected, model: int, rows: torch.Tensor, label: torch.Tensor, discrete: bool
+    ) -> None:
         if phase.shape is None:
             phase.shape, phase.discrete = tuple(rows.shape[1:]), discrete
         if tuple(rows.shape[1:]) != phase.shape or discrete != phase.discrete:
             return
         flat = rows.reshape(rows.shape[0], -1)
-        marks = flat[:, :: max(1, flat.shape[1] // 12)].tolist()
-        fresh = [i for i, mark in enumerate(marks) if tuple(mark) not in phase.known]
-        phase.known.update(tuple(marks[i]) for i in fresh)
+        marks = marks_of(flat)
+        values = label.tolist()
+        fresh = []
+        for i, (mark, value) in enumerate(zip(marks, values, strict=True)):
+            before = phase.known.get((model, mark))
+            if before is None:
+                if len(phase.known) < _MOST_KNOWN:
+                    phase.known[model, mark] = value
+                    fresh.append(i)
+            elif discrete and rows.is_floating_point():
+                phase.repeats += 1
+                phase.agreed += before == value
         phase.stale = phase.stale + 1 if len(fresh) * 5 < len(marks) else 0
-        if fresh:
+        if fresh and not phase.weighed:
             phase.rows.append(rows[fresh].clone())
             phase.labels.append(label[fresh].clone())
             phase.count += len(fresh)
@@ -89,7 +116,6 @@ class Pairs:
         rows = torch.cat(phase.rows)[:_ENOUGH]
         labels = torch.cat(phase.labels)[:_ENOUGH]
         other = self._phases[not training]
-        phase.known.clear()
         if not torch.isfinite(rows).all() or not torch.isfinite(labels).all():
             return
         tests = Tests(labels, bool(phase.discrete))
@@ -100,8 +126,16 @@ class Pairs:
         if found < 3:
             shift, shifted = shifted_by(rows, labels, bool(phase.discrete))
         agreement = mapped = None
-        if not training and other.weighed and phase.discrete and other.discrete and other.shape == phase.shape:
-            agreement, mapped = carried_over(torch.cat(other.rows)[:_ENOUGH], torch.cat(other.labels)[:_ENOUGH], rows, labels)
+        if (
+            not training
+            and other.weighed
+            and phase.discrete
+            and other.discrete
+            and other.shape == phase.shape
+        ):
+            agreement, mapped = carried_over(
+                torch.cat(other.rows)[:_ENOUGH], torch.cat(other.labels)[:_ENOUGH], rows, labels
+            )
         self.session.emit(
             LabelsWeighed(
                 step=self.session.step,
@@ -113,6 +147,24 @@ class Pairs:
                 shifted_information=shifted,
                 agreement=agreement,
                 mapped=mapped,
+            )
+        )
+
+    def _told_again(self, phase: Collected, training: bool) -> None:
+        """Inputs came again: with the labels they had before?"""
+        phase.told = True
+        labels = torch.cat(phase.labels)
+        _, counts = labels.unique(return_counts=True)
+        self.session.emit(
+            LabelsWeighed(
+                step=self.session.step,
+                training=training,
+                pairs=phase.count,
+                classes=len(counts),
+                information=-1.0,
+                repeats=phase.repeats,
+                agreed=phase.agreed / phase.repeats,
+                by_chance=float((counts / counts.sum()).square().sum()),
             )
         )
 
@@ -159,6 +211,20 @@ def features_of(first: torch.Tensor) -> torch.Tensor:
     return thinned(value.float().reshape(value.shape[0], -1) if value.dim() != 3 else value.float())
 
 
+def marks_of(flat: torch.Tensor) -> list[Any]:
+    """What tells one row from another: a few of its numbers, and a sum over all of them.
+
+    Rows with few different numbers (one-hot codes, flags) may be equal without being the same sample: they get a mark
+    that never comes again."""
+    some = flat[:, :: max(1, flat.shape[1] // 8)][:, :8].tolist()
+    weights = torch.linspace(1.0, 2.0, flat.shape[1], dtype=torch.float64)
+    sums = (flat.double() * weights).sum(1).tolist()
+    return [
+        (f"{total:.9g}", *few) if len(set(few)) > 3 else object()
+        for total, few in zip(sums, some, strict=True)
+    ]
+
+
 def thinned(value: torch.Tensor) -> torch.Tensor:
     if value.dim() == 3:
         return value if value[0].numel() <= 4 * _FEATURES else thinned(value.reshape(value.shape[0], -1))
@@ -175,7 +241,16 @@ def views(rows: torch.Tensor) -> list[torch.Tensor]:
         steps = flat.diff(dim=1).abs()
         found.append(
             torch.stack(
-                [flat.mean(1), flat.std(1), flat.amin(1), flat.amax(1), steps.mean(1), steps.amax(1), flat.abs().mean(1)], 1
+                [
+                    flat.mean(1),
+                    flat.std(1),
+                    flat.amin(1),
+                    flat.amax(1),
+                    steps.mean(1),
+                    steps.amax(1),
+                    flat.abs().mean(1),
+                ],
+                1,
             )
         )
     return [standardised(view) for view in found]
@@ -192,8 +267,12 @@ def standardised(view: torch.Tensor) -> torch.Tensor:
 # --- tests -----------------------------------------------------------------------------------
 
 
-class Tests(NamedTuple("Labels", [("labels", torch.Tensor), ("discrete", bool)])):
+class Tests:
     """How far the dependence between rows and labels lies above that of shuffled labels, in standard deviations."""
+
+    def __init__(self, labels: torch.Tensor, discrete: bool) -> None:
+        self.labels = labels
+        self.discrete = discrete
 
     @property
     def varied(self) -> bool:
@@ -233,7 +312,9 @@ def along(view: torch.Tensor) -> Callable[[torch.Tensor], float]:
     return lambda coded: float((view.T @ coded).square().sum())
 
 
-def excess(statistic: Callable[[torch.Tensor], float], coded: torch.Tensor, generator: torch.Generator) -> float:
+def excess(
+    statistic: Callable[[torch.Tensor], float], coded: torch.Tensor, generator: torch.Generator
+) -> float:
     null = torch.tensor(
         [statistic(coded[torch.randperm(len(coded), generator=generator)]) for _ in range(_SHUFFLES)]
     )

@@ -35,11 +35,13 @@ class Scalers:
         if isinstance(result, torch.Tensor) and scaler.is_enabled():
             mark_scaled(result)
 
-    def _unscaled(self, note: Any, result: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+    def _unscaled(
+        self, note: Any, result: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any
+    ) -> None:
         self.optimizers.gradients_replaced(unscaled=self.session.optimizers.of(optimizer))
 
     def _updated(self, note: Any, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
-        scale = getattr(scaler, "_scale", None)
+        scale: Any = getattr(scaler, "_scale", None)
         on_cpu = scale is not None and scale.device.type == "cpu"
         self.session.emit(
             ScalerUpdate(

@@ -10,8 +10,7 @@ import sysconfig
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -60,7 +59,7 @@ class Keys:
 def _kind_of_code(filename: str) -> int:
     """0: the user's own, 1: somebody's library, 2: torch or premortem or no file at all."""
     path = os.path.abspath(filename)
-    if filename.startswith("<frozen") or path.startswith((_OURS, _TORCH)) and not path.startswith(_DEMO):
+    if filename.startswith("<frozen") or (path.startswith((_OURS, _TORCH)) and not path.startswith(_DEMO)):
         return 2
     # A project that is itself installed, or lies below the library folders, still has user code;
     # it is taken when nothing better is on the stack.
@@ -71,14 +70,14 @@ def is_user_code(filename: str) -> bool:
     return _kind_of_code(filename) == 0
 
 
-def user_site() -> Site | None:
-    """The innermost line of the user's own code on the stack."""
+def user_site(beyond: Any = None) -> Site | None:
+    """The innermost line of the user's own code on the stack; with `beyond`, outside of that object's methods."""
     frame: types.FrameType | None = sys._getframe(1)
     second: Site | None = None
     while frame is not None:
         code = frame.f_code
         kind = _kind_of_code(code.co_filename)
-        if kind == 0:
+        if kind == 0 and (beyond is None or frame.f_locals.get("self") is not beyond):
             return Site(code.co_filename, frame.f_lineno, code.co_name)
         if kind == 1 and second is None:
             second = Site(code.co_filename, frame.f_lineno, code.co_name)
@@ -152,12 +151,37 @@ class Covers:
                 delattr(owner, name)
 
 
+class Look:
+    """A moment in which premortem itself uses torch: without gradients, unseen by itself, never fatal.
+
+    A class of its own because it is entered a dozen times in a step, where a generator would be felt."""
+
+    __slots__ = ("_grad", "_session", "_unit")
+
+    def __init__(self, session: Session, unit: str) -> None:
+        self._session = session
+        self._unit = unit
+
+    def __enter__(self) -> None:
+        self._session.looking = True
+        self._grad = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> bool:
+        torch._C._set_grad_enabled(self._grad)
+        self._session.looking = False
+        if isinstance(error, Exception):
+            self._session.fault(self._unit, error)
+            return True
+        return False
+
+
 class Session:
     """The run as the probes see it. Holds facts only; each probe knows its own part of torch."""
 
-    def __init__(
-        self, emit: Callable[[Event], None], fault: Callable[[str, BaseException], None]
-    ) -> None:
+    def __init__(self, emit: Callable[[Event], None], fault: Callable[[str, BaseException], None]) -> None:
         self._emit = emit
         self._fault = fault
         self._faults: dict[str, int] = {}
@@ -170,6 +194,9 @@ class Session:
         self.in_backward = False  # autograd is running: what is computed now are gradients
         self.alarm_until = 0  # audit up to this step, because something looked wrong
         self._looks = 0
+        self.next_call: dict[
+            int, Callable[[bool], None]
+        ] = {}  # module key -> to be told its mode after its next call
         self.loaded: set[int] = set()  # keys of parameters that came from a state dict
         self.parameters = Keys()
         self.modules = Keys()
@@ -196,10 +223,7 @@ class Session:
     def listening(self) -> bool:
         """Whether a wrapper should look: not in a forked child, another thread, or our own calls."""
         return (
-            self.on
-            and not self.looking
-            and threading.get_ident() == self.thread
-            and os.getpid() == self._pid
+            self.on and not self.looking and threading.get_ident() == self.thread and os.getpid() == self._pid
         )
 
     # -- saying things --------------------------------------------------------------------
@@ -211,17 +235,9 @@ class Session:
         self.serial += 1
         return self.serial
 
-    @contextmanager
-    def looking_at(self, unit: str) -> Iterator[None]:
+    def looking_at(self, unit: str) -> Look:
         """Around everything a probe does: a bug of ours is written down, never raised."""
-        self.looking = True
-        try:
-            with torch.no_grad():
-                yield
-        except Exception as error:  # noqa: BLE001 - whatever a probe raises, training goes on
-            self.fault(unit, error)
-        finally:
-            self.looking = False
+        return Look(self, unit)
 
     def fault(self, unit: str, error: BaseException) -> None:
         self._faults[unit] = self._faults.get(unit, 0) + 1

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.optim.optimizer import Optimizer
 
-from premortem.events import CheckpointSaved, FileLoaded, LoadedWeightsChanged, StateLoaded
+from premortem.events import CheckpointSaved, FileLoaded, LoadedWeightsChanged, StateLoaded, UnsavedStateUsed
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, user_name, user_site, version
 
@@ -31,8 +31,15 @@ class States:
         self.files = 0  # files read so far: weights may have come from them by hand
         # first tensor of a state dict -> step at which it was taken; a shallow copy holds the same tensor
         self._taken: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}  # ... and its version then
-        self._asked: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()  # last step of each
-        self._fresh: list[tuple[weakref.ref[nn.Module], str, dict[str, Any]]] = []  # loaded since the last step
+        self._asked: weakref.WeakKeyDictionary[nn.Module, int] = (
+            weakref.WeakKeyDictionary()
+        )  # last step of each
+        self._unsaved: dict[
+            int, dict[str, list[float]]
+        ] = {}  # what state dicts leave out, for each architecture
+        self._fresh: list[
+            tuple[weakref.ref[nn.Module], str, dict[str, Any]]
+        ] = []  # loaded since the last step
 
     def install(self) -> None:
         session = self.session
@@ -55,6 +62,9 @@ class States:
         if first is not None and len(self._taken) <= _MOST_TAKEN:
             self._taken[id(first)] = (weakref.ref(first), self.session.step, version(first))
         self._asked[module] = self.session.step
+        buffers = unsaved_buffers(module)
+        if buffers:
+            self._unsaved[shapes_of(module)] = {name: sampled(value) for name, value in buffers.items()}
 
     def _taken_at(self, state: Any) -> int | None:
         first = first_tensor(state)
@@ -68,7 +78,9 @@ class States:
         return first is not None and known is not None and known[0]() is first and known[2] != version(first)
 
     def _wrap_load(self, original: Any) -> Any:
-        def load_state_dict(module: nn.Module, state_dict: Any, strict: bool = True, *args: Any, **kw: Any) -> Any:
+        def load_state_dict(
+            module: nn.Module, state_dict: Any, strict: bool = True, *args: Any, **kw: Any
+        ) -> Any:
             if not self.session.listening():
                 return original(module, state_dict, strict, *args, **kw)
             event = None
@@ -92,7 +104,7 @@ class States:
 
     def _compare(self, module: nn.Module, state: Mapping[str, Any], strict: bool) -> StateLoaded:
         own = module.state_dict()
-        given = [name for name in state if isinstance(name, str)]
+        given = list(state)
         fits = [n for n in given if n in own and shape(state[n]) == shape(own[n])]
         missing = tuple(name for name in own if name not in state)
         unexpected = tuple(name for name in given if name not in own)
@@ -100,7 +112,9 @@ class States:
         aliased = [n for n in fits if same_memory(state[n], own[n])]
         keys = self.session.parameters
         taken_at = self._taken_at(state)
-        if taken_at is None and aliased:  # other tensors on the same memory: taken when a state dict was last asked for
+        if (
+            taken_at is None and aliased
+        ):  # other tensors on the same memory: taken when a state dict was last asked for
             taken_at = self._asked.get(module)
         return StateLoaded(
             step=self.session.step,
@@ -124,6 +138,27 @@ class States:
             nonfinite=tuple(n for n in fits if not finite(state[n]))[:8],
         )
 
+    def _await_use(self, module: nn.Module, name: str) -> None:
+        """Buffers that are not in any state dict, and not what they were when it was taken: will they be used so?"""
+        buffers = unsaved_buffers(module)
+        known = self._unsaved.get(shapes_of(module), {}) if buffers else {}
+        lost = {
+            n: (value, version(value))
+            for n, value in buffers.items()
+            if n in known and known[n] != sampled(value)
+        }
+        if not lost:
+            return
+        key, at = self.session.modules.of(module), user_site()
+
+        def used(training: bool) -> None:
+            if not training and all(version(value) == then for value, then in lost.values()):
+                self.session.emit(
+                    UnsavedStateUsed(step=self.session.step, at=at, model=key, name=name, buffers=tuple(lost))
+                )
+
+        self.session.next_call[key] = used
+
     def _mark(self, module: nn.Module, state: Mapping[str, Any]) -> None:
         for name, parameter in module.named_parameters():
             if name in state:
@@ -134,6 +169,7 @@ class States:
         for _, _, kept in self._fresh:
             for key in [key for key, (ref, _) in kept.items() if id(ref()) in mine]:
                 del kept[key]
+        self._await_use(module, name)
         self._fresh.append((weakref.ref(module), name, remembered(module, state)))
 
     def _first_step(self, optimizer: Any, track: Any) -> None:
@@ -143,7 +179,9 @@ class States:
             module = reference()
             if module is None or not kept:
                 continue
-            changed = [key for key, (ref, old) in kept.items() if (p := ref()) is not None and unrelated(p, old)]
+            changed = [
+                key for key, (ref, old) in kept.items() if (p := ref()) is not None and unrelated(p, old)
+            ]
             if changed:
                 self.session.emit(
                     LoadedWeightsChanged(
@@ -152,6 +190,7 @@ class States:
                         name=name,
                         changed=tuple(changed),
                         loaded=len(kept),
+                        tied=tuple(pair for name in changed if (pair := tied(module, name))),
                     )
                 )
 
@@ -189,14 +228,38 @@ class States:
             )
         )
 
-    def _saved(self, note: Any, result: Any, thing: Any, target: Any = None, *args: Any, **kwargs: Any) -> None:
+    def _saved(
+        self, note: Any, result: Any, thing: Any, target: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
         path = path_of(target)
         size = os.path.getsize(path) if path and os.path.exists(path) else None
+        weights, current = self._weights_in(thing)
         self.session.emit(
             CheckpointSaved(
-                step=self.session.step, at=user_site(), path=path, bytes=size, taken_at=self._oldest(thing)
+                step=self.session.step,
+                at=user_site(),
+                path=path,
+                bytes=size,
+                taken_at=self._oldest(thing),
+                weights=weights,
+                current=current,
             )
         )
+
+    def _weights_in(self, thing: Any, depth: int = 0) -> tuple[int | None, bool | None]:
+        """A checksum of the weights in what is saved, and whether a model has these weights now."""
+        if not isinstance(thing, Mapping) or depth > 2:
+            return None, None
+        tensors = {k: v for k, v in thing.items() if isinstance(k, str) and isinstance(v, torch.Tensor)}
+        owners = (
+            [m for m in self._asked if set(tensors) == set(names_in_state(m))] if len(tensors) > 1 else []
+        )
+        if owners:
+            saved = {name: sampled(value, 4) for name, value in tensors.items()}
+            current = any(sampled(own, 4) == saved[name] for m in owners for name, own in moving(m))
+            return hash(tuple(map(tuple, saved.values()))), current
+        found = (self._weights_in(value, depth + 1) for value in thing.values())
+        return next((each for each in found if each[0] is not None), (None, None))
 
     def _oldest(self, thing: Any, depth: int = 0) -> int | None:
         """When the oldest state dict in what is saved was taken from a model that still owns its memory."""
@@ -205,6 +268,37 @@ class States:
         found = [self._oldest(value, depth + 1) for value in thing.values()]
         known = [step for step in (self._taken_at(thing), *found) if step is not None]
         return min(known, default=None)
+
+
+def names_in_state(module: nn.Module) -> list[str]:
+    buffers = unsaved_buffers(module)
+    every = [name for name, _ in module.named_parameters(remove_duplicate=False)]
+    return every + [name for name, _ in module.named_buffers(remove_duplicate=False) if name not in buffers]
+
+
+def moving(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """Some of the weights that training moves."""
+    found = [
+        (n, p) for n, p in module.named_parameters() if p.requires_grad and p.dim() > 1 and p.numel() > 8
+    ]
+    return found[:: max(1, len(found) // 8)]
+
+
+def unsaved_buffers(module: nn.Module) -> dict[str, torch.Tensor]:
+    """Buffers (CPU) that a state dict does not hold."""
+    return {
+        f"{path}.{name}".lstrip("."): value
+        for path, owner in module.named_modules()
+        for name in owner._non_persistent_buffers_set
+        if (value := owner._buffers.get(name)) is not None
+        and value.is_floating_point()
+        and value.device.type == "cpu"
+        and value.numel()
+    }
+
+
+def shapes_of(module: nn.Module) -> int:
+    return hash(tuple(tuple(p.shape) for p in module.parameters()))
 
 
 def first_tensor(state: Any) -> torch.Tensor | None:
@@ -222,7 +316,12 @@ def remembered(module: nn.Module, state: Mapping[str, Any]) -> dict[str, Any]:
     """Samples of the matrices among the loaded weights."""
     found: dict[str, Any] = {}
     for name, parameter in module.named_parameters():
-        if name in state and parameter.dim() >= 2 and parameter.numel() >= 32 and parameter.device.type == "cpu":
+        if (
+            name in state
+            and parameter.dim() >= 2
+            and parameter.numel() >= 32
+            and parameter.device.type == "cpu"
+        ):
             found[name] = (weakref.ref(parameter), sampled(parameter, 64))
             if len(found) >= 64:
                 break
@@ -240,6 +339,14 @@ def unrelated(parameter: torch.Tensor, old: list[float]) -> bool:
     if not torch.isfinite(pairs).all() or (pairs.std(dim=1) == 0).any():
         return False
     return abs(float(torch.corrcoef(pairs)[0, 1])) < _RELATED
+
+
+def tied(module: nn.Module, name: str) -> str:
+    """ab.weight = c.weight, when two modules share this parameter; "" when it has one owner."""
+    every = list(module.named_parameters(remove_duplicate=False))
+    mine = dict(every)[name]
+    names = [other for other, parameter in every if parameter is mine]
+    return " = ".join(names) if len(names) > 1 else ""
 
 
 def counters_in(thing: Any) -> tuple[tuple[str, int], ...]:
@@ -303,7 +410,9 @@ def optimizer_state_in(thing: Any, depth: int = 0) -> tuple[tuple[float, ...], i
         return (), 0
     groups, state = thing.get("param_groups"), thing.get("state")
     if isinstance(groups, list) and isinstance(state, Mapping):
-        rates = tuple(float(g["lr"]) for g in groups if isinstance(g, Mapping) and isinstance(g.get("lr"), float))
+        rates = tuple(
+            float(g["lr"]) for g in groups if isinstance(g, Mapping) and isinstance(g.get("lr"), float)
+        )
         return rates, len(state)
     for value in thing.values():
         found = optimizer_state_in(value, depth + 1)

@@ -54,7 +54,9 @@ class Held:
 
 
 class Stats:
-    def __init__(self, session: Session, optimizers: Optimizers, models: Models, backwards: Backwards) -> None:
+    def __init__(
+        self, session: Session, optimizers: Optimizers, models: Models, backwards: Backwards
+    ) -> None:
         self.session = session
         self.optimizers = optimizers
         self.models = models
@@ -135,7 +137,9 @@ class Stats:
         losses = values[n : n + row.losses]
         inputs = values[n + row.losses : n + row.losses + row.inputs]
         weight = values[-1] if row.weights else None
-        bad = next((key for key, value in zip(row.keys, norms, strict=True) if not math.isfinite(value)), None)
+        bad = next(
+            (key for key, value in zip(row.keys, norms, strict=True) if not math.isfinite(value)), None
+        )
         self.session.emit(
             StepStats(
                 step=row.step,

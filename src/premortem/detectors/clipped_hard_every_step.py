@@ -1,0 +1,139 @@
+"""PM221 clipped-hard-every-step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.motion import Motion, Motions
+from premortem.events import Clip, Event, RunEnded, ScalerUpdate, Site, StepStats
+from premortem.findings import Finding, Severity
+
+HARD = 100.0  # times the limit
+SMALL = 1e-3  # of the weights, in one step
+FAR = 0.2  # of the weights, in all steps together
+
+
+@dataclass
+class Limit:
+    """One place where gradients are clipped."""
+
+    kind: str
+    limit: float
+    count: int = 0
+    hard: int = 0
+    ratios: float = 0.0  # sum of log(norm / limit)
+
+
+class ClippedHardEveryStep(Detector):
+    """Every gradient is clipped to a tiny part of its size, and the weights stand still.
+
+    ## Why it matters
+    Clipping is meant for outliers. When the limit lies far below every gradient, it takes the place of the learning
+    rate: the steps become too small to learn anything.
+
+    ## Usual causes
+    A wrong variable as `max_norm` (a tolerance, an epsilon), a limit copied from another loss, or clipping scaled
+    gradients without `scaler.unscale_(optimizer)`.
+
+    ## What to do
+    Print the norm that `clip_grad_norm_` returns, and set the limit to what it usually is.
+
+    ## When it stays silent
+    While the loss falls; adaptive optimizers do not mind the scale, and normalised descent is a choice.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM221",
+        name="clipped-hard-every-step",
+        family="clipping",
+        severity=Severity.ERROR,
+        explains=(
+            "updates-too-small",
+            "metric-frozen",
+            "vanishing-gradients",
+            "gradients-cleared-before-step",  # by a limit of 0
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (*Motions.LISTENS, Clip, ScalerUpdate, RunEnded)
+
+    def __init__(self) -> None:
+        self._motions = Motions()
+        self._limits: dict[Site | None, Limit] = {}
+        self._scale: float | None = None
+        self._counted: tuple[tuple[int, ...], int] = ((), 0)  # parameters, and their elements together
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, Clip):
+            self._clipped(event)
+        elif isinstance(event, ScalerUpdate):
+            self._scale = event.scale
+        elif isinstance(event, RunEnded):
+            yield from self._ended(event)
+        else:
+            self._motions.observe(event)
+            if isinstance(event, StepStats):
+                self._stepped(event)
+
+    def _clipped(self, event: Clip) -> None:
+        known = self._limits.setdefault(event.at, Limit(event.kind, event.limit))
+        known.limit = event.limit
+        if event.kind == "norm" and event.norm is not None and math.isfinite(event.norm):
+            known.count += 1
+            if event.norm > HARD * event.limit:
+                known.hard += 1
+                known.ratios += math.log10(event.norm / event.limit) if event.limit > 0 else 99.0
+
+    def _stepped(self, event: StepStats) -> None:
+        """Clipping by value says nothing about the norm; but when all values are at the limit, one can see it."""
+        for known in self._limits.values():
+            if known.kind == "value" and event.grad_norm > 0:
+                shapes = [
+                    self._motions.parameters[k].shape for k in event.keys if k in self._motions.parameters
+                ]
+                full = known.limit * math.sqrt(sum(math.prod(shape) for shape in shapes))
+                known.count += 1
+                known.hard += full > 0 and event.grad_norm >= 0.9 * full
+
+    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+        still = [motion for motion in self._motions.of.values() if hardly_moves(motion)]
+        for at, known in self._limits.items():
+            if known.count < 30 or known.hard < 0.9 * known.count or not still:
+                continue
+            motion = still[0]
+            typical = 10 ** min(known.ratios / known.hard, 30.0)
+            times = (
+                f", {typical:.0e} times below their norm" if known.kind == "norm" and known.limit > 0 else ""
+            )
+            scaled = known.kind == "norm" and self._scale is not None and typical > 0.1 * self._scale > 1
+            yield self.finding(
+                event,
+                f"{known.hard} of {known.count} gradients were clipped to {known.limit:g}{times}; an update is at "
+                f"most {motion.largest:.1e} of the weights, and the loss did not fall",
+                cause="The gradients were still multiplied by the scaler when they were clipped."
+                if scaled
+                else "The limit lies far below every gradient, so nothing is left of them.",
+                remedy="Call scaler.unscale_(optimizer) before clipping."
+                if scaled
+                else "Print the norm that clip_grad_norm_ returns, and set the limit to what it usually is.",
+                at=at,
+                limit=known.limit,
+                clipped=known.hard,
+                count=known.count,
+                largest=motion.largest,
+            )
+            return
+
+
+def hardly_moves(motion: Motion) -> bool:
+    return (
+        motion.steps >= 30
+        and motion.largest <= SMALL
+        and motion.steps * motion.largest <= FAR
+        and motion.losses.count >= 20
+        and motion.losses.gain() < 0.1
+    )

@@ -1,0 +1,105 @@
+"""PM242 dead-units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.depth import Depths
+from premortem.events import Event, Forward, LayerStats, RunEnded, Site, StepStats
+from premortem.findings import Finding, Severity
+
+DEAD = 0.999
+LOOKS = 4
+
+
+@dataclass
+class Grave:
+    """A model in which a whole layer of rectified units is silent."""
+
+    looks: int
+    at: Site | None
+    layer: str
+    silent: int  # weight matrices whose gradient is exactly zero
+    matrices: int
+    since: int
+
+
+class DeadUnits(Detector):
+    """All units of a hidden ReLU layer are zero for every sample, and no gradient passes them.
+
+    ## Why it matters
+    A ReLU that is always zero has no slope and cannot come back. When a whole layer is dead, everything below it
+    gets a gradient of exactly zero, and the output is the same for every input.
+
+    ## Usual causes
+    A bias initialised far below zero, a first jump with too high a learning rate, a ReLU behind the output layer.
+
+    ## What to do
+    Check the bias initialisation and the learning rate; LeakyReLU or GELU units can recover.
+
+    ## When it stays silent
+    Sparse activations in which any unit is alive, layers that recover, and layers past which gradients still
+    flow (a residual connection).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM242",
+        name="dead-units",
+        family="init-saturation",
+        severity=Severity.ERROR,
+        explains=("vanishing-gradients", "metric-frozen", "updates-too-small", "detached-from-loss"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (*Depths.LISTENS, Forward, StepStats, RunEnded)
+
+    def __init__(self) -> None:
+        self._depths = Depths()
+        self._now: LayerStats | None = None  # a dead layer in the last training forward
+        self._looked = False
+        self._graves: dict[int, Grave] = {}
+        self._said: set[int] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, Forward):
+            self._now, self._looked = None, False
+        elif isinstance(event, StepStats):
+            if self._looked:
+                yield from self._stepped(event)
+        elif not isinstance(event, RunEnded):
+            self._depths.observe(event)
+            if isinstance(event, LayerStats) and event.grad and event.kind == "relu":
+                self._looked = True
+                if event.dead >= DEAD and event.samples >= 4:
+                    self._now = event
+
+    def _stepped(self, event: StepStats) -> Iterator[Finding]:
+        dead, self._looked = self._now, False
+        if dead is None:
+            self._graves.clear()
+            return
+        profile = self._depths.profiles(event).get(dead.model, [])
+        silent = sum(norm == 0 for _, norm in profile)
+        if not silent or 3 * silent < len(profile):
+            self._graves.pop(dead.model, None)
+            return
+        known = self._graves.get(dead.model)
+        looks, since = (known.looks + 1, known.since) if known is not None else (1, event.step)
+        self._graves[dead.model] = Grave(looks, dead.at, dead.layer, silent, len(profile), since)
+        # Not within one unlucky stretch: the looks become rare as the run goes on.
+        if looks >= LOOKS and event.step >= 2 * since and event.step >= 32 and dead.model not in self._said:
+            self._said.add(dead.model)
+            yield self.finding(
+                event,
+                f"every unit of a ReLU layer has been zero for all samples since step {since}; {silent} of "
+                f"{len(profile)} weight matrices get a gradient of exactly 0",
+                cause="Dead units have no slope: nothing below them can learn any more.",
+                remedy="Look for a strongly negative bias initialisation or a learning rate that is too high; use "
+                "LeakyReLU or GELU if it happens again.",
+                at=dead.at,
+                module=dead.layer,
+                silent=silent,
+                matrices=len(profile),
+            )

@@ -1,0 +1,61 @@
+"""PM246 dropout-near-one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, LayerStats
+from premortem.findings import Finding, Severity
+
+LOOKS = 3
+
+
+class DropoutNearOne(Detector):
+    """A dropout layer throws nearly everything away.
+
+    ## Why it matters
+    With p = 0.95 only one unit in twenty passes, scaled up by twenty: what arrives behind it is mostly noise, and
+    with p = 1 it is nothing at all. The model underfits however long it trains.
+
+    ## Usual causes
+    In torch `p` is the share that is dropped; other frameworks give the share that is kept.
+
+    ## What to do
+    Use p between 0.1 and 0.5; a keep probability of 0.95 is `nn.Dropout(0.05)`.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM246",
+        name="dropout-near-one",
+        family="vanishing",
+        severity=Severity.ERROR,
+        explains=("vanishing-gradients", "dead-units", "metric-frozen", "updates-too-small"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats,)
+
+    def __init__(self) -> None:
+        self._steps: dict[tuple[str, float], set[int]] = {}
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if not isinstance(event, LayerStats) or event.probability < 0.9 or not event.training or self._said:
+            return
+        if not event.grad and event.probability < 1:
+            return
+        steps = self._steps.setdefault((event.layer, event.probability), set())
+        steps.add(event.step)
+        if len(steps) >= LOOKS:
+            self._said = True
+            kept = 1 - event.probability
+            yield self.finding(
+                event,
+                f"dropout with p={event.probability:g} lets {kept:.0%} of its input through",
+                cause="p is the share that is dropped, not the share that is kept.",
+                remedy=f"Use nn.Dropout({kept:.2g})." if kept else "Use p between 0.1 and 0.5.",
+                module=event.layer,
+                severity=Severity.ERROR if event.probability >= 0.95 else Severity.WARNING,
+                probability=event.probability,
+            )

@@ -1,0 +1,47 @@
+"""PM318 kept-by-reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import AliasKept, Event
+from premortem.findings import Finding, Severity
+
+
+class KeptByReference(Detector):
+    """The best model is kept by giving the live model a second name.
+
+    ## Why it matters
+    There is only one model. It goes on being trained, and in the end the "best" one is the last one.
+
+    ## Usual causes
+    `best_model = model` where `best_model = copy.deepcopy(model)` was meant.
+
+    ## What to do
+    Copy the model, or keep a copy of its state dict.
+
+    ## When it stays silent
+    The other name is given to a new model afterwards (a sweep that keeps the best of several runs).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM318", name="kept-by-reference", family="persistence", severity=Severity.ERROR
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (AliasKept,)
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, AliasKept) and not self._said:
+            self._said = True
+            yield self.finding(
+                event,
+                f"`{event.kept} = {event.source}` keeps no copy: both names mean the model that is still being trained",
+                cause="An assignment gives an object another name; every later step changes the model that was kept.",
+                remedy=f"Use `{event.kept} = copy.deepcopy({event.source})`.",
+                module=event.source,
+            )

@@ -1,0 +1,102 @@
+"""PM215 learning-rate-stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded, SchedulerBuilt, Site
+from premortem.findings import Finding, Severity
+
+PART = 0.2  # of the rate the optimizer was built with
+LEAST = 50  # steps
+
+
+@dataclass
+class Rate:
+    at: Site | None
+    built: float
+    steps: int = 0
+    rewritten: int = 0
+    value: float = 0.0
+    constant: bool = True
+
+
+class LearningRateStuck(Detector):
+    """The script sets the learning rate before every step, and it is always the same small value.
+
+    ## Why it matters
+    The schedule never advances: the whole run is made at its first value, which for a warm-up is a small part of
+    the rate that was asked for.
+
+    ## Usual causes
+    The schedule is asked with a counter that does not move: the start step instead of the current one, a variable
+    of another scope, a counter that is reset in each call.
+
+    ## What to do
+    Print the step that the schedule is asked with, and pass the one that counts.
+
+    ## When it stays silent
+    Rates that change at any time, rates near the one the optimizer was built with, and schedulers of torch.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM215",
+        name="learning-rate-stuck",
+        family="lr",
+        severity=Severity.ERROR,
+        explains=("updates-too-small", "learning-rate-zero"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, RunEnded)
+
+    def __init__(self) -> None:
+        self._rates: dict[int, Rate] = {}
+        self._scheduled: set[int] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, OptimizerBuilt):
+            built = max((group.lr for group in event.groups), default=0.0)
+            self._rates.setdefault(event.optimizer, Rate(event.at, built))
+        elif isinstance(event, SchedulerBuilt):
+            self._scheduled.add(event.optimizer)
+        elif isinstance(event, OptimizerStep):
+            self._stepped(event)
+        elif isinstance(event, RunEnded):
+            for key, rate in self._rates.items():
+                if key not in self._scheduled and stuck(rate):
+                    yield self._found(event, rate)
+
+    def _stepped(self, event: OptimizerStep) -> None:
+        rate = self._rates.get(event.optimizer)
+        if rate is None or not event.lrs:
+            return
+        value = max(event.lrs)
+        rate.constant = rate.constant and (not rate.steps or value == rate.value)
+        rate.value = value
+        rate.steps += 1
+        rate.rewritten += event.rewritten
+
+    def _found(self, event: Event, rate: Rate) -> Finding:
+        return self.finding(
+            event,
+            f"the script set the learning rate {rate.rewritten} times, always to {rate.value:.3g}; the optimizer was "
+            f"built with {rate.built:.3g}",
+            cause="The schedule is asked for the same step again and again, so it never leaves its first value.",
+            remedy="Pass the number of the current step to the schedule.",
+            at=rate.at,
+            rate=rate.value,
+            built=rate.built,
+            steps=rate.steps,
+        )
+
+
+def stuck(rate: Rate) -> bool:
+    return (
+        rate.steps >= LEAST
+        and rate.rewritten >= 0.9 * (rate.steps - 1)
+        and rate.constant
+        and 0 < rate.value <= PART * rate.built
+    )

@@ -1,0 +1,147 @@
+"""PM241 saturated-activations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.scales import Scales
+from premortem.detectors.series import Series
+from premortem.events import Event, Forward, LayerStats, LossCall, OptimizerBuilt, RunEnded, StateLoaded
+from premortem.findings import Finding, Severity
+
+SHARE = 0.65  # of the outputs of a layer
+BOUNDED = frozenset({"tanh", "sigmoid"})
+WORSE = 10.0  # times the loss of guessing
+
+
+@dataclass
+class Hidden:
+    """Bounded activations of one training forward that are followed by another layer with weights."""
+
+    pending: list[LayerStats] = field(default_factory=list)
+    inner: list[LayerStats] = field(default_factory=list)
+
+
+class SaturatedActivations(Detector):
+    """From the first step on, most hidden units sit at the flat end of their activation.
+
+    ## Why it matters
+    A tanh at ±1 or a sigmoid at 0 or 1 has no slope: next to no gradient passes through it, and the network
+    learns slowly or not at all. Outputs that are too large do the same to the softmax: the loss starts at many
+    times that of guessing.
+
+    ## Usual causes
+    Weights initialised with a standard deviation of 1 or more, independent of the number of inputs.
+
+    ## What to do
+    Initialise by fan-in: `xavier_uniform_` for tanh and sigmoid, `kaiming_normal_` for ReLU, or torch's defaults.
+
+    ## When it stays silent
+    Output layers and gates, models that were loaded, and inputs that are themselves enormous (then those are
+    the cause).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM241",
+        name="saturated-activations",
+        family="init-saturation",
+        severity=Severity.ERROR,
+        explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        *Scales.LISTENS,
+        Forward,
+        OptimizerBuilt,
+        StateLoaded,
+        RunEnded,
+    )
+
+    def __init__(self) -> None:
+        self._scales = Scales()
+        self._loaded = False
+        self._training: dict[int, bool] = {}
+        self._hidden = Hidden()
+        self._hits: dict[
+            int, int
+        ] = {}  # model -> training forwards in which all its hidden layers were saturated
+        self._said = False
+        self._losses = Series()  # cross entropy relative to guessing
+        self._began: list[float] = []
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, StateLoaded):
+            self._loaded = self._loaded or (
+                event.target == "module" and not event.error and event.matched > 0
+            )
+        elif isinstance(event, Forward):
+            yield from self._forward_over(event)
+        elif isinstance(event, RunEnded):
+            yield from self._ended(event)
+        else:
+            self._scales.observe(event)
+            if isinstance(event, LayerStats):
+                self._ran(event)
+            elif isinstance(event, LossCall):
+                self._lost(event)
+
+    def _ran(self, event: LayerStats) -> None:
+        if not event.grad or event.step >= 8:
+            return
+        if event.kind in BOUNDED:
+            self._hidden.pending.append(event)
+        elif event.order >= 0:
+            self._hidden.inner += self._hidden.pending
+            self._hidden.pending = []
+
+    def _forward_over(self, event: Event) -> Iterator[Finding]:
+        hidden, self._hidden = self._hidden, Hidden()
+        if not hidden.inner or self._said or self._loaded or self._scales.unusual:
+            return
+        model = hidden.inner[0].model
+        if min(layer.saturated for layer in hidden.inner) < SHARE:
+            self._hits[model] = -99  # not from the beginning on, so not by initialisation
+            return
+        hits = self._hits[model] = self._hits.get(model, 0) + 1
+        if hits == 5:
+            self._said = True
+            worst = max(hidden.inner, key=lambda layer: layer.saturated)
+            yield self.finding(
+                event,
+                f"{worst.saturated:.0%} of the {worst.kind} outputs are saturated in the first steps"
+                + (f", in all {len(hidden.inner)} hidden layers" if len(hidden.inner) > 1 else ""),
+                cause="The inputs are of ordinary size: the weights were initialised too large.",
+                remedy="Initialise by fan-in, e.g. nn.init.xavier_uniform_, or keep torch's default.",
+                at=worst.at,
+                module=worst.layer,
+                shares=[layer.saturated for layer in hidden.inner][:16],
+            )
+
+    def _lost(self, event: LossCall) -> None:
+        classes = event.input_shape[1] if len(event.input_shape) > 1 else 0
+        if event.fn != "cross_entropy" or not event.grad or event.value is None or classes < 2:
+            return
+        if event.reduction != "mean" or not math.isfinite(event.value):
+            return
+        relative = event.value / math.log(classes)
+        self._losses.add(relative)
+        if len(self._began) < 5:
+            self._began.append(relative)
+
+    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+        if self._said or self._loaded or self._scales.unusual or self._losses.count < 100:
+            return
+        if min(self._began) >= WORSE and self._losses.tail() >= 2:
+            yield self.finding(
+                event,
+                f"the first loss is {self._began[0]:.0f} times that of guessing, and after {self._losses.count} batches "
+                f"it is still {self._losses.tail():.1f} times",
+                cause="The inputs are of ordinary size: the weights were initialised so large that the softmax is "
+                "saturated from the start.",
+                remedy="Initialise by fan-in, e.g. nn.init.kaiming_normal_, or keep torch's default.",
+                relative_losses=self._began,
+            )

@@ -1,0 +1,59 @@
+"""PM415 shapes-do-not-fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, RunEnded
+from premortem.findings import Finding, Severity
+
+_ERRORS = frozenset({"RuntimeError", "ValueError", "IndexError"})
+_PATTERNS = re.compile(
+    r"shapes cannot be multiplied|size mismatch|must match the size of tensor|is invalid for input of size"
+    r"|Sizes of tensors must match|to match target batch_size|[Ee]xpected .{0,80}(channels|dimensions?|-D|[0-9]D)\b"
+    r"|Dimension out of range|must (have|be) the same (size|shape|as input size)|target size .{0,60}input size|not broadcastable"
+    r"|view size is not compatible|doesn't match the broadcast shape|input\.size\(-1\) must be equal"
+)
+
+
+class ShapesDoNotFit(Detector):
+    """The run ended because two shapes do not fit together.
+
+    ## Why it matters
+    It often happens late: in the last, smaller batch of an epoch, at the first evaluation, with the first long sequence.
+
+    ## Usual causes
+    A `squeeze()` that also removes a batch of one; a fixed size in `view`; a dimension swapped by `permute`; another image
+    size in evaluation; channels last where channels first are expected.
+
+    ## What to do
+    The last line of your own code is named; print the shapes that meet there. Use `squeeze(1)` and `flatten(1)` rather than
+    `squeeze()` and `view` with a fixed batch size, and `drop_last=True` where a small batch has no place.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM415", name="shapes-do-not-fit", family="shape", severity=Severity.ERROR
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (RunEnded,)
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if not isinstance(event, RunEnded) or event.reason != "crashed" or event.error not in _ERRORS:
+            return
+        if _PATTERNS.search(event.message):
+            first = event.message.strip().splitlines()[0][:200]
+            yield self.finding(
+                event,
+                f"the run ended after {event.step} steps: {first}",
+                cause="Two tensors met whose shapes do not fit, so torch raised an error that nobody caught."
+                + (
+                    " It went well before: a batch of another size is the usual reason."
+                    if event.step > 1
+                    else ""
+                ),
+                remedy="Print the shapes that meet at this line; name dimensions in squeeze(dim) and flatten(1).",
+                error=event.error,
+            )

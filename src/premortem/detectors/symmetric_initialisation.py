@@ -1,0 +1,118 @@
+"""PM243 symmetric-initialisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Custody, Event, LayerStats, Link, ModelSeen, Parameter, RunEnded
+from premortem.findings import Finding, Severity
+
+LOOKS = 3
+
+
+class SymmetricInitialisation(Detector):
+    """All units of a hidden layer have the same weights, and stay the same in training.
+
+    ## Why it matters
+    Units with equal weights get equal gradients, so they remain copies of each other for ever: a layer of a
+    thousand units computes one feature. With zeros in two layers on top of each other not even a gradient
+    arrives.
+
+    ## Usual causes
+    `nn.init.zeros_` or `constant_` on the weights of hidden layers, an `apply` that initialises more than it
+    was meant to.
+
+    ## What to do
+    Initialise weights at random (torch's default, `xavier_uniform_`, `kaiming_normal_`); only biases, and the
+    last layer of a branch, may start at zero.
+
+    ## When it stays silent
+    Output layers, zero-initialised branches and adapters that come apart after the first step, frozen layers,
+    and warm-ups from rate 0.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM243",
+        name="symmetric-initialisation",
+        family="init-saturation",
+        severity=Severity.ERROR,
+        explains=(
+            "vanishing-gradients",
+            "metric-frozen",
+            "dead-units",
+            "detached-from-loss",
+            "parameter-without-optimizer",
+            "updates-too-small",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, LayerStats, Custody, RunEnded)
+
+    def __init__(self) -> None:
+        self._weights: dict[str, Parameter] = {}  # layer -> its weight matrix
+        self._twins: dict[
+            str, LayerStats
+        ] = {}  # hidden layers whose units were all equal in the last forward
+        self._looks: dict[str, int] = {}
+        self._stuck: dict[str, bool] = {}  # the gradient was exactly zero
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, ModelSeen):
+            for parameter in event.parameters:
+                if len(parameter.shape) > 1:
+                    self._weights.setdefault(parameter.name.rpartition(".")[0], parameter)
+        elif isinstance(event, LayerStats):
+            self._ran(event)
+        elif isinstance(event, Custody):
+            yield from self._moved(event)
+
+    def _ran(self, event: LayerStats) -> None:
+        if event.order < 0 or not event.grad:
+            return
+        self._twins.pop(event.layer, None)
+        weight = self._weights.get(event.layer)
+        if weight is None or event.last or "Embedding" in event.kind:
+            return
+        rows = weight.shape[0]
+        if rows >= 2 and event.twins >= 1 - 1.5 / rows:
+            self._twins[event.layer] = event
+
+    def _moved(self, event: Custody) -> Iterator[Finding]:
+        """A forward with equal units, then a step that could have parted them."""
+        links = {link.key: link for link in event.links}
+        for layer in self._twins:
+            link = links.get(self._weights[layer].key)
+            if link is None or not trains(link, event):
+                continue
+            self._looks[layer] = self._looks.get(layer, 0) + 1
+            self._stuck[layer] = link.gradient == 0
+        for layer in [known for known in self._looks if known not in self._twins]:
+            del self._looks[layer]  # they came apart
+        stuck = [layer for layer, looks in self._looks.items() if looks > LOOKS and layer in self._twins]
+        if stuck and not self._said:
+            self._said = True
+            yield self._found(event, stuck)
+
+    def _found(self, event: Custody, layers: list[str]) -> Finding:
+        weight = self._weights[layers[0]]
+        silent = self._stuck[layers[0]]
+        more = f" (and {len(layers) - 1} more layers)" if len(layers) > 1 else ""
+        return self.finding(
+            event,
+            f"all {weight.shape[0]} units of {layers[0]} have the same weights{more}, still after "
+            f"{event.step} steps" + (": its gradient is exactly 0" if silent else ""),
+            cause="Equal units get equal gradients, so they stay copies of each other.",
+            remedy="Initialise the weights of hidden layers at random.",
+            module=layers[0],
+            parameter=weight.name,
+            layers=layers[:16],
+        )
+
+
+def trains(link: Link, event: Custody) -> bool:
+    if not link.trainable or not link.graded or event.optimizer not in link.owners or not any(event.lrs):
+        return False
+    return bool(link.moved) or link.gradient == 0

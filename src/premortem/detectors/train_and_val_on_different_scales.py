@@ -1,0 +1,121 @@
+"""PM305 train-and-val-on-different-scales."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, SCORES, columns
+from premortem.events import Backward, Event, LogLine, LossCall
+from premortem.findings import Certainty, Finding, Severity
+
+LINES = 3
+CLOSE = 0.02  # relative; the last batch may be smaller than the others
+FACTOR = 1.9  # a loss divided by less is not divided by a number of micro-batches
+
+
+class Mean:
+    """Of a stretch of the run."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self.count = 0
+
+    def add(self, value: float) -> None:
+        self.total += value
+        self.count += 1
+
+    @property
+    def value(self) -> float:
+        return self.total / self.count if self.count else 0.0
+
+    def agrees(self, printed: float) -> bool:
+        return self.count > 0 and abs(printed - self.value) <= CLOSE * abs(self.value)
+
+
+class TrainAndValOnDifferentScales(Detector):
+    """The printed training loss was divided by the accumulation factor, and the validation loss was not.
+
+    ## Why it matters
+    The two curves cannot be compared: a gap of a factor of four looks like overfitting, and overfitting may hide in
+    it.
+
+    ## Usual causes
+    `loss = criterion(...) / accumulation` for the backward pass, and that `loss.item()` is summed up for the log.
+
+    ## What to do
+    Log the loss before it is divided (or multiply it back).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM305",
+        name="train-and-val-on-different-scales",
+        family="eval-stale",
+        severity=Severity.INFO,
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (Backward, LossCall, LogLine)
+
+    def __init__(self) -> None:
+        self._scale: float | None = None
+        self._scaled = Mean()  # what backward was called on
+        self._whole = Mean()  # the same before it was divided
+        self._validation = Mean()
+        self._lines = 0
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, Backward):
+            if event.value is not None and event.scale and not event.scaled:
+                self._backward(event.value, event.scale)
+        elif isinstance(event, LossCall):
+            if not event.grad and event.value is not None and event.reduction == "mean":
+                self._validation.add(event.value)
+        elif isinstance(event, LogLine) and not self._said:
+            yield from self._printed(event)
+
+    def _backward(self, value: float, scale: float) -> None:
+        if self._scale is not None and abs(scale - self._scale) > 1e-6 * scale:
+            self._lines = 0
+            self._scaled, self._whole = Mean(), Mean()
+        self._scale = scale
+        self._scaled.add(value)
+        self._whole.add(value / scale)
+
+    def _printed(self, event: LogLine) -> Iterator[Finding]:
+        names = columns(event)
+        losses = [
+            (words, value)
+            for words, (_, text, value) in zip(names, event.values, strict=True)
+            if "." in text
+            and words & (LOSSES | EVALUATED | {"train", "training"})
+            and not words & (RECORDS | SCORES)
+        ]
+        train = [value for words, value in losses if not words & EVALUATED]
+        held_out = [value for words, value in losses if words & EVALUATED]
+        if not train or not held_out:
+            return
+        scaled, whole, validation = self._scaled, self._whole, self._validation
+        self._scaled, self._whole, self._validation = Mean(), Mean(), Mean()
+        divided = self._scale is not None and self._scale * FACTOR < 1 and scaled.agrees(train[0])
+        if divided and not whole.agrees(train[0]) and validation.agrees(held_out[0]):
+            self._lines += 1
+        else:
+            self._lines = 0
+        if self._lines >= LINES:
+            self._said = True
+            yield self._found(event, train[0], whole.value, held_out[0])
+
+    def _found(self, event: LogLine, printed: float, real: float, validation: float) -> Finding:
+        factor = 1 / (self._scale or 1.0)
+        return self.finding(
+            event,
+            f"the training loss is printed divided by {factor:g} ({printed:.4g} for {real:.4g}), the validation loss "
+            f"({validation:.4g}) is not",
+            cause="The loss that was divided for gradient accumulation is the one that is logged, so the two numbers "
+            "are on different scales.",
+            remedy="Log the loss before the division.",
+            certainty=Certainty.MEASURED,
+            factor=factor,
+        )

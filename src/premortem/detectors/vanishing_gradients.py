@@ -1,0 +1,122 @@
+"""PM244 vanishing-gradients."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.depth import Depths
+from premortem.detectors.series import Series
+from premortem.events import Event, RunEnded, StepStats
+from premortem.findings import Finding, Severity
+
+GONE = 5e-4  # of the last layer's gradient
+LEAST = 5  # layers; fewer are seldom deep enough
+
+
+@dataclass
+class Fading:
+    """How often the gradient of a model was seen to fade on the way down."""
+
+    looks: int = 0
+    hits: int = 0
+    last: bool = False  # at the latest look
+    first: str = ""
+    norms: list[float] = field(default_factory=list)
+
+    def look(self, profile: list[tuple[str, float]]) -> None:
+        norms = [norm for _, norm in profile]
+        self.looks += 1
+        self.last = fades(norms)
+        if self.last:
+            self.hits += 1
+            self.first, self.norms = profile[0][0], norms
+
+    @property
+    def persists(self) -> bool:
+        return self.last and self.hits >= max(4, 0.8 * self.looks)
+
+
+class VanishingGradients(Detector):
+    """The gradient shrinks from layer to layer, and hardly anything arrives at the first ones.
+
+    ## Why it matters
+    Only the last layers learn. What they are given by the layers below stays random, so the loss soon stops
+    falling, however long one trains.
+
+    ## Usual causes
+    Many sigmoid or tanh layers on top of each other, weights that are initialised too small, a deep network
+    without residual connections or normalisation.
+
+    ## What to do
+    Use ReLU-like activations with a matching initialisation (`kaiming_normal_`), add normalisation layers or
+    residual connections, or make the network shallower.
+
+    ## When it stays silent
+    While the loss falls, and when the fading passes after the first steps (residual branches that start at
+    zero).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM244",
+        name="vanishing-gradients",
+        family="vanishing",
+        severity=Severity.ERROR,
+        explains=("metric-frozen", "updates-too-small"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (*Depths.LISTENS, StepStats, RunEnded)
+
+    def __init__(self) -> None:
+        self._depths = Depths()
+        self._losses: dict[int, Series] = {}
+        self._fading: dict[tuple[int, int], Fading] = {}  # (optimizer, model)
+        self._steps: dict[int, int] = {}
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, StepStats):
+            self._stepped(event)
+        elif isinstance(event, RunEnded):
+            yield from self._ended(event)
+        else:
+            self._depths.observe(event)
+
+    def _stepped(self, event: StepStats) -> None:
+        steps = self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + 1
+        if event.loss is not None:
+            self._losses.setdefault(event.optimizer, Series()).add(event.loss)
+        if steps < 8 or (steps & (steps - 1) and steps % 64):
+            return
+        for model, profile in self._depths.profiles(event).items():
+            self._fading.setdefault((event.optimizer, model), Fading()).look(profile)
+
+    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+        for (optimizer, _), fading in self._fading.items():
+            losses = self._losses.get(optimizer)
+            if not fading.persists or losses is None or losses.count < 100:
+                continue
+            if losses.gain_since(0.2) > 0.05:
+                continue
+            yield self.finding(
+                event,
+                f"the gradient of the first of {len(fading.norms)} layers is {fading.norms[0]:.1e}, that of the last "
+                f"{fading.norms[-1]:.1e}, so in {fading.hits} of {fading.looks} steps that were looked at; the loss is flat",
+                cause="It shrinks with every layer on its way down, so the first layers never learn.",
+                remedy="Use ReLU-like activations with kaiming initialisation, normalisation layers or residual "
+                "connections, or fewer layers.",
+                module=fading.first,
+                norms=fading.norms,
+                gain=losses.gain(),
+            )
+
+
+def fades(norms: list[float]) -> bool:
+    """From the last layer to the first, the gradient falls nearly always, and by orders of magnitude."""
+    if len(norms) < LEAST or norms[0] <= 0:
+        return False
+    lower = max(norms[: max(1, len(norms) // 4)])
+    falls = sum(a < b for a, b in itertools.pairwise(norms))
+    return lower <= GONE * norms[-1] and falls >= 0.7 * (len(norms) - 1)

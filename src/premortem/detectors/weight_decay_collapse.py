@@ -1,0 +1,116 @@
+"""PM231 weight-decay-collapse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Custody, Event, Link, ModelSeen, OptimizerBuilt, RunEnded, Site
+from premortem.findings import Finding, Severity
+
+SHRUNK = 0.05  # of the first norm
+LOOKS = 2
+
+
+@dataclass
+class Decayed:
+    """An optimizer with weight decay."""
+
+    at: Site | None
+    decay: dict[int, float]  # parameter -> weight decay of its group
+    shares: list[float] = field(default_factory=list)  # what is left of each matrix
+    looks: int = 0  # audits in a row in which nothing much was left
+
+
+class WeightDecayCollapse(Detector):
+    """Weight decay pulls all weights of the model to zero.
+
+    ## Why it matters
+    The decay is stronger than the gradient, so the weights shrink until the output is the same for every input:
+    the model predicts the mean, and its loss is flat.
+
+    ## Usual causes
+    `weight_decay=5` instead of `5e-4`, a decay made for another optimizer, a decay that is multiplied with a large
+    learning rate.
+
+    ## What to do
+    Use a weight decay of 1e-4 to 1e-1, and look at the norm of the weights when you change it.
+
+    ## When it stays silent
+    Unless nearly every weight matrix, the output layer's included, has shrunk to less than a twentieth.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM231",
+        name="weight-decay-collapse",
+        family="weight-decay",
+        severity=Severity.ERROR,
+        explains=(
+            "vanishing-gradients",
+            "metric-frozen",
+            "dead-units",
+            "updates-too-small",
+            "updates-too-large",
+        ),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, ModelSeen, Custody, RunEnded)
+
+    def __init__(self) -> None:
+        self._optimizers: dict[int, Decayed] = {}
+        self._matrices: set[int] = set()
+        self._first: dict[int, float] = {}  # parameter -> norm when it was first seen
+        self._said: set[int] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, OptimizerBuilt):
+            decay = {key: group.weight_decay for group in event.groups for key in group.parameters}
+            self._optimizers[event.optimizer] = Decayed(event.at, decay)
+        elif isinstance(event, ModelSeen):
+            self._matrices.update(p.key for p in event.parameters if len(p.shape) > 1)
+        elif isinstance(event, Custody):
+            self._audited(event)
+            yield from self._judge(event, LOOKS)
+        elif isinstance(event, RunEnded):
+            yield from self._judge(event, 1)
+
+    def _audited(self, event: Custody) -> None:
+        known = self._optimizers.get(event.optimizer)
+        if known is None:
+            return
+        held = [link for link in event.links if self._decays(link, known)]
+        shares = {}
+        for link in held:
+            # The audit comes after the step, so what the first step took away is added again.
+            weight = link.weight or 0.0
+            first = self._first.setdefault(link.key, weight + (link.update or 0.0))
+            if first > 0:
+                shares[link.key] = weight / first
+        heads = [shares[link.key] for link in held if link.head and link.key in shares]
+        known.shares = sorted(shares.values())
+        small = sum(share < SHRUNK for share in known.shares)
+        collapsed = bool(heads) and max(heads) < SHRUNK and small >= 0.8 * len(shares)
+        known.looks = known.looks + 1 if collapsed else 0
+
+    def _judge(self, event: Event, least: int) -> Iterator[Finding]:
+        for key, known in self._optimizers.items():
+            if known.looks < least or key in self._said:
+                continue
+            self._said.add(key)
+            decay = max(known.decay.values())
+            small = sum(share < SHRUNK for share in known.shares)
+            yield self.finding(
+                event,
+                f"{small} of {len(known.shares)} weight matrices have shrunk to less than {SHRUNK:.0%}, with "
+                f"weight_decay={decay:g}",
+                cause="The decay is stronger than the gradient and pulls everything to zero.",
+                remedy="Use a weight decay of 1e-4 to 1e-1.",
+                at=known.at,
+                weight_decay=decay,
+                shares=known.shares[:16],
+            )
+
+    def _decays(self, link: Link, known: Decayed) -> bool:
+        return link.key in self._matrices and link.trainable and known.decay.get(link.key, 0.0) > 0

@@ -1,0 +1,67 @@
+from premortem.events import EpochEnded, EpochStarted, Shuffled
+from tests.detectors.rehearsal import Rehearsal, line
+
+
+def micro(play, n=1, scale=0.25):
+    for _ in range(n):
+        play.forward()
+        play.loss()
+        play.backward(scale=scale)
+
+
+def run(*, batches=10, k=4, end="dropped", epochs=5):
+    """`end`: what becomes of the last, incomplete window: dropped, leaks or stepped."""
+    play = Rehearsal()
+    play.optimizer(1, 2)
+    left = 0
+    for _ in range(epochs):
+        if end == "dropped":
+            play.zero(wasted=(1,) if left else ())
+            left = 0
+        for i in range(batches):
+            micro(play)
+            left += 1
+            if (i + 1) % k == 0 or (end == "stepped" and i + 1 == batches):
+                play.stepped(backwards=left, pending=left, gated=True)
+                play.zero()
+                left = 0
+    return play.end()
+
+
+def never_yielded(*, batches=11, k=6, used=6):
+    """A generator of windows keeps the rest of the loader's batches to itself."""
+    play = Rehearsal()
+    play.optimizer(1, 2)
+    for _ in range(8):
+        play.add(EpochStarted(step=play.step, loader=1))
+        for _ in range(used // k):
+            play.zero()
+            micro(play, k, 1 / k)
+            play.stepped(backwards=k, pending=k, gated=True)
+        play.add(EpochEnded(step=play.step, loader=1, batches=batches))
+    return play.end()
+
+
+def own_order(*, size, k=6):
+    play = Rehearsal()
+    play.optimizer(1, 2)
+    for _ in range(8):
+        play.add(Shuffled(step=play.step, at=line(5), size=size))
+        play.zero()
+        micro(play, k, 1 / k)
+        play.stepped(backwards=k, pending=k)
+    return play.end()
+
+
+EVENTS = run()
+HEALTHY = [
+    run(batches=12),
+    run(end="stepped"),
+    run(batches=12, end="leaks"),
+    never_yielded(batches=6),
+    own_order(size=6 * 32),
+    own_order(size=6 * 32 + 20),  # like drop_last
+]
+LEAKS = run(end="leaks")
+NEVER_YIELDED = never_yielded()
+OWN_ORDER = own_order(size=6 * 32 + 5 * 32)

@@ -1,0 +1,28 @@
+from premortem.events import Clip
+from tests.detectors.rehearsal import Rehearsal, line, link
+
+
+def run(*, limit=1e-4, update=1e-6, fall=1.0):
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    play.optimizer(1, 2, kind="SGD")
+    value = 2.3
+    for _ in range(40):
+        play.zero()
+        play.forward()
+        play.loss(value)
+        play.backward()
+        play.add(Clip(step=play.step, at=line(23), kind="norm", limit=limit, norm=5.0))
+        play.stepped(kind="SGD")
+        play.custody(link(1, "model.0.weight", update=update), link(2, "model.2.weight", update=update))
+        play.stats(value, grad_norm=min(limit, 5.0))
+        value *= fall
+    return play.end()
+
+
+EVENTS = run()
+HEALTHY = [
+    run(limit=1.0),  # the usual limit, reached in every step
+    run(fall=0.98),  # normalised descent
+    run(update=0.01),  # an adaptive optimizer does not mind
+]

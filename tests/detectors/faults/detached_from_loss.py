@@ -1,0 +1,34 @@
+from tests.detectors.rehearsal import Rehearsal, cut_off, link
+
+
+def run(*, op="detach", cut=True, steps=6, alive_at=None, **facts):
+    play = Rehearsal()
+    play.model("body.weight", "head.weight")
+    play.optimizer(1, 2)
+    for number in range(steps):
+        play.zero()
+        play.forward()
+        if cut:
+            play.cut(op, 1)
+        play.loss()
+        play.walk(2)
+        play.backward()
+        alive = alive_at == number
+        play.stepped(with_grad=2 if alive else 1)
+        body = link(1, "model.body.weight") if alive else cut_off(1, "model.body.weight", **facts)
+        play.custody(body, link(2, "model.head.weight"))
+    return play.end()
+
+
+EVENTS = run()
+HEALTHY = [
+    run(loaded=True),
+    run(trained=True),
+    run(shifted=True),  # an EMA codebook
+    run(twin=True),  # a target network
+    run(owners=()),
+    run(cut=False),  # an output that nobody uses
+    run(alive_at=0),
+    run(op="item", steps=20, alive_at=15),  # looked at, and trained in another phase
+    run(cut=False, ran=False, ran_without_grad=True, loaded=True),
+]

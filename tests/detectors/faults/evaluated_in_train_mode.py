@@ -1,0 +1,50 @@
+"""A validation pass in which dropout and batch norm ran as in training."""
+
+from dataclasses import replace
+
+from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded, Site
+
+AT = Site("train.py", 40, "validate")
+SEEN = ModelSeen(model=1, name="model", kind="Net", parameters=(), shapes=7)
+VALIDATION = EvaluationEnded(
+    step=20,
+    at=AT,
+    model=1,
+    forwards=3,
+    samples=60,
+    grad=False,
+    noisy_train=2,
+    training=True,
+    judged=True,
+    repeated=False,
+    generator=False,
+    weights=5,
+    number=1,
+)
+PRINTED = LogLine(
+    step=20,
+    text="epoch 1 acc 0.9",
+    template="epoch # acc #",
+    values=(("epoch", "1", 1.0), ("acc", "0.9", 0.9)),
+)
+
+EVENTS: list[Event] = [SEEN, VALIDATION, RunEnded(step=40)]
+
+HEALTHY: list[list[Event]] = [
+    [SEEN, replace(VALIDATION, noisy_train=0, training=False), RunEnded(step=40)],
+    [SEEN, replace(VALIDATION, repeated=True), RunEnded(step=40)],  # Monte Carlo dropout
+    [SEEN, replace(VALIDATION, generator=True), RunEnded(step=40)],  # samples of a GAN
+    [SEEN, replace(VALIDATION, critic=True), RunEnded(step=40)],
+    [SEEN, PRINTED, replace(VALIDATION, judged=False, discarded=True), RunEnded(step=40)],  # update_bn
+    [SEEN, replace(VALIDATION, judged=False), RunEnded(step=40)],  # features for something else
+    [SEEN, replace(VALIDATION, fresh=False), RunEnded(step=40)],  # the training batch once more
+    [SEEN, replace(VALIDATION, both=True), RunEnded(step=40)],  # training accuracy beside a proper evaluation
+    [SEEN, replace(VALIDATION, step=0, trained=False), RunEnded(step=40)],  # a dummy input finds out a shape
+    # dropout kept on by hand, once per epoch, until the end averages several passes
+    [
+        SEEN,
+        replace(VALIDATION, training=False),
+        replace(VALIDATION, step=40, training=False, repeated=True),
+        RunEnded(step=40),
+    ],
+]

@@ -1,0 +1,48 @@
+"""A WeightedRandomSampler with one weight per class."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from premortem.events import (
+    BatchDrawn,
+    EpochEnded,
+    EpochStarted,
+    Event,
+    LoaderBuilt,
+    LogLine,
+    OptimizerStep,
+    Site,
+)
+
+AT = Site("train.py", 14)
+LOADER = LoaderBuilt(
+    at=AT,
+    loader=1,
+    samples=400,
+    batches=10,
+    batch_size=40,
+    shuffle=True,
+    drop_last=False,
+    workers=0,
+    reachable=4,
+)
+PLAIN = replace(LOADER, reachable=None)
+
+
+def epochs(many: int, batches: int, *, complete: bool = False, label: str = "epoch") -> Iterator[Event]:
+    for number in range(many):
+        yield EpochStarted(at=AT, loader=1)
+        yield BatchDrawn(at=AT, loader=1, index=0)
+        yield OptimizerStep(step=number + 1, optimizer=1, kind="SGD", lrs=(0.1,))
+        yield LogLine(text="", template=f"{label} #", values=((label, str(number), float(number)),))
+        yield EpochEnded(at=AT, loader=1, batches=batches, complete=complete)
+
+
+EVENTS: list[Event] = [LOADER]
+
+HEALTHY: list[list[Event]] = [
+    [replace(LOADER, reachable=400), *epochs(6, 10, complete=True)],
+    [PLAIN, *epochs(6, 4)],  # some shuffled batches make an epoch
+    [PLAIN, *epochs(6, 1, label="step")],  # next(iter(loader)) in every step
+    [replace(PLAIN, shuffle=False), *epochs(3, 2)],  # a smoke test
+]

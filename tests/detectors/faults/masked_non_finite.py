@@ -1,0 +1,41 @@
+from premortem.events import Masked
+from tests.detectors.rehearsal import Rehearsal, line
+
+NAN = float("nan")
+
+
+def run(*, mask=None, worst=None, seen=None, value=None, skipped=False, steps=8, **facts):
+    """`seen`: whether the gradients were finite right after backward; `value`: of the criterion."""
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    play.optimizer(1, 2)
+    for _ in range(steps):
+        play.zero()
+        play.forward()
+        if mask:
+            play.add(Masked(step=play.step, at=line(16, "forward"), **mask))
+        play.loss(value)
+        if not skipped:
+            play.backward(value=0.5, grads_finite=seen)
+            play.stepped()
+            play.stats(0.5, worst=worst, **facts)
+    return play.end()
+
+
+SOME = {"op": "nan_to_num", "count": 40, "total": 128, "grad": True, "origin": "the logarithm of 0"}
+ALL = {"op": "nan_to_num", "count": 128, "total": 128, "grad": True}
+DATA = {"op": "nan_to_num", "count": 5, "total": 256}
+
+EVENTS = run(mask=SOME, worst=1, weights_finite=False)
+WHOLE = run(mask=ALL)
+OF_GRADIENTS = run(mask={**SOME, "gradient": True})
+WIPED_OUT = run(seen=False)
+REPLACED = run(value=NAN)
+SKIPPED = run(value=NAN, skipped=True, steps=24)
+HEALTHY = [
+    run(seen=True),
+    run(mask=DATA, seen=True),  # missing values of the data
+    run(mask=SOME, seen=True),  # masked rows whose gradients stay finite
+    run(mask=ALL, steps=2),
+    run(value=NAN, skipped=True, steps=5),
+]

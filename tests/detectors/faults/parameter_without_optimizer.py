@@ -1,0 +1,39 @@
+from premortem.events import Loose
+from tests.detectors.rehearsal import Rehearsal, link
+
+
+def run(*, steps=4, strangers=(), frozen_first=0, **facts):
+    play = Rehearsal()
+    play.model("body.weight", "head.weight")
+    play.optimizer(1)
+    for number in range(steps):
+        play.batch()
+        head = {"owners": (), "moved": False, **facts}
+        if number < frozen_first:
+            head |= {"trainable": False, "gradient": None, "graded": False}
+        play.custody(link(1, "model.body.weight"), link(2, "model.head.weight", **head), strangers=strangers)
+    return play.end()
+
+
+def bare(*, moves):
+    """A learnable weight of a loss term, outside of every model."""
+    play = Rehearsal()
+    play.optimizer(1)
+    for number in range(12):
+        play.walk(1, 7, loose=(Loose(7, "log_vars", (2,), 1, number if moves else 5),))
+        play.backward()
+        play.stepped()
+    return play.end()
+
+
+EVENTS = [*run(born_after=True), *bare(moves=False)]
+HEALTHY = [
+    run(owners=(1,)),
+    run(steps=30, loaded=True),  # a new head on a body that was loaded
+    run(steps=30, trained=True),
+    run(steps=30, shifted=True),  # moved by hand
+    run(steps=30, twin=True),  # a target network that was not detached
+    run(steps=4),  # too early to say
+    run(steps=6, trainable=False, gradient=None, graded=False),
+    bare(moves=True),
+]

@@ -1,0 +1,41 @@
+"""`next(iter(loader))` in each step, on a loader that does not shuffle."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from premortem.events import Backward, BatchDrawn, Event, Forward, LoaderBuilt, LogLine, OptimizerStep, Site
+
+AT = Site("train.py", 22)
+LOADER = LoaderBuilt(
+    at=AT, loader=1, samples=400, batches=20, batch_size=20, shuffle=False, drop_last=False, workers=0
+)
+FORWARD = Forward(
+    at=AT, model=1, grad=True, training=True, noisy_train=0, noisy_eval=0, samples=20, fingerprint=7, number=1
+)
+
+
+def steps(
+    many: int, *, drawn: bool = False, closure: bool = False, per_epoch: int = 0, **facts: object
+) -> Iterator[Event]:
+    for step in range(many):
+        if drawn:
+            yield BatchDrawn(step=step, at=AT, loader=1, index=0, fingerprint=7)
+        yield replace(FORWARD, step=step, number=step + 1, **facts)  # type: ignore[arg-type]
+        yield Backward(step=step, value=1.0)
+        yield OptimizerStep(step=step + 1, optimizer=1, kind="SGD", lrs=(0.1,), closure=closure)
+        if per_epoch and (step + 1) % per_epoch == 0:
+            number = (step + 1) // per_epoch
+            yield LogLine(
+                step=step + 1, text="", template="epoch #", values=(("epoch", str(number), float(number)),)
+            )
+
+
+EVENTS: list[Event] = [LOADER, *steps(12, drawn=True)]
+
+HEALTHY: list[list[Event]] = [
+    [*steps(100, same_object=True)],  # an overfitting check on one batch
+    [*steps(100, window=True)],  # ... cut anew each time: no sign that it should change
+    [*steps(100, per_epoch=1, window=True)],  # full-batch training on the first part of the data
+    [*steps(100, closure=True, window=True, per_epoch=5)],  # LBFGS
+    [replace(LOADER, batches=1), *steps(100, drawn=True)],  # all there is fits in one batch
+]

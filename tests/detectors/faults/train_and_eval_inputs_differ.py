@@ -1,0 +1,49 @@
+from premortem.events import EvaluationEnded
+from tests.detectors.rehearsal import Rehearsal
+
+ONE = (0.0, 1.0)
+
+
+def run(*, inputs=ONE, targets=ONE, outputs=(0.0, 0.9), loss=5.0, rounds=3, samples=32):
+    """Trained on inputs and targets of mean 0 and deviation 1; the arguments are those of the evaluations."""
+    play = Rehearsal()
+    play.optimizer(1, 2)
+    for number in range(1, rounds + 1):
+        for _ in range(4):
+            play.zero()
+            play.forward(input_mean=0.0, input_std=1.0, samples=samples)
+            play.loss(0.5, fn="mse_loss", target_mean=0.0, target_std=1.0, input_mean=0.0, input_std=0.9)
+            play.backward()
+            play.stepped()
+        away = {"grad": False, "training": False}
+        play.forward(input_mean=inputs[0], input_std=inputs[1], at=40, samples=samples, **away)
+        judged = {"target_mean": targets[0], "target_std": targets[1]}
+        play.loss(loss, fn="mse_loss", at=41, input_mean=outputs[0], input_std=outputs[1], **judged, **away)
+        play.add(
+            EvaluationEnded(
+                step=play.step,
+                model=1,
+                forwards=1,
+                samples=samples,
+                noisy_train=0,
+                judged=True,
+                repeated=False,
+                generator=False,
+                weights=number,
+                number=number,
+                **away,
+            )
+        )
+    return play.end()
+
+
+EVENTS = run(inputs=(120.0, 60.0))
+RAW_TARGETS = run(targets=(300.0, 80.0), loss=9e4)
+HEALTHY = [
+    run(loss=0.6),
+    run(inputs=(0.4, 1.5), loss=0.6),  # augmentation
+    run(inputs=(120.0, 60.0), loss=0.5),  # no harm done
+    run(targets=(300.0, 80.0), outputs=(300.0, 75.0), loss=2e3),  # both converted back
+    run(inputs=(120.0, 60.0), rounds=1),
+    run(inputs=(120.0, 60.0), samples=4),
+]

@@ -1,0 +1,39 @@
+"""`loss / 4` is summed up for the log, and the validation loss is not divided."""
+
+from collections.abc import Iterator
+
+from premortem.events import Backward, Event, LogLine, LossCall
+
+
+def validation(value: float) -> LossCall:
+    return LossCall(
+        fn="mse_loss",
+        grad=False,
+        training=False,
+        value=value,
+        reduction="mean",
+        input_shape=(8, 1),
+        target_shape=(8, 1),
+    )
+
+
+def epochs(scale: float, factor: float) -> Iterator[Event]:
+    for number, loss in enumerate((2.0, 1.6, 1.2, 1.0)):
+        for _ in range(4):
+            yield Backward(step=number, value=loss * scale, scale=scale)
+        yield validation(loss + 0.1)
+        train, val = f"{loss * factor:.4f}", f"{loss + 0.1:.4f}"
+        yield LogLine(
+            step=number,
+            text="",
+            template="train loss # val loss #",
+            values=(("train_loss", train, float(train)), ("val_loss", val, float(val))),
+        )
+
+
+EVENTS: list[Event] = [*epochs(0.25, 0.25)]
+
+HEALTHY: list[list[Event]] = [
+    [*epochs(1.0, 1.0)],
+    [*epochs(0.25, 1.0)],  # multiplied back for the log
+]

@@ -1,0 +1,41 @@
+from premortem.events import LabelsWeighed, LogLine
+from tests.detectors.rehearsal import Rehearsal
+
+CLASSES = {0.0: 8, 1.0: 8, 2.0: 8, 3.0: 8}
+
+
+def run(*, steps=12, level=1.39, fall=0.0, weighed=(), accuracies=()):
+    play = Rehearsal()
+    play.optimizer(1, 2)
+    for step in range(steps):
+        play.zero()
+        play.forward()
+        play.loss(level - fall * step / steps, classes=CLASSES)
+        play.backward()
+        play.stepped()
+        if step == 9:
+            for each in weighed:
+                play.add(LabelsWeighed(step=play.step, classes=4, **each))
+    for value in accuracies:
+        values = (("val_acc", f"{value}", value),)
+        play.add(LogLine(step=play.step, text=f"val_acc {value}", template="val_acc #", values=values))
+    return play.end()
+
+
+NOTHING = {"training": True, "pairs": 512, "information": 0.8}
+PLENTY = {"training": True, "pairs": 512, "information": 31.0}
+EVALUATION = {"training": False, "pairs": 256, "information": 24.0}
+SHIFTED = {**NOTHING, "shift": 1, "shifted_information": 29.0}
+
+EVENTS = run(weighed=[NOTHING, EVALUATION])
+OFF_BY_ONE = run(weighed=[SHIFTED])
+FLAT = run(steps=160, weighed=[NOTHING])
+BY_HEART = run(steps=160, fall=1.2, weighed=[NOTHING], accuracies=(0.25, 0.27, 0.24, 0.26))
+HEALTHY = [
+    run(weighed=[PLENTY, EVALUATION]),
+    run(steps=160, weighed=[PLENTY]),
+    run(steps=160, fall=1.2, weighed=[NOTHING]),  # the network finds what a few pairs do not show
+    run(steps=160, fall=1.2, weighed=[NOTHING], accuracies=(0.4, 0.6, 0.7, 0.8)),
+    run(weighed=[{**NOTHING, "pairs": 100}, EVALUATION]),
+    run(weighed=[{**SHIFTED, "shifted_information": 4.0}]),
+]

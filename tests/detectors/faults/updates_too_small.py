@@ -1,0 +1,30 @@
+from tests.detectors.rehearsal import Rehearsal, link
+
+
+def run(*, update=1e-6, fall=1.0, steps=120, **facts):
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    play.optimizer(1, 2, kind="SGD")
+    value = 2.3
+    for step in range(steps):
+        play.zero()
+        play.forward()
+        play.loss(value)
+        play.backward()
+        play.stepped(kind="SGD", lrs=(1e-6,))
+        if step < 8 or step % 16 == 0:
+            facts["update"] = update
+            play.custody(link(1, "model.0.weight", **facts), link(2, "model.2.weight", **facts))
+        play.stats(value)
+        value *= fall
+    return play.end()
+
+
+EVENTS = run()
+HEALTHY = [
+    run(update=1e-3),
+    run(fall=0.99),
+    run(loaded=True),  # fine-tuning may be this gentle
+    run(gradient=0.0),  # for want of gradients
+    run(steps=60),
+]

@@ -1,0 +1,34 @@
+import pytest
+
+from premortem.detectors.parameter_without_optimizer import ParameterWithoutOptimizer
+from premortem.findings import Severity
+from tests.detectors.faults.parameter_without_optimizer import bare, run
+from tests.detectors.test_contract import observe
+
+
+@pytest.mark.parametrize(
+    ("events", "cause"),
+    [
+        (run(born_after=True), "it was made after this optimizer was built"),
+        (
+            run(strangers=((7, 0),)),
+            "this optimizer still holds 1 parameter that no loss reaches, of a part that was replaced",
+        ),
+        (run(frozen_first=2, loaded=True), "it was frozen when this optimizer was built, and unfrozen later"),
+    ],
+)
+def test_a_lost_parameter_is_an_error_with_the_reason(events, cause):
+    (finding,) = observe(ParameterWithoutOptimizer(), events)
+    assert (finding.severity, finding.cause) == (Severity.ERROR, cause)
+    assert finding.message == "`model.head.weight` gets gradients and is in no optimizer"
+    assert finding.where.line == 10
+
+
+def test_one_that_was_merely_left_out_is_a_warning_and_takes_time():
+    (finding,) = observe(ParameterWithoutOptimizer(), run(steps=30))
+    assert (finding.severity, finding.step) == (Severity.WARNING, 16)
+
+
+def test_a_parameter_outside_of_every_model_is_named():
+    (finding,) = observe(ParameterWithoutOptimizer(), bare(moves=False))
+    assert finding.message == "`log_vars` gets gradients and is in no model and no optimizer"
