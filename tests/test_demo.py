@@ -74,6 +74,6 @@ def test_the_demo_finds_the_bug_for_real():
     command = [sys.executable, "-m", "premortem", "demo"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "finetune.py:57" in result.stderr or "finetune.py:58" in result.stderr, (
+    assert "finetune.py:56" in result.stderr or "finetune.py:57" in result.stderr, (
         "the line to blame is shown"
     )

@@ -29,7 +29,7 @@ from premortem.events import LogLine, RunEnded
 from premortem.findings import Certainty, Finding, Severity
 
 class Watcher:
-    def __init__(self, policy, journal, on_finding):
+    def __init__(self, policy, journal, on_finding, on_problem):
         self.journal, self.on_finding = journal, on_finding
         self.findings, self.steps = [], 0
         self.detached = False

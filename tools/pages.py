@@ -45,7 +45,10 @@ def overhead(result: dict[str, Any]) -> str:
     waits = sorted(set(result["added_synchronisations"].values()))
     notes = f"{result['machine']}, torch {result['torch']}, `{result['command']}`; "
     notes += f"host synchronisations added in cruise: {', '.join(waits)}; "
-    notes += f"start-up: {result['startup_seconds']} s more than importing torch."
+    added = result["startup_seconds"]
+    notes += (
+        f"start-up: {added} s more than importing torch." if added > 0 else "start-up: lost in the noise."
+    )
     return "\n".join([*rows, "", notes])
 
 
