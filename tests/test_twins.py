@@ -8,7 +8,6 @@ import pytest
 
 from tests.twins.grade import entries, grade
 
-
 # What premortem does not see yet, and why. A row leaves this list when it is caught.
 MISSED = {
     "catalog/buggy/plankton_stages.py": "layers meant to be frozen do train: nothing in the run says they were meant to be",
