@@ -426,6 +426,13 @@ class Backward(Event):
     grads_finite: bool | None = None  # of a sample of the parameters, right after backward (CPU, audit)
 
 
+@dataclass(slots=True, kw_only=True)
+class GradTaken(Event):
+    """`torch.autograd.grad` was called: an attack, a penalty, an inner loop, an update by hand."""
+
+    forwards: tuple[int, ...]  # numbers of the forwards since the last backward that were still in memory
+
+
 class Broadcast(NamedTuple):
     """Two tensors of different shape met in the loss and were stretched to a larger one."""
 
@@ -666,7 +673,7 @@ class EvaluationEnded(Event):
     noisy_train: int  # most dropout/batch-norm layers seen in train mode
     training: bool
     judged: bool  # the output was compared with a target (loss function or argmax/==)
-    repeated: bool  # the same input several times (MC dropout)
+    repeated: bool  # the same input many times (MC dropout)
     generator: bool  # in training its output goes into another model: its samples are no prediction
     weights: int | None  # checksum of the evaluated model's weights
     number: int  # the how-manieth evaluation of this model
@@ -675,6 +682,7 @@ class EvaluationEnded(Event):
     trained: bool = True  # the model itself was trained on before
     both: bool = False  # it was run in the other mode as well, between the same two steps
     every_step: bool = False  # it is evaluated after each step (full-batch training)
+    passes: int = 1  # how often the same input went through it, at most
     critic: bool = False  # it judges what another model makes
     discarded: bool = False  # its output was thrown away: a pass that only refreshes batch-norm statistics
     unborn: int = 0  # batch-norm layers in eval mode whose statistics were never collected

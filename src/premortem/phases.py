@@ -3,8 +3,8 @@
 An evaluation is a run of forwards whose result nobody trained on, between two training steps: they had no
 gradients, or their graph was dropped before the next backward. A model that is called so in *every* step (a
 teacher, a target network) is part of the step, so an evaluation is only told once two more steps went by
-without another one; except that a model whose output is compared with targets by a loss, on the same inputs each
-time, which are not those it is trained on, is being evaluated, however often.
+without another one; except that a model that is run on the same inputs each time may be evaluated that often
+(`every_step`).
 
     train train train | forward forward forward | train train ...     EvaluationEnded, two steps later
     train+teacher train+teacher train+teacher                          nothing
@@ -13,8 +13,8 @@ time, which are not those it is trained on, is being evaluated, however often.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from premortem.events import (
@@ -22,6 +22,7 @@ from premortem.events import (
     EvaluationEnded,
     Event,
     Forward,
+    GradTaken,
     GraphWalked,
     LossCall,
     ModelSeen,
@@ -34,6 +35,7 @@ Key = tuple[int, bool]  # model, and whether it was in train mode
 
 _REMEMBERED = 512  # inputs that were trained on
 _MOST_PENDING = 4096
+_MANY = 4  # passes over the same input: one graph may be asked for training, validation and test nodes
 
 
 @dataclass
@@ -41,7 +43,7 @@ class Open:
     """An evaluation that is going on, or waits to be told."""
 
     event: EvaluationEnded
-    fingerprints: set[int] = field(default_factory=set)
+    fingerprints: Counter[int] = field(default_factory=Counter)
     stale: int = 0  # forwards on inputs that were trained on
     last_step: int = 0
     steps: dict[int, int] = field(default_factory=dict)  # optimizer -> its steps since then
@@ -62,7 +64,7 @@ class Phases:
         self._open: dict[Key, Open] = {}
         self._waiting: dict[Key, Open] = {}
         self._numbers: dict[int, int] = {}
-        self._habits: dict[Key, set[int]] = {}  # called in every step -> fingerprints of the call before
+        self._habits: dict[Key, Counter[int]] = {}  # called in every step -> fingerprints of the call before
         self._weights: dict[int, WeightsSeen] = {}
         self._pending: list[Pending] = []
         self._trained: set[int] = set()
@@ -83,12 +85,16 @@ class Phases:
             self._weights[event.model] = event
         elif isinstance(event, Backward):
             yield from self._backward(event.untrained)
+        elif isinstance(event, GradTaken):
+            used = set(event.forwards)
+            self._learnt(item.event for item in self._pending if item.event.number in used)
+            self._pending = [item for item in self._pending if item.event.number not in used]
         elif isinstance(event, OptimizerStep):
             yield from self._stepped(event)
         elif isinstance(event, (ModelSeen, GraphWalked)):
             self._roles.observe(event)
         elif isinstance(event, RunEnded):
-            yield from self._ended()
+            yield from self._ended(event)
 
     def _forward(self, event: Forward) -> Iterator[Event]:
         self._roles.forward(event)
@@ -125,9 +131,9 @@ class Phases:
         told.discarded = told.discarded or event.discarded
         told.repeated = told.repeated or event.copies > 1
         if event.fingerprint is not None:
-            if event.fingerprint in current.fingerprints:
-                told.repeated = True
-            current.fingerprints.add(event.fingerprint)
+            current.fingerprints[event.fingerprint] += 1
+            told.passes = max(told.passes, current.fingerprints[event.fingerprint])
+            told.repeated = told.repeated or told.passes >= _MANY
             current.stale += event.fingerprint in self._trained_on
         current.last_step = event.step
         self._last = current
@@ -158,7 +164,7 @@ class Phases:
         if max(waiting.steps.values(), default=0) > 1:
             yield from self._over(key, waiting)
             return
-        self._habits.setdefault(key, set())
+        self._habits.setdefault(key, Counter())
         yield from self._over(key, waiting)
 
     def _over(self, key: Key, current: Open) -> Iterator[Event]:
@@ -166,12 +172,7 @@ class Phases:
         event, before = current.event, self._habits.get(key)
         if before is not None:
             self._habits[key] = current.fingerprints
-            if (
-                not event.judged
-                or current.stale == event.forwards
-                or not before
-                or before != current.fingerprints
-            ):
+            if not before or before != current.fingerprints:
                 return
             event.every_step = True
         yield self._told(current)
@@ -187,8 +188,12 @@ class Phases:
             if event.number in dropped or (trains and not event.training):
                 yield from self._evaluated(event, item.judged)
             else:
-                self._trained.add(event.model)
-                self._remember(event.fingerprint)
+                self._learnt([event])
+
+    def _learnt(self, forwards: Iterable[Forward]) -> None:
+        for event in forwards:
+            self._trained.add(event.model)
+            self._remember(event.fingerprint)
 
     def _remember(self, fingerprint: int | None) -> None:
         if fingerprint is None or fingerprint in self._trained_on:
@@ -210,8 +215,9 @@ class Phases:
             self._waiting[model, training] = current
         self._open.clear()
 
-    def _ended(self) -> Iterator[Event]:
-        for item in self._pending:
+    def _ended(self, event: RunEnded) -> Iterator[Event]:
+        # A run that broke off may have done so in the middle of a step.
+        for item in self._pending if event.reason in ("finished", "exited") else ():
             yield from self._evaluated(item.event, item.judged)
         self._pending.clear()
         for (model, training), current in self._open.items():

@@ -61,6 +61,7 @@ from premortem.detectors.overflow import Overflow
 from premortem.detectors.parameter_without_optimizer import ParameterWithoutOptimizer
 from premortem.detectors.plateau_fed_non_finite import PlateauFedNonFinite
 from premortem.detectors.plateau_wrong_mode import PlateauWrongMode
+from premortem.detectors.raw_scores_in_bce import RawScoresInBce
 from premortem.detectors.reseeded_every_step import ReseededEveryStep
 from premortem.detectors.reshape_as_transpose import ReshapeAsTranspose
 from premortem.detectors.restored_own_live_weights import RestoredOwnLiveWeights
@@ -188,6 +189,7 @@ ALL: tuple[type[Detector], ...] = (
     LossWithoutLowerBound,  # PM407
     SoftLabelsNoProbabilities,  # PM408
     SoftmaxOverOneClass,  # PM409
+    RawScoresInBce,  # PM410
     BroadcastInLoss,  # PM411
     ReshapeAsTranspose,  # PM412
     OverTheBatchDimension,  # PM413

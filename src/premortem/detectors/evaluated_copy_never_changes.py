@@ -63,7 +63,11 @@ class EvaluatedCopyNeverChanges(Detector):
             self._evaluated.add(event.model)
             logged = event.step in self._logged
             self._logged = {step for step in self._logged if step >= event.step}
-            if event.model in self._seen and event.weights is not None and (event.judged or logged):
+            if (
+                event.model in self._seen
+                and event.weights is not None
+                and (event.judged or (logged and not event.every_step))
+            ):
                 yield from self._follow(event)
 
     def _follow(self, event: EvaluationEnded) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import evaluates
+from premortem.detectors.printed import evaluates, held_out
 from premortem.detectors.wording import count
 from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded
 from premortem.findings import Certainty, Finding, Severity
@@ -46,8 +46,7 @@ class EvaluatedInTrainMode(Detector):
     def __init__(self) -> None:
         self._seen: dict[int, ModelSeen] = {}
         self._learnt: set[int] = set()  # shapes of models that were trained
-        self._printed = -1  # step at which a metric was last printed
-        self._logged: set[int] = set()
+        self._logged: dict[int, bool] = {}  # steps at which a metric was printed -> of held-out data
         self._on_purpose: set[int] = set()  # models that were sampled with dropout on
         self._odd: dict[int, EvaluationEnded] = {}  # dropout on in eval mode, by the author's own hand
         self._said = False
@@ -56,9 +55,8 @@ class EvaluatedInTrainMode(Detector):
         if isinstance(event, ModelSeen):
             self._seen[event.model] = event
         elif isinstance(event, LogLine):
-            if event.step != self._printed and evaluates(event):
-                self._printed = event.step
-                self._logged.add(event.step)
+            if evaluates(event):
+                self._logged[event.step] = self._logged.get(event.step, False) or held_out(event)
         elif isinstance(event, EvaluationEnded):
             yield from self._evaluated(event)
         elif isinstance(event, RunEnded):
@@ -73,8 +71,8 @@ class EvaluatedInTrainMode(Detector):
             self._learnt.add(shapes)
         if event.repeated:
             self._on_purpose.add(event.model)
-        logged = event.step in self._logged
-        self._logged = {step for step in self._logged if step > event.step}
+        logged, held = event.step in self._logged, self._logged.get(event.step, False)
+        self._logged = {step: value for step, value in self._logged.items() if step >= event.step}
         innocent = (
             not event.noisy_train
             or event.step == 0
@@ -83,21 +81,28 @@ class EvaluatedInTrainMode(Detector):
             or event.generator
             or event.critic
             or event.discarded
-            or not event.fresh
         )
         if self._said or innocent:
             return
-        if event.training:
-            if event.judged and not event.both:
-                yield self._in_train_mode(event, Severity.ERROR)
+        # On the training input itself (a graph with validation nodes, or a look at the training loss), or twice on the
+        # same one: only what is printed says that it is an evaluation.
+        plain = event.fresh and event.passes == 1
+        if not event.training:
+            if event.judged or logged:
+                yield from self._in_eval_mode(event, seen)
+        elif not event.both and (plain or held):
             # One sample at a time is no evaluation: text is generated, an agent acts.
-            elif logged and not event.both and not event.every_step and event.samples > event.forwards:
+            several = event.samples > event.forwards
+            if event.judged:
+                yield self._in_train_mode(event, Severity.ERROR)
+            elif several and (held or (logged and not event.every_step)):
                 yield self._in_train_mode(event, Severity.WARNING)
-        elif event.judged or logged:
-            if event.forgotten or (seen is not None and seen.hidden):
-                yield self._deaf(event)
-            else:
-                self._odd.setdefault(event.model, event)
+
+    def _in_eval_mode(self, event: EvaluationEnded, seen: ModelSeen | None) -> Iterator[Finding]:
+        if event.forgotten or (seen is not None and seen.hidden):
+            yield self._deaf(event)
+        else:
+            self._odd.setdefault(event.model, event)
 
     def _in_train_mode(self, event: EvaluationEnded, severity: Severity) -> Finding:
         self._said = True

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.events import Event, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
 
 _CALLS = 3
+_OUT_OF_BOUNDS = re.compile(r"Target (-?\d+) is out of bounds")
 _BETWEEN_0_AND_1 = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits"})
 _PLUS_OR_MINUS_1 = frozenset({"soft_margin_loss", "hinge_embedding_loss"})
 
@@ -47,15 +49,32 @@ class LabelsOutsideTheLoss(Detector):
             "saturated-activations",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, RunEnded)
 
     def __init__(self) -> None:
         self._calls: dict[Site | None, int] = {}
         self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or not event.grad or event.target_grad:
+        if self._done:
             return
+        if isinstance(event, RunEnded):
+            yield from self._ended(event)
+        elif isinstance(event, LossCall) and event.grad and not event.target_grad:
+            yield from self._compared(event)
+
+    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+        found = _OUT_OF_BOUNDS.search(event.message) if event.reason == "crashed" else None
+        if found:
+            yield self.finding(
+                event,
+                f"the run ended after {event.step} steps on a label of {found[1]}, for which the model has no output",
+                cause="Classes are numbered from 0, one for each output of the last layer.",
+                remedy="Number the classes from 0, and give the last layer one output for each of them.",
+                label=int(found[1]),
+            )
+
+    def _compared(self, event: LossCall) -> Iterator[Finding]:
         wanted = misfit(event)
         if not wanted:
             return

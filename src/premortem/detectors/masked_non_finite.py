@@ -46,6 +46,7 @@ class MaskedNonFinite(Detector):
             "weights-stay-non-finite",
             "overflow",
             "metric-frozen",
+            "raw-scores-in-bce",
             "plateau-fed-non-finite",
             "checkpoint-non-finite",
             "evaluated-copy-never-changes",

@@ -48,6 +48,7 @@ class NonFiniteInput(Detector):
             "plateau-fed-non-finite",
             "checkpoint-non-finite",
             "metric-frozen",
+            "raw-scores-in-bce",
             "unnormalised-inputs",
             "exploding-gradients",
             "dead-units",

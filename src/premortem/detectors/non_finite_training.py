@@ -44,6 +44,7 @@ class NonFiniteTraining(Detector):
             "plateau-fed-non-finite",
             "checkpoint-non-finite",
             "metric-frozen",
+            "raw-scores-in-bce",
             "dead-units",
         ),
     )

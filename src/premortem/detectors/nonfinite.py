@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from statistics import median
 from typing import NamedTuple
 
@@ -50,9 +51,9 @@ class Life:
     def __init__(self, built: OptimizerBuilt | None = None) -> None:
         self.lr = built.groups[0].lr if built is not None and built.groups else 0.0
         self.steps = 0
-        self.rates: list[float] = []
+        self.rates: deque[float] = deque(maxlen=64)
         self.early: list[float] = []
-        self.late: list[float] = []
+        self.late: deque[float] = deque(maxlen=_LATE)
         self.bad = 0
         self.odd = 0  # steps with a broken loss and sound gradients
         self.worst = False  # the last step's gradients were broken
@@ -78,6 +79,8 @@ class Episode:
         return failure
 
     def _watch(self, event: Event) -> Failure | None:
+        if isinstance(event, StepStats):
+            return self._stepped(event)
         if isinstance(event, NonFinite):
             if self._origin is None:
                 self._origin = event
@@ -90,8 +93,6 @@ class Episode:
                 for life in self._lives.values():
                     life.bad, life.first = 0, None
                 self._origin, self._by_hand = None, 0
-        elif isinstance(event, StepStats):
-            return self._stepped(event)
         elif isinstance(event, OptimizerStep):
             self._hands = self._hands or event.optimizer == 0
         elif isinstance(event, Backward):
@@ -101,10 +102,11 @@ class Episode:
         return None
 
     def _stepped(self, event: StepStats) -> Failure | None:
-        life = self._lives.setdefault(event.optimizer, Life())
+        life = self._lives.get(event.optimizer)
+        if life is None:
+            life = self._lives[event.optimizer] = Life()
         life.steps += 1
         life.rates.append(event.lr)
-        del life.rates[:-64]
         if event.loss is None:
             return None
         life.worst = event.worst is not None
@@ -123,7 +125,6 @@ class Episode:
             if event.worst is None:
                 self._origin = None
             (life.early if len(life.early) < _EARLY else life.late).append(event.loss)
-            del life.late[:-_LATE]
             return None
         life.bad += 1
         life.first = life.first or event
@@ -144,7 +145,8 @@ class Episode:
         if self._by_hand < _STEPS:
             return None
         life = Life()
-        life.early, life.late, life.bad = self._values[:_EARLY], self._values[_EARLY:], self._by_hand
+        life.early, life.bad = self._values[:_EARLY], self._by_hand
+        life.late.extend(self._values[_EARLY:])
         return self._failure(life)
 
     def _ended(self, event: RunEnded) -> Failure | None:
@@ -155,7 +157,7 @@ class Episode:
         return None
 
     def _excused(self, optimizer: int, life: Life) -> bool:
-        return climbing(life.rates) or self._in_a_sweep(optimizer, life)
+        return climbing(list(life.rates)) or self._in_a_sweep(optimizer, life)
 
     def _in_a_sweep(self, optimizer: int, life: Life) -> bool:
         """Others were tried before with a lower rate, and went well: this one is there to find the limit."""
@@ -165,7 +167,7 @@ class Episode:
         )
 
     def _failure(self, life: Life) -> Failure:
-        finite = life.early + life.late
+        finite = [*life.early, *life.late]
         return Failure(
             origin=self._origin,
             first=life.first,

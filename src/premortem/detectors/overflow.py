@@ -45,6 +45,7 @@ class Overflow(Detector):
             "checkpoint-non-finite",
             "exploding-gradients",
             "metric-frozen",
+            "raw-scores-in-bce",
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = LISTENS

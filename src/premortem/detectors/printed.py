@@ -61,6 +61,11 @@ def evaluates(line: LogLine) -> bool:
     return any(names & (EVALUATED | SCORES) for names in columns(line))
 
 
+def held_out(line: LogLine) -> bool:
+    """Whether it tells a result on data that is not trained on."""
+    return any(names & EVALUATED for names in columns(line))
+
+
 def digits(text: str) -> int:
     """Significant digits, as printed: 4 in "0.4410", 1 in "0.1000" (its zeros say nothing)."""
     mantissa = text.lower().partition("e")[0].lstrip("+-")

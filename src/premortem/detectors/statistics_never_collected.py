@@ -66,6 +66,8 @@ class StatisticsNeverCollected(Detector):
             cause=f"Eval mode normalises with running statistics, and {copy}.",
             remedy="Copy the buffers together with the parameters, or collect the statistics with "
             "`torch.optim.swa_utils.update_bn(loader, model)` before evaluating.",
+            # A copy is stale; a model whose own statistics do not move was not trained in train mode.
+            family=None if not event.trained else "eval-mode",
             module=name,
             layers=event.unborn,
         )

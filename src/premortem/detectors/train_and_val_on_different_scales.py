@@ -8,12 +8,11 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, SCORES, columns
-from premortem.events import Backward, Event, LogLine, LossCall
+from premortem.events import Backward, Event, LogLine, LossCall, OptimizerStep
 from premortem.findings import Certainty, Finding, Severity
 
 LINES = 3
 CLOSE = 0.02  # relative; the last batch may be smaller than the others
-FACTOR = 1.9  # a loss divided by less is not divided by a number of micro-batches
 
 
 class Mean:
@@ -53,15 +52,16 @@ class TrainAndValOnDifferentScales(Detector):
         code="PM305",
         name="train-and-val-on-different-scales",
         family="eval-stale",
-        severity=Severity.INFO,
+        severity=Severity.WARNING,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, LossCall, LogLine)
+    listens: ClassVar[tuple[type[Event], ...]] = (Backward, LossCall, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
         self._scale: float | None = None
         self._scaled = Mean()  # what backward was called on
         self._whole = Mean()  # the same before it was divided
         self._validation = Mean()
+        self._summed = 0  # backward passes that the last step summed up
         self._lines = 0
         self._said = False
 
@@ -72,6 +72,8 @@ class TrainAndValOnDifferentScales(Detector):
         elif isinstance(event, LossCall):
             if not event.grad and event.value is not None and event.reduction == "mean":
                 self._validation.add(event.value)
+        elif isinstance(event, OptimizerStep):
+            self._summed = max(event.backwards, event.pending)
         elif isinstance(event, LogLine) and not self._said:
             yield from self._printed(event)
 
@@ -98,7 +100,11 @@ class TrainAndValOnDifferentScales(Detector):
             return
         scaled, whole, validation = self._scaled, self._whole, self._validation
         self._scaled, self._whole, self._validation = Mean(), Mean(), Mean()
-        divided = self._scale is not None and self._scale * FACTOR < 1 and scaled.agrees(train[0])
+        # Divided by the number of micro-batches of a step, not by 2 because it is the mean of two terms.
+        accumulates = (
+            self._summed > 1 and self._scale is not None and abs(self._summed * self._scale - 1) < CLOSE
+        )
+        divided = accumulates and scaled.agrees(train[0])
         if divided and not whole.agrees(train[0]) and validation.agrees(held_out[0]):
             self._lines += 1
         else:

@@ -104,7 +104,8 @@ class TrainedInEvalMode(Detector):
             if forward.number in untrained:
                 continue
             trainee = self._trainees.setdefault(forward.model, Trainee())
-            if forward.training or forward.noisy_train:
+            # Batch norm alone may be kept in eval mode on purpose, but not before it has seen any data.
+            if forward.noisy_train or (forward.training and not forward.unborn and not trainee.unborn):
                 trainee.in_train = True
             elif forward.noisy_eval:
                 trainee.in_eval.append(forward)

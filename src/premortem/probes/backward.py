@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from premortem.events import Backward, GraphWalked, Loose, Site
+from premortem.events import Backward, GradTaken, GraphWalked, Loose, Site
 from premortem.probes.byhand import ByHand
 from premortem.probes.graph import Root, Tag, root_of, walk
 from premortem.probes.inquest import Inquest
@@ -44,7 +44,9 @@ class Backwards:
 
     def _differentiated(self, *args: Any, **kwargs: Any) -> None:
         """`autograd.grad` (an attack, a penalty, an inner loop) uses forwards as a backward does."""
-        self.models.used()
+        used = self.models.used()
+        if used:
+            self.session.emit(GradTaken(step=self.session.step, at=user_site(), forwards=used))
 
     def _wrap(self, original: Any) -> Any:
         session = self.session

@@ -20,10 +20,12 @@ from premortem.events import (
     Parameter,
     SequenceLayer,
     SlicesRestarted,
+    Softmaxed,
     WeightsSeen,
 )
 from premortem.probes.datasets import Slices
-from premortem.probes.graph import Tag, mark_output, note
+from premortem.probes.graph import Tag, mark_output, name_of, note
+from premortem.probes.meaning import softmax_dimension
 from premortem.probes.numbers import Summary, dead_share, summarise, twin_share
 from premortem.probes.session import (
     Session,
@@ -188,6 +190,8 @@ class Models:
                 return result
             if torch.compiler.is_compiling() or not session.listening() or not self._has_weights(module):
                 return original(module, *args, **kwargs)
+            if transforming():
+                return original(module, *args, **kwargs)
             self.depth = 1
             try:
                 note = None
@@ -292,6 +296,7 @@ class Models:
             if self._audit:
                 for output in outputs:
                     mark_output(output)
+                self._normalised(outputs[0], event)
         self._made = [pair for pair in self._made if not pair[0].expired()][-16:]
         self._made += [
             (StorageWeakRef(t.untyped_storage()), model.key) for t in outputs[:2] if t.layout == torch.strided
@@ -302,6 +307,23 @@ class Models:
         session.emit(event)
         self._emit_layers(grad)
         self.current = model
+
+    def _normalised(self, output: torch.Tensor, event: Forward) -> None:
+        """A model that ends in a softmax over its first dimension."""
+        node = output.grad_fn
+        if node is None or output.dim() < 2 or name_of(node) not in {"Softmax", "LogSoftmax"}:
+            return
+        if softmax_dimension(node, output.dim()) == 0:
+            self.session.emit(
+                Softmaxed(
+                    step=event.step,
+                    at=event.at,
+                    op="softmax" if name_of(node) == "Softmax" else "log_softmax",
+                    shape=tuple(output.shape),
+                    samples=event.samples,
+                    inside=False,
+                )
+            )
 
     def _look_at_input(self, model: Model, event: Forward, args: Any, kwargs: Any) -> None:
         """Statistics of the input: in training now and then, in an evaluation at first."""
@@ -334,11 +356,13 @@ class Models:
         self._waiting.clear()
         return dropped
 
-    def used(self) -> None:
-        """Gradients were taken of what is alive now."""
+    def used(self) -> tuple[int, ...]:
+        """Forwards since the last backward that are alive: gradients are taken of them now."""
         dead = [(tag, number) for tag, number in self._waiting if tag() is None]
+        alive = tuple(number for tag, number in self._waiting if tag() is not None)
         self._waiting.clear()
         self._waiting.extend(dead)
+        return alive
 
     def kept(self) -> int:
         """How many graphs of outputs that were made before the last step are still in memory."""
@@ -640,6 +664,11 @@ class Models:
         self.ran_without_grad.clear()
         self.in_training.clear()
         self.finite.clear()
+
+
+def transforming() -> bool:
+    """Inside torch.func (grad, vmap): its tensors are not the run's own, and must not be looked into."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 _BOOKKEEPING = frozenset(vars(nn.Module()))

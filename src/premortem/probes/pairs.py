@@ -118,7 +118,7 @@ class Pairs:
         other = self._phases[not training]
         if not torch.isfinite(rows).all() or not torch.isfinite(labels).all():
             return
-        tests = Tests(labels, bool(phase.discrete))
+        tests = Dependence(labels, bool(phase.discrete))
         if not tests.varied:
             return
         found = tests.strongest(rows)
@@ -267,7 +267,7 @@ def standardised(view: torch.Tensor) -> torch.Tensor:
 # --- tests -----------------------------------------------------------------------------------
 
 
-class Tests:
+class Dependence:
     """How far the dependence between rows and labels lies above that of shuffled labels, in standard deviations."""
 
     def __init__(self, labels: torch.Tensor, discrete: bool) -> None:
@@ -324,7 +324,7 @@ def excess(
 
 def shifted_by(rows: torch.Tensor, labels: torch.Tensor, discrete: bool) -> tuple[int, float]:
     """The shift, among a few, at which the labels do go with the inputs (if they were drawn in order)."""
-    found = [(Tests(labels.roll(shift), discrete).strongest(rows), shift) for shift in _SHIFTS]
+    found = [(Dependence(labels.roll(shift), discrete).strongest(rows), shift) for shift in _SHIFTS]
     strength, shift = max(found)
     return (shift, strength) if strength > 6 else (0, strength)
 

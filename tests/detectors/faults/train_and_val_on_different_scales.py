@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from premortem.events import Backward, Event, LogLine, LossCall
+from premortem.events import Backward, Event, LogLine, LossCall, OptimizerStep
 
 
 def validation(value: float) -> LossCall:
@@ -17,10 +17,11 @@ def validation(value: float) -> LossCall:
     )
 
 
-def epochs(scale: float, factor: float) -> Iterator[Event]:
+def epochs(scale: float, factor: float, summed: int = 4) -> Iterator[Event]:
     for number, loss in enumerate((2.0, 1.6, 1.2, 1.0)):
         for _ in range(4):
             yield Backward(step=number, value=loss * scale, scale=scale)
+        yield OptimizerStep(step=number, optimizer=1, kind="SGD", lrs=(0.1,), backwards=summed)
         yield validation(loss + 0.1)
         train, val = f"{loss * factor:.4f}", f"{loss + 0.1:.4f}"
         yield LogLine(
@@ -36,4 +37,5 @@ EVENTS: list[Event] = [*epochs(0.25, 0.25)]
 HEALTHY: list[list[Event]] = [
     [*epochs(1.0, 1.0)],
     [*epochs(0.25, 1.0)],  # multiplied back for the log
+    [*epochs(0.5, 0.5, summed=1)],  # the mean of two terms
 ]
