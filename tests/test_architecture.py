@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 PACKAGE = SOURCE / "premortem"
-VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain"}
+VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain", "windows"}
 
 # What a room may import besides the standard library, the vocabulary and itself.
 # These rooms are pure: a recorded run can be replayed through them on a machine without torch.

@@ -21,6 +21,7 @@ from premortem.findings import Finding
 from premortem.folding import fold
 from premortem.phases import Phases
 from premortem.policy import Decision
+from premortem.windows import Windows
 
 if TYPE_CHECKING:
     from premortem.journal.write import Journal
@@ -48,7 +49,7 @@ class Watcher:
         self.steps = 0
         self._found: list[Finding] = []
         self._said: set[tuple[Any, ...]] = set()
-        self._phases = Phases()
+        self._derivations = (Phases(), Windows())
         self._detectors = [cls() for cls in detectors.ALL]
         self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
         self._listening: dict[type[Event], list[detectors.Detector]] = {}
@@ -72,8 +73,9 @@ class Watcher:
             elif isinstance(event, _KEPT):
                 self.journal.event(event)
         self._dispatch(event)
-        for derived in self._phases.observe(event):
-            self._dispatch(derived)
+        for derivation in self._derivations:
+            for derived in derivation.observe(event):
+                self._dispatch(derived)
 
     def _dispatch(self, event: Event) -> None:
         for detector in self._listening.get(type(event), ()):

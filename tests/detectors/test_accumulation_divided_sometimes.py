@@ -1,14 +1,15 @@
 from premortem.detectors.accumulation_divided_sometimes import AccumulationDividedSometimes
 from premortem.detectors.accumulation_not_divided import AccumulationNotDivided
+from premortem.windows import with_windows
 from tests.detectors.faults.accumulation_divided_sometimes import EVENTS, FIRST_ONLY
 from tests.detectors.test_contract import observe
 
 
 def test_the_message_counts_both_kinds():
-    (finding,) = observe(AccumulationDividedSometimes(), EVENTS)
+    (finding,) = observe(AccumulationDividedSometimes(), with_windows(EVENTS))
     assert finding.message == "3 of 12 micro-batches were divided by 4, and 9 were not"
 
 
 def test_dividing_the_very_first_micro_batch_only_is_not_dividing():
-    assert observe(AccumulationDividedSometimes(), FIRST_ONLY)
-    assert observe(AccumulationNotDivided(), FIRST_ONLY) == []
+    assert observe(AccumulationDividedSometimes(), with_windows(FIRST_ONLY))
+    assert observe(AccumulationNotDivided(), with_windows(FIRST_ONLY)) == []

@@ -1,6 +1,7 @@
 import pytest
 
 from premortem.detectors.accumulation_window_broken import AccumulationWindowBroken
+from premortem.windows import with_windows
 from tests.detectors.faults.accumulation_window_broken import EVENTS, LEAKS, NEVER_YIELDED, OWN_ORDER
 from tests.detectors.test_contract import observe
 
@@ -24,4 +25,6 @@ from tests.detectors.test_contract import observe
     ],
 )
 def test_each_way_of_losing_the_rest_has_its_words(events, message):
-    assert [finding.message for finding in observe(AccumulationWindowBroken(), events)] == [message]
+    assert [finding.message for finding in observe(AccumulationWindowBroken(), with_windows(events))] == [
+        message
+    ]

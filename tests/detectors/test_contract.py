@@ -16,6 +16,7 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Event
 from premortem.findings import Finding, Severity
+from premortem.windows import with_windows
 
 FAULTS = Path(__file__).parent / "faults"
 HEADINGS = ("## Why it matters", "## Usual causes", "## What to do")
@@ -32,9 +33,15 @@ def fault(cls):
     return importlib.import_module(f"tests.detectors.faults.{snake(cls)}")
 
 
+def planted(cls):
+    return list(with_windows(fault(cls).EVENTS))
+
+
 def healthy(cls):
     runs = fault(cls).HEALTHY
-    return runs if runs and isinstance(runs[0], (list, tuple)) else [runs]
+    return [
+        list(with_windows(run)) for run in (runs if runs and isinstance(runs[0], (list, tuple)) else [runs])
+    ]
 
 
 def observe(detector, events):
@@ -99,7 +106,7 @@ def test_it_is_documented(cls):
 
 @every
 def test_it_finds_its_planted_fault(cls):
-    found = observe(cls(), fault(cls).EVENTS)
+    found = observe(cls(), planted(cls))
     assert found
     for finding in found:
         assert isinstance(finding, Finding)
@@ -118,13 +125,13 @@ def test_it_says_nothing_about_a_healthy_run(cls):
 
 @every
 def test_it_is_deterministic(cls):
-    events = fault(cls).EVENTS
+    events = planted(cls)
     assert observe(cls(), events) == observe(cls(), events)
 
 
 @every
 def test_a_resume_at_any_point_changes_nothing(cls):
-    for events in [fault(cls).EVENTS, *healthy(cls)]:
+    for events in [planted(cls), *healthy(cls)]:
         whole = observe(cls(), events)
         assert [cut for cut in cuts(events) if resumed(cls, events, cut) != whole] == []
 

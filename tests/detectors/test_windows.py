@@ -1,13 +1,13 @@
 import pytest
 
-from premortem.detectors.windows import STEPPED, THROWN, Windows, weight_of
 from premortem.events import Backward
+from premortem.windows import STEPPED, THROWN, Windows, weight_of
 from tests.detectors.rehearsal import Rehearsal
 
 
 def closed(play):
     windows = Windows()
-    return [pair for event in play.events for pair in windows.observe(event)]
+    return [window for event in play.events for window in windows.observe(event)]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_window_is_what_was_added_up_since_the_gradients_were_cleared():
     play.backward()
     play.backward()
     play.stepped(pending=2)
-    assert [(window.end, len(window.micros)) for _, window in closed(play)] == [(THROWN, 1), (STEPPED, 2)]
+    assert [(window.end, len(window.micros)) for window in closed(play)] == [(THROWN, 1), (STEPPED, 2)]
 
 
 def test_a_backward_pass_that_another_optimizer_used_is_not_thrown_away():
@@ -44,7 +44,7 @@ def test_a_backward_pass_that_another_optimizer_used_is_not_thrown_away():
     play.backward(1, 2)
     play.stepped(2)
     play.zero(1, wasted=(1,))
-    assert [(key, window.end) for key, window in closed(play)] == [(2, STEPPED)]
+    assert [(window.optimizer, window.end) for window in closed(play)] == [(2, STEPPED)]
 
 
 def test_gradients_for_an_input_are_nobodys_window():

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.windows import STEPPED, Windows
 from premortem.events import Event
 from premortem.findings import Finding, Severity
+from premortem.windows import STEPPED, WindowEnded
 
 ENOUGH = 3  # windows of one length
 
@@ -45,37 +45,37 @@ class AccumulationDividedSometimes(Detector):
             "clipped-hard-every-step",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = Windows.LISTENS
+    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded,)
 
     def __init__(self) -> None:
-        self._windows = Windows()
         # optimizer, length -> the different ways in which windows of that length were weighted, with their number
         self._patterns: dict[tuple[int, int], dict[tuple[float, ...], int]] = {}
         self._told: set[int] = set()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        for optimizer, window in self._windows.observe(event):
-            weights = tuple(weight for weight in window.weights if weight is not None)
-            length = len(window.micros)
-            if window.end != STEPPED or not window.accumulates or len(weights) < length or window.touched:
-                continue
-            patterns = self._patterns.setdefault((optimizer, length), {})
-            if len(patterns) < 16:
-                patterns[weights] = patterns.get(weights, 0) + 1
-            if optimizer not in self._told and sum(patterns.values()) >= ENOUGH and uneven(patterns):
-                self._told.add(optimizer)
-                divided = sum(w < 1 for weights, n in patterns.items() for w in weights * n)
-                total = length * sum(patterns.values())
-                yield self.finding(
-                    event,
-                    f"{divided} of {total} micro-batches were divided by {length}, and {total - divided} were not",
-                    cause="an undivided micro-batch weighs as much as a whole window, and drowns the others",
-                    remedy=f"divide the loss by {length} for every micro-batch, before backward()",
-                    at=window.site,
-                    divided=divided,
-                    undivided=total - divided,
-                    micro_batches=length,
-                )
+    def observe(self, event: WindowEnded) -> Iterable[Finding]:
+        if event.end != STEPPED or not event.accumulates or event.touched:
+            return
+        length = len(event.micros)
+        weights = tuple(weight for weight in event.weights if weight is not None)
+        if len(weights) < length:
+            return
+        patterns = self._patterns.setdefault((event.optimizer, length), {})
+        if len(patterns) < 16:
+            patterns[weights] = patterns.get(weights, 0) + 1
+        if event.optimizer not in self._told and sum(patterns.values()) >= ENOUGH and uneven(patterns):
+            self._told.add(event.optimizer)
+            divided = sum(w < 1 for weights, n in patterns.items() for w in weights * n)
+            total = length * sum(patterns.values())
+            yield self.finding(
+                event,
+                f"{divided} of {total} micro-batches were divided by {length}, and {total - divided} were not",
+                cause="an undivided micro-batch weighs as much as a whole window, and drowns the others",
+                remedy=f"divide the loss by {length} for every micro-batch, before backward()",
+                at=event.site,
+                divided=divided,
+                undivided=total - divided,
+                micro_batches=length,
+            )
 
 
 def uneven(patterns: dict[tuple[float, ...], int]) -> bool:

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.windows import STEPPED, Window, Windows
 from premortem.events import Event
 from premortem.findings import Finding, Severity
+from premortem.windows import STEPPED, WindowEnded
 
 ENOUGH = 3  # windows in a row
 
@@ -39,39 +39,37 @@ class AccumulationNotDivided(Detector):
         severity=Severity.WARNING,
         explains=("exploding-gradients", "updates-too-large", "clipped-hard-every-step"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = Windows.LISTENS
+    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded,)
 
     def __init__(self) -> None:
-        self._windows = Windows()
         self._streak: dict[int, int] = {}
         self._length: dict[int, int] = {}
         self._divided: set[int] = set()  # optimizers with a window that was: then another diagnosis is right
         self._told: set[int] = set()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        for optimizer, window in self._windows.observe(event):
-            if window.end != STEPPED:
-                continue
-            if any(weight is not None and weight < 1 for weight in window.weights):
-                self._divided.add(optimizer)
-            same = self._length.get(optimizer) == len(window.micros)
-            self._length[optimizer] = len(window.micros)
-            self._streak[optimizer] = (self._streak.get(optimizer, 0) * same + 1) if undivided(window) else 0
-            if self._streak[optimizer] < ENOUGH or optimizer in self._told or optimizer in self._divided:
-                continue
-            self._told.add(optimizer)
-            k = len(window.micros)
-            yield self.finding(
-                event,
-                f"each step sums the gradients of {k} micro-batches, and the loss is not divided by {k}",
-                cause=f"the gradient is {k} times the mean that one batch of the same size would give",
-                remedy=f"call `(loss / {k}).backward()`, with the number of micro-batches of the window",
-                at=window.site,
-                micro_batches=k,
-            )
+    def observe(self, event: WindowEnded) -> Iterable[Finding]:
+        if event.end != STEPPED:
+            return
+        optimizer, k = event.optimizer, len(event.micros)
+        if any(weight is not None and weight < 1 for weight in event.weights):
+            self._divided.add(optimizer)
+        same = self._length.get(optimizer) == k
+        self._length[optimizer] = k
+        self._streak[optimizer] = (self._streak.get(optimizer, 0) * same + 1) if undivided(event) else 0
+        if self._streak[optimizer] < ENOUGH or optimizer in self._told or optimizer in self._divided:
+            return
+        self._told.add(optimizer)
+        yield self.finding(
+            event,
+            f"each step sums the gradients of {k} micro-batches, and the loss is not divided by {k}",
+            cause=f"the gradient is {k} times the mean that one batch of the same size would give",
+            remedy=f"call `(loss / {k}).backward()`, with the number of micro-batches of the window",
+            at=event.site,
+            micro_batches=k,
+        )
 
 
-def undivided(window: Window) -> bool:
+def undivided(window: WindowEnded) -> bool:
     """Batch means that were summed up as they are, and not rescaled afterwards."""
     # One sample at a time (trees, graphs) is a batch that is spelled out, and summing it up is a habit.
     one_by_one = any(micro.samples == 1 for micro in window.micros)

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.windows import STEPPED, Window, Windows
-from premortem.events import EpochEnded, EpochStarted, Event, Shuffled, Site
+from premortem.events import Backward, EpochEnded, EpochStarted, Event, Shuffled, Site
 from premortem.findings import Finding, Severity
+from premortem.windows import STEPPED, WindowEnded
 
 REGULAR = 4  # full windows
 AGAIN = 2  # times that it must happen
@@ -55,10 +55,10 @@ class AccumulationWindowBroken(Detector):
         severity=Severity.WARNING,
         explains=("fewer-samples-than-expected",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Windows.LISTENS, EpochStarted, EpochEnded, Shuffled)
+    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded, Backward, EpochStarted, EpochEnded, Shuffled)
 
     def __init__(self) -> None:
-        self._windows = Windows()
+        self._backwards: Counter[int] = Counter()  # of each optimizer
         self._lengths: dict[int, Lengths] = {}
         self._epochs: dict[
             int, Counter[int]
@@ -69,16 +69,20 @@ class AccumulationWindowBroken(Detector):
         self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        if isinstance(event, EpochStarted):
-            self._epochs[event.loader] = Counter(self._windows.backwards)
+        if isinstance(event, WindowEnded):
+            yield from self._window(event)
+        elif isinstance(event, Backward):
+            if not event.error:
+                self._backwards.update(event.optimizers)
+        elif isinstance(event, EpochStarted):
+            self._epochs[event.loader] = Counter(self._backwards)
         elif isinstance(event, EpochEnded):
             yield from self._epoch(event)
         elif isinstance(event, Shuffled):
             yield from self._reshuffled(event)
-        for optimizer, window in self._windows.observe(event):
-            yield from self._window(event, optimizer, window)
 
-    def _window(self, event: Event, optimizer: int, window: Window) -> Iterable[Finding]:
+    def _window(self, window: WindowEnded) -> Iterable[Finding]:
+        optimizer = window.optimizer
         if not window.micros or window.site is None or window.closure:
             return
         if window.end == STEPPED:
@@ -104,7 +108,7 @@ class AccumulationWindowBroken(Detector):
             lengths.since.append(lengths.full)
             lengths.full = 0
         if k > 1 and times >= REGULAR and optimizer not in self._told:
-            yield from self._judge(event, optimizer, lengths, k)
+            yield from self._judge(window, optimizer, lengths, k)
 
     def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
         since = lengths.since
@@ -165,7 +169,7 @@ class AccumulationWindowBroken(Detector):
             return
         for optimizer, lengths in self._lengths.items():
             k, times = lengths.used.most_common(1)[0] if lengths.used else (0, 0)
-            trained = self._windows.backwards[optimizer] - before[optimizer]
+            trained = self._backwards[optimizer] - before[optimizer]
             rest = event.batches - trained
             if k < 2 or times < REGULAR // 2 or trained % k or not 0 < rest < k or trained < k:
                 continue

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.windows import STEPPED, Window, Windows
 from premortem.events import Event, Site
 from premortem.findings import Finding, Severity
+from premortem.windows import STEPPED, WindowEnded
 
 FEW = 12  # windows that were thrown away
 SHARE = 3  # ... for each one that was used
@@ -60,23 +60,21 @@ class GradientsThrownAway(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = Windows.LISTENS
+    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded,)
 
     def __init__(self) -> None:
-        self._windows = Windows()
         self._tallies: dict[tuple[int, Site | None], Tally] = {}
         self._told: set[int] = set()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        for optimizer, window in self._windows.observe(event):
-            if window.micros and window.site is not None and not window.closure and not window.touched:
-                tally = self._tallies.setdefault((optimizer, window.site), Tally())
-                count(tally, window)
-                if optimizer not in self._told and wasteful(tally):
-                    self._told.add(optimizer)
-                    yield self._found(event, window, tally)
+    def observe(self, event: WindowEnded) -> Iterable[Finding]:
+        if event.micros and event.site is not None and not event.closure and not event.touched:
+            tally = self._tallies.setdefault((event.optimizer, event.site), Tally())
+            count(tally, event)
+            if event.optimizer not in self._told and wasteful(tally):
+                self._told.add(event.optimizer)
+                yield self._found(event, tally)
 
-    def _found(self, event: Event, window: Window, tally: Tally) -> Finding:
+    def _found(self, event: WindowEnded, tally: Tally) -> Finding:
         accumulates = tally.divided == tally.thrown
         share = tally.used / (tally.used + tally.thrown)
         at, _ = tally.cleared_at.most_common(1)[0]
@@ -94,14 +92,14 @@ class GradientsThrownAway(Detector):
                 if accumulates
                 else "call step() for every batch, after backward()"
             ),
-            at=at if accumulates else window.at,
+            at=at if accumulates else event.at,
             family="accumulation" if accumulates else None,
             thrown=tally.thrown,
             used=tally.used,
         )
 
 
-def count(tally: Tally, window: Window) -> None:
+def count(tally: Tally, window: WindowEnded) -> None:
     if window.end == STEPPED:
         tally.used += 1
         tally.gated += window.gated

@@ -6,9 +6,19 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.windows import THROWN, Windows
-from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded, ScalerUpdate, Site, ZeroGrad
+from premortem.events import (
+    Backward,
+    Event,
+    GraphWalked,
+    OptimizerBuilt,
+    OptimizerStep,
+    RunEnded,
+    ScalerUpdate,
+    Site,
+    ZeroGrad,
+)
 from premortem.findings import Finding, Severity
+from premortem.windows import THROWN, WindowEnded
 
 FEW = 8  # backward passes; fewer may be a look at the gradients
 MANY = 100  # cleared by the optimizer itself, and still no step: no need to wait for the end
@@ -52,10 +62,20 @@ class StepNeverCalled(Detector):
             "train-and-val-on-different-scales",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, RunEnded, *Windows.LISTENS)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        OptimizerBuilt,
+        GraphWalked,
+        Backward,
+        OptimizerStep,
+        ScalerUpdate,
+        ZeroGrad,
+        WindowEnded,
+        RunEnded,
+    )
 
     def __init__(self) -> None:
-        self._windows = Windows()
+        self._backwards: Counter[int] = Counter()  # that gave an optimizer's parameters gradients
+        self._foreign = False  # gradients were taken of an input
         self._held: dict[int, frozenset[int]] = {}
         self._built: dict[int, tuple[str, Site | None]] = {}
         self._steps: Counter[int] = Counter()
@@ -65,22 +85,32 @@ class StepNeverCalled(Detector):
         self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        for optimizer, window in self._windows.observe(event):
-            self._thrown[optimizer] += window.end == THROWN
-        if isinstance(event, OptimizerBuilt):
+        if isinstance(event, OptimizerStep):
+            self._steps[event.optimizer] += 1
+        elif isinstance(event, Backward):
+            if not event.error:
+                self._backwards.update(event.optimizers)
+        elif isinstance(event, ZeroGrad):
+            if event.optimizer is not None:
+                self._cleared[event.optimizer] += 1
+        elif isinstance(event, WindowEnded):
+            if event.end == THROWN:
+                self._thrown[event.optimizer] += 1
+                if (
+                    self._thrown[event.optimizer] == MANY <= self._cleared[event.optimizer]
+                    and not self._steps
+                ):
+                    yield from self._judge(event, event.optimizer)
+        elif isinstance(event, GraphWalked):
+            self._foreign = self._foreign or bool(event.other_leaves)
+        elif isinstance(event, OptimizerBuilt):
             if not event.error:
                 self._held[event.optimizer] = frozenset(
                     key for group in event.groups for key in group.parameters
                 )
                 self._built.setdefault(event.optimizer, (event.kind, event.at))
-        elif isinstance(event, OptimizerStep):
-            self._steps[event.optimizer] += 1
         elif isinstance(event, ScalerUpdate):
             self._refused += event.skipped
-        elif isinstance(event, ZeroGrad) and event.optimizer is not None:
-            self._cleared[event.optimizer] += 1
-            if event.optimizer in event.wasted and self._thrown[event.optimizer] == MANY and not self._steps:
-                yield from self._judge(event, event.optimizer)
         elif isinstance(event, RunEnded):
             # A run that broke off may have been on its way to the first step.
             whole = event.reason in {"finished", "stopped"}
@@ -89,7 +119,7 @@ class StepNeverCalled(Detector):
                     yield from self._judge(event, optimizer)
 
     def _judge(self, event: Event, optimizer: int) -> Iterable[Finding]:
-        backwards = self._windows.backwards[optimizer]
+        backwards = self._backwards[optimizer]
         if self._steps[optimizer] or optimizer in self._told or backwards < FEW or self._refused:
             return
         if self._steps[0]:  # the script moves the weights itself
@@ -97,7 +127,7 @@ class StepNeverCalled(Detector):
         others = [self._held.get(key, frozenset()) for key in self._steps if self._steps[key]]
         if any(self._held[optimizer] & held for held in others):
             return
-        if self._windows.foreign:
+        if self._foreign:
             return
         # Beside optimizers that do step, one that is merely there may be for later.
         if others and self._cleared[optimizer] < FEW:

@@ -7,9 +7,9 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import WORDS
-from premortem.detectors.windows import STEPPED, Window, Windows
 from premortem.events import EpochEnded, EpochStarted, Event, LogLine
 from premortem.findings import Finding, Severity
+from premortem.windows import STEPPED, WindowEnded
 
 MANY = 8  # batches in an epoch; a few may be one deliberate large batch
 ENOUGH = 2  # epochs of a loader
@@ -47,10 +47,9 @@ class StepOncePerEpoch(Detector):
             "scheduler-stepped-per-batch",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Windows.LISTENS, EpochStarted, EpochEnded, LogLine)
+    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded, EpochStarted, EpochEnded, LogLine)
 
     def __init__(self) -> None:
-        self._windows = Windows()
         self._loaders = False
         self._passes: list[int] = []  # batches of the loader passes that ended since the last step
         self._lines = 0  # lines about an epoch since the last step
@@ -58,22 +57,21 @@ class StepOncePerEpoch(Detector):
         self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        if isinstance(event, EpochStarted):
+        if isinstance(event, WindowEnded):
+            if event.end == STEPPED:
+                yield from self._window(event)
+                self._passes.clear()
+                self._lines = 0
+        elif isinstance(event, EpochStarted):
             self._loaders = True
         elif isinstance(event, EpochEnded):
             if event.complete:
                 self._passes.append(event.batches)
         elif isinstance(event, LogLine):
             self._lines += bool(event.values) and event.values[0][0] in WORDS
-        for optimizer, window in self._windows.observe(event):
-            if window.end != STEPPED:
-                continue
-            yield from self._window(event, optimizer, window)
-            self._passes.clear()
-            self._lines = 0
 
-    def _window(self, event: Event, optimizer: int, window: Window) -> Iterable[Finding]:
-        n = len(window.micros)
+    def _window(self, window: WindowEnded) -> Iterable[Finding]:
+        optimizer, n = window.optimizer, len(window.micros)
         if n < MANY or window.site is None or window.gated or window.touched or window.closure:
             return
         if any(weight != 1.0 for weight in window.weights):
@@ -89,7 +87,7 @@ class StepOncePerEpoch(Detector):
         ):
             self._told.add(optimizer)
             yield self.finding(
-                event,
+                window,
                 f"one step per epoch, on the sum of all {n} batches",
                 cause="step() stands outside the batch loop, and the losses are not divided by the number of batches",
                 remedy="call zero_grad() and step() in the batch loop",

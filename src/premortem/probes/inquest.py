@@ -170,9 +170,10 @@ class Inquest:
             for reference in track.sentinels:
                 parameter = reference()
                 grad = parameter.grad if parameter is not None else None
+                if grad is not None and grad.device.type != "cpu":
+                    break  # a look would wait for the device
                 if (
                     grad is not None
-                    and grad.device.type == "cpu"
                     and grad.layout == torch.strided
                     and grad.is_floating_point()
                     and 0 < grad.numel() <= _SAMPLE_SIZE

@@ -18,7 +18,8 @@ from premortem.probes.session import Session, sampled, user_site
 from premortem.probes.source import under_modulo
 
 _MOST_SENTINELS = 48  # in the audit gear
-_FEW_SENTINELS = 8  # in cruise, where six looks a step at each of them would be felt
+_FEW_SENTINELS = 4  # in cruise, where six looks a step at each of them would be felt
+_COUNTED_EVERY = 8  # steps, in cruise, after which the parameters with a gradient are counted again
 _GLANCES = 3
 
 
@@ -34,6 +35,7 @@ class Track:
         "built",
         "built_at",
         "cleared",
+        "counted",
         "counts",
         "emptied",
         "glances",
@@ -50,7 +52,6 @@ class Track:
         "steps",
         "touched",
         "values",
-        "with_grad",
     )
 
     def __init__(self, optimizer: Optimizer, key: int, built: int, at: Site | None) -> None:
@@ -60,7 +61,7 @@ class Track:
         self.built_at = at
         self.steps = 0
         self.pending = 0  # backward calls whose gradients are in the sum: since the last clearing
-        self.with_grad = 0
+        self.counted = (0, 0)  # trainable parameters, and how many of them had a gradient at the last step
         self.emptied = self.touched = self.reused = False
         self.nonzero = False  # the last backward left a gradient that is not zero (audit)
         self.counts: set[tuple[int, int]] = set()
@@ -101,12 +102,16 @@ class Track:
 
     def marks(self) -> list[Any]:
         """Identity and version of each sentinel's gradient: changes when it is written or replaced."""
-        found: list[Any] = []
-        for reference in self.sentinels:
-            parameter = reference()
-            grad = parameter.grad if parameter is not None else None
-            found.append(None if grad is None else (id(grad), grad._version))
-        return found
+        return [
+            None if (p := reference()) is None or (grad := p.grad) is None else (id(grad), grad._version)
+            for reference in self.sentinels
+        ]
+
+    def count(self) -> None:
+        optimizer = self.optimizer()
+        groups = optimizer.param_groups if optimizer is not None else []
+        held = [p for group in groups for p in group["params"] if p.requires_grad]
+        self.counted = (len(held), len([p for p in held if p.grad is not None]))
 
     def glance(self) -> list[Any]:
         """A few values of a few sentinels (versions where a look would wait for the device)."""
@@ -364,12 +369,8 @@ class Optimizers:
             track.reused = (
                 bool(track.pending) and not track.backwards and same_gradients(now, track.after_step)
             )
-            track.with_grad = sum(
-                p.grad is not None
-                for group in optimizer.param_groups
-                for p in group["params"]
-                if p.requires_grad
-            )
+            if self.session.auditing or track.steps % _COUNTED_EVERY == 0 or None in now:
+                track.count()
             for listener in self.before_step:
                 listener(optimizer, track)
 
@@ -389,10 +390,10 @@ class Optimizers:
                 return
             self.inside = None
             self.session.step += 1
-            held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
-            # Before the step, or after it: a closure makes them, and some optimizers clear them.
-            with_grad = max(track.with_grad, sum(1 for p in held if p.grad is not None))
             closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
+            if closure:  # it makes the gradients
+                track.count()
+            held, with_grad = track.counted
             at = user_site()
             event = OptimizerStep(
                 step=self.session.step,
@@ -401,7 +402,7 @@ class Optimizers:
                 kind=type(optimizer).__name__,
                 lrs=tuple(number(group.get("lr")) for group in optimizer.param_groups),
                 closure=closure,
-                parameters=len(held),
+                parameters=held,
                 with_grad=with_grad,
                 backwards=track.backwards,
                 backward_sites=tuple(track.sites),
@@ -422,8 +423,8 @@ class Optimizers:
             if all(mark is None for mark in now):  # it clears its gradients itself
                 track.cleared = True
                 track.pending = 0
-            if (len(held), with_grad) not in track.counts:
-                track.counts.add((len(held), with_grad))
+            if track.counted not in track.counts:
+                track.counts.add(track.counted)
                 self.session.look_closer()
             # The step is told first, then the numbers about it.
             self.session.emit(event)

@@ -178,6 +178,18 @@ class Look:
         return False
 
 
+_SESSIONS: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """A child (a loader's worker) is not the run: its copies of the probes stay silent."""
+    for session in _SESSIONS:
+        session.on = False
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 class Session:
     """The run as the probes see it. Holds facts only; each probe knows its own part of torch."""
 
@@ -186,7 +198,6 @@ class Session:
         self._fault = fault
         self._faults: dict[str, int] = {}
         self._covers = Covers()
-        self._pid = os.getpid()
         self.step = 0  # finished optimizer steps
         self.on = True
         self.looking = False  # premortem itself is using torch right now
@@ -205,6 +216,7 @@ class Session:
         self.loaders = Keys()
         self.serial = 0  # order in which modules and optimizers came into being
         self.thread = threading.get_ident()
+        _SESSIONS.add(self)
 
     # -- gears ----------------------------------------------------------------------------
 
@@ -222,9 +234,7 @@ class Session:
 
     def listening(self) -> bool:
         """Whether a wrapper should look: not in a forked child, another thread, or our own calls."""
-        return (
-            self.on and not self.looking and threading.get_ident() == self.thread and os.getpid() == self._pid
-        )
+        return self.on and not self.looking and threading.get_ident() == self.thread
 
     # -- saying things --------------------------------------------------------------------
 

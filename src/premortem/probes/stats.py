@@ -27,6 +27,7 @@ _GPU_EVERY = 2
 _HEAVY_EVERY = 4
 _HEAVY = 1 << 20  # elements
 _DEPTH = 4
+_NARROW = frozenset({torch.float32, torch.bfloat16, torch.float16})
 
 
 class Row(NamedTuple):
@@ -51,6 +52,17 @@ class Held:
         self.sparse = any(p.grad is not None and p.grad.layout != torch.strided for p in parameters)
         heavy = sum(p.numel() for p in parameters) > _HEAVY
         self.every = _GPU_EVERY if device.type != "cpu" else _HEAVY_EVERY if heavy else 1
+
+        # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
+        self._narrow = all(p.dtype in _NARROW for p in parameters)
+
+    def norms(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        if self._narrow:
+            return list(torch._foreach_norm(tensors, 2, torch.float32))
+        return [norm.float() for norm in torch._foreach_norm(tensors)]
+
+    def gradients(self) -> list[torch.Tensor]:
+        return [grad for p in self.parameters if (grad := p.grad) is not None]
 
 
 class Stats:
@@ -83,22 +95,22 @@ class Stats:
             held = self._look(optimizer)
         if not held.parameters or (not auditing and track.steps % held.every):
             return
-        grads: list[Any] = [p.grad for p in held.parameters]
-        if any(g is None for g in grads):
+        grads = held.gradients()
+        if len(grads) < len(held.parameters):
             held = self._look(optimizer)
-            grads = [p.grad for p in held.parameters]
+            grads = held.gradients()
             if not grads:
                 return
         if held.sparse:
             grads = [g if g.layout == torch.strided else g._values() for g in grads]
-        norms = torch._foreach_norm(grads)
+        norms = held.norms(grads)
         losses = [loss.reshape(()).float() for loss in self.backwards.losses if loss.device == held.device]
         inputs = [value for value in self.models.finite if value.device == held.device]
-        scalars = [n if n.dtype is torch.float32 else n.float() for n in norms] + losses + inputs
+        scalars = [*norms, *losses, *inputs]
         weights = auditing or track.steps % _WEIGHTS_EVERY == 0
         if weights:
-            sizes = torch._foreach_norm([p.detach() for p in held.parameters])
-            scalars.append(torch.linalg.vector_norm(torch.stack([n.float() for n in sizes])))
+            sizes = held.norms([p.detach() for p in held.parameters])
+            scalars.append(torch.linalg.vector_norm(torch.stack(sizes)))
         row = Row(
             self.session.step + 1,
             track.key,
@@ -137,15 +149,17 @@ class Stats:
         losses = values[n : n + row.losses]
         inputs = values[n + row.losses : n + row.losses + row.inputs]
         weight = values[-1] if row.weights else None
-        bad = next(
-            (key for key, value in zip(row.keys, norms, strict=True) if not math.isfinite(value)), None
-        )
+        norm, bad = math.hypot(*norms), None
+        if not math.isfinite(norm):
+            bad = next(
+                (key for key, value in zip(row.keys, norms, strict=True) if not math.isfinite(value)), None
+            )
         self.session.emit(
             StepStats(
                 step=row.step,
                 optimizer=row.optimizer,
                 loss=losses[-1] if losses else None,
-                grad_norm=math.sqrt(sum(v * v for v in norms)) if bad is None else math.nan,
+                grad_norm=norm if bad is None else math.nan,
                 worst=bad,
                 grad_norms=tuple(norms),
                 keys=row.keys,

@@ -3,11 +3,14 @@
 backward backward backward step        one window of three micro-batches, used
 backward zero_grad                     one window of one, thrown away
 backward other.step() zero_grad        made for somebody else (a generator's loss, seen by the discriminator)
+
+Derived once for all detectors, as `phases.py` derives evaluations; pure, so it can be tested without torch.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from premortem.events import (
@@ -32,7 +35,7 @@ STEPPED, THROWN = "stepped", "thrown"
 MOST_MICROS = 4096
 
 
-@dataclass
+@dataclass(slots=True)
 class Micro:
     """One backward pass. `weight` is what its batch mean was multiplied with, None when that is not known."""
 
@@ -41,13 +44,12 @@ class Micro:
     samples: int | None = None
 
 
-@dataclass
-class Window:
+@dataclass(slots=True, kw_only=True)
+class WindowEnded(Event):
     """Backward passes since the gradients were cleared, and what became of them."""
 
-    end: str
-    step: int
-    at: Site | None
+    optimizer: int
+    end: str  # STEPPED or THROWN
     micros: list[Micro]
     gated: bool = False  # the step stands under an `if i % k`
     touched: bool = False  # the user's own code wrote the gradients before the step
@@ -86,28 +88,15 @@ class Open:
 class Windows:
     """Follows all optimizers; `observe` gives the windows that an event closes."""
 
-    LISTENS: tuple[type[Event], ...] = (
-        Forward,
-        LossCall,
-        GraphWalked,
-        Backward,
-        OptimizerStep,
-        ZeroGrad,
-        ScalerUpdate,
-        BatchDrawn,
-    )
-
     def __init__(self) -> None:
         self._open: dict[int, Open] = {}
         self._losses: list[tuple[float | None, str]] = []
         self._samples: int | None = None  # of the first forward since the last backward pass
         self._drawn: Counter[int] = Counter()
-        self.foreign: set[Site | None] = (
-            set()
-        )  # backward passes for an input's gradient: adversarial examples
-        self.backwards: Counter[int] = Counter()
+        # Backward passes for an input's gradient: adversarial examples.
+        self._foreign: set[Site | None] = set()
 
-    def observe(self, event: Event) -> list[tuple[int, Window]]:
+    def observe(self, event: Event) -> list[WindowEnded]:
         if isinstance(event, Forward):
             if event.grad and self._samples is None:
                 self._samples = event.samples
@@ -116,7 +105,7 @@ class Windows:
                 self._losses = [*self._losses[-15:], (event.value, event.reduction)]
         elif isinstance(event, GraphWalked):
             if event.other_leaves:
-                self.foreign.add(event.at)
+                self._foreign.add(event.at)
         elif isinstance(event, BatchDrawn):
             self._drawn[event.loader] += 1
         elif isinstance(event, Backward):
@@ -136,12 +125,11 @@ class Windows:
             return
         micro = Micro(event.at, weight_of(event, losses), samples)
         for optimizer in event.optimizers:
-            self.backwards[optimizer] += 1
             micros = self._open.setdefault(optimizer, Open()).micros
             if len(micros) < MOST_MICROS:
                 micros.append(micro)
 
-    def _stepped(self, event: OptimizerStep) -> list[tuple[int, Window]]:
+    def _stepped(self, event: OptimizerStep) -> list[WindowEnded]:
         if event.optimizer == 0:  # weights moved by hand: all gradients have been used
             self._open.clear()
             return []
@@ -150,30 +138,31 @@ class Windows:
         for other in self._open.values():
             other.shared = True
         micros = mine.micros[-event.pending :] if event.pending else []
-        window = Window(
-            STEPPED,
-            event.step,
-            event.at,
-            micros,
+        window = WindowEnded(
+            step=event.step,
+            at=event.at,
+            optimizer=event.optimizer,
+            end=STEPPED,
+            micros=micros,
             gated=event.gated,
             touched=event.touched,
             closure=event.closure,
             one_loader=len(micros) in drawn.values(),
         )
-        return [(event.optimizer, window)]
+        return [window]
 
-    def _cleared(self, event: ZeroGrad) -> list[tuple[int, Window]]:
+    def _cleared(self, event: ZeroGrad) -> list[WindowEnded]:
         closed = []
         for optimizer in event.cleared or event.wasted:
             mine = self._open.pop(optimizer, Open())
-            foreign = bool(self.foreign & {micro.site for micro in mine.micros})
+            foreign = bool(self._foreign & {micro.site for micro in mine.micros})
             if optimizer in event.wasted and mine.micros and not (mine.shared or foreign or event.by_hand):
-                closed.append((optimizer, Window(THROWN, event.step, event.at, mine.micros)))
+                closed.append(
+                    WindowEnded(
+                        step=event.step, at=event.at, optimizer=optimizer, end=THROWN, micros=mine.micros
+                    )
+                )
         return closed
-
-    def left(self) -> list[tuple[int, int]]:
-        """(optimizer, backward passes) that nobody has used or thrown away so far."""
-        return [(optimizer, len(each.micros)) for optimizer, each in self._open.items() if not each.shared]
 
 
 def weight_of(event: Backward, losses: list[tuple[float | None, str]]) -> float | None:
@@ -192,3 +181,11 @@ def weight_of(event: Backward, losses: list[tuple[float | None, str]]) -> float 
         return None
     weight = event.value / total
     return event.scale if abs(weight / event.scale - 1) < 1e-5 else None
+
+
+def with_windows(events: Iterable[Event]) -> Iterator[Event]:
+    """A recorded run as the watcher hears it: each window right after the event that closes it."""
+    windows = Windows()
+    for event in events:
+        yield event
+        yield from windows.observe(event)
