@@ -558,6 +558,7 @@ class OptimizerStep(Event):
     scaled: bool = False  # its gradients still carry a GradScaler's scale: nobody unscaled them
     gated: bool = False  # the call stands under an `if` that asks for a remainder: every k-th time
     skipped: bool = False  # refused by a scaler
+    refused: bool = False  # by premortem: the update would not have been finite
     rewritten: bool = False  # its learning rates were assigned since its last step, if only the same values
     stray: float | None = None  # a rate set where torch's optimizers do not look: `optimizer.lr = 0.1`
     uphill: float | None = None  # by hand: cosine between the update and the gradient (a few values, CPU)
@@ -621,6 +622,19 @@ class StepStats(Event):
     weights_finite: bool = True
     input_finite: bool = True
     lr: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class StepRefused(Event):
+    """A step that was not made, because its update would not have been finite. Weights and state are as before."""
+
+    optimizer: int
+    reason: str  # "gradient": not finite. "update": made of sound gradients by the optimizer's own arithmetic
+    loss: float | None
+    worst: int | None  # key of the first parameter with a non-finite gradient
+    row: int  # of this optimizer, in a row
+    total: int  # of all optimizers, so far
+    made: int  # steps that were made so far
 
 
 @dataclass(slots=True, kw_only=True)

@@ -133,17 +133,40 @@ class Watcher:
             from premortem.probes import Attachment
 
             self._attachment = Attachment(self.emit, self._probe_failed)
-            self._attachment.optimizers.after_step.append(self._stop_if_decided)
+            self._attachment.optimizers.after_step.append(lambda *_: self._stop_if_decided())
+            if self.policy.refuses:
+                from premortem.actions.guard import Guard
+
+                self._attachment.guard = Guard(self._attachment, self._stop_if_decided)
+                self._attachment.guard.install()
 
     def introduce(self, objects: Sequence[Any]) -> None:
         """Models and optimizers that were built before the probes were installed."""
         if self._attachment is not None:
             self._attachment.introduce(objects)
 
-    def _stop_if_decided(self, optimizer: Any, track: Any, step: int) -> None:
+    def _stop_if_decided(self) -> None:
         # At a step boundary, where weights and optimizer agree.
         if self._stopping is not None:
+            if self._stopping.name in policy.WEIGHTS_ARE_GOOD:
+                self._keep_last_good()
             stop(self._stopping)
+
+    def _keep_last_good(self) -> None:
+        if self._attachment is None or self.journal is None:
+            return
+        from premortem.actions.keep import keep
+
+        try:
+            models, optimizers = self._attachment.in_training()
+            path = keep(self.journal.path.parent, self.steps, models, optimizers)
+        except Exception as error:  # noqa: BLE001 - a full disk must not keep the run from being stopped
+            self.fault("keep", error)
+            told = f"the last good weights could not be saved ({error})"
+        else:
+            told = f"the last good weights are in {path}"
+        if self.on_problem is not None:
+            self.on_problem(told)
 
     def attach_when_torch_arrives(self) -> None:
         """Attach right after the script's own `import torch`, so that a script without it pays nothing."""

@@ -62,6 +62,7 @@ from premortem.detectors.parameter_without_optimizer import ParameterWithoutOpti
 from premortem.detectors.plateau_fed_non_finite import PlateauFedNonFinite
 from premortem.detectors.plateau_wrong_mode import PlateauWrongMode
 from premortem.detectors.raw_scores_in_bce import RawScoresInBce
+from premortem.detectors.refused_too_often import RefusedTooOften
 from premortem.detectors.reseeded_every_step import ReseededEveryStep
 from premortem.detectors.reshape_as_transpose import ReshapeAsTranspose
 from premortem.detectors.restored_own_live_weights import RestoredOwnLiveWeights
@@ -97,6 +98,7 @@ from premortem.detectors.trained_in_eval_mode import TrainedInEvalMode
 from premortem.detectors.uninformative_labels import UninformativeLabels
 from premortem.detectors.unnormalised_inputs import UnnormalisedInputs
 from premortem.detectors.unscaled_targets import UnscaledTargets
+from premortem.detectors.update_refused import UpdateRefused
 from premortem.detectors.updates_too_large import UpdatesTooLarge
 from premortem.detectors.updates_too_small import UpdatesTooSmall
 from premortem.detectors.vanishing_gradients import VanishingGradients
@@ -209,6 +211,8 @@ ALL: tuple[type[Detector], ...] = (
     WeightsStayNonFinite,  # PM444
     Overflow,  # PM445
     RoundedAway,  # PM446
+    UpdateRefused,  # PM447
+    RefusedTooOften,  # PM448
 )
 
 __all__ = ["ALL", "Detector"]

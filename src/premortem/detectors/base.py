@@ -58,5 +58,5 @@ class Detector:
             message=message,
             cause=cause,
             remedy=remedy,
-            evidence=evidence,
+            evidence={name: value for name, value in evidence.items() if value is not None},
         )

@@ -47,6 +47,8 @@ class MaskedNonFinite(Detector):
             "overflow",
             "metric-frozen",
             "raw-scores-in-bce",
+            "update-refused",
+            "refused-too-often",
             "plateau-fed-non-finite",
             "checkpoint-non-finite",
             "evaluated-copy-never-changes",

@@ -49,6 +49,8 @@ class NonFiniteInput(Detector):
             "checkpoint-non-finite",
             "metric-frozen",
             "raw-scores-in-bce",
+            "update-refused",
+            "refused-too-often",
             "unnormalised-inputs",
             "exploding-gradients",
             "dead-units",

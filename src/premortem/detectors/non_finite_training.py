@@ -45,6 +45,8 @@ class NonFiniteTraining(Detector):
             "checkpoint-non-finite",
             "metric-frozen",
             "raw-scores-in-bce",
+            "update-refused",
+            "refused-too-often",
             "dead-units",
         ),
     )

@@ -46,6 +46,8 @@ class Overflow(Detector):
             "exploding-gradients",
             "metric-frozen",
             "raw-scores-in-bce",
+            "update-refused",
+            "refused-too-often",
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = LISTENS

@@ -8,6 +8,9 @@ from premortem.policy.observe import Observe
 from premortem.policy.protect import Protect
 from premortem.policy.strict import Strict
 
+# Findings at which a run is stopped while its weights are still worth keeping.
+WEIGHTS_ARE_GOOD = frozenset({"refused-too-often"})
+
 # To add a policy, write its file and add it here.
 ALL: dict[str, type[Policy]] = {"protect": Protect, "observe": Observe, "strict": Strict}
 
@@ -20,4 +23,4 @@ def by_name(name: str) -> Policy:
     return ALL[name]()
 
 
-__all__ = ["ALL", "Decision", "Observe", "Policy", "Protect", "Strict", "by_name"]
+__all__ = ["ALL", "WEIGHTS_ARE_GOOD", "Decision", "Observe", "Policy", "Protect", "Strict", "by_name"]

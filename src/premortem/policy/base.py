@@ -17,6 +17,8 @@ class Decision(Enum):
 
 
 class Policy(Protocol):
+    refuses: bool  # whether an update that is not finite is kept from the weights
+
     def decide(self, finding: Finding, past: Sequence[Finding]) -> Decision:
         """What to do about `finding`, given what was found before it."""
         ...

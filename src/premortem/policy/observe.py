@@ -9,5 +9,7 @@ from premortem.policy.base import Decision
 class Observe:
     """Only reports."""
 
+    refuses = False
+
     def decide(self, finding: Finding, past: Sequence[Finding]) -> Decision:
         return Decision.REPORT

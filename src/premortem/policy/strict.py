@@ -9,5 +9,7 @@ from premortem.policy.base import Decision
 class Strict:
     """Stops at the first error: for tests, continuous integration and short queues."""
 
+    refuses = True
+
     def decide(self, finding: Finding, past: Sequence[Finding]) -> Decision:
         return Decision.STOP if finding.severity is Severity.ERROR else Decision.REPORT

@@ -41,6 +41,7 @@ class Attachment:
 
     def __init__(self, emit: Callable[[Event], None], fault: Callable[[str, BaseException], None]) -> None:
         self.session = session = Session(emit, fault)
+        self.guard: Any = None  # set by whoever may refuse steps (premortem.actions.guard)
         self.optimizers = Optimizers(session)
         self.models = models = Models(session)
         self.states = States(session, self.optimizers)
@@ -52,6 +53,7 @@ class Attachment:
         self.backwards = Backwards(session, self.optimizers, models, byhand, inquest)
         self.stats = Stats(session, self.optimizers, models, self.backwards)
         custody = CustodyProbe(session, self.optimizers, models, self.backwards, self.states)
+        self.schedulers = Schedulers(session, self.optimizers)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
@@ -62,7 +64,7 @@ class Attachment:
             self.lens,
             Losses(session, models, recent, inquest, self.pairs),
             Loaders(session, recent),
-            Schedulers(session, self.optimizers),
+            self.schedulers,
             Scalers(session, self.optimizers),
             Clipping(session, self.optimizers),
             Seeds(session),
@@ -82,6 +84,13 @@ class Attachment:
     def alarm(self, steps: int = 4) -> None:
         """Something looks wrong: audit the next steps."""
         self.session.alarm_until = max(self.session.alarm_until, self.session.step + steps)
+
+    def in_training(self) -> tuple[dict[str, nn.Module], list[Optimizer]]:
+        """Models that were trained, by the names that findings use, and the optimizers that are alive."""
+        trained = [model for model in self.models.known.values() if model.trained]
+        models = {model.name: module for model in trained if (module := model.module()) is not None}
+        tracks = self.optimizers.live()
+        return models, [optimizer for track in tracks if (optimizer := track.optimizer()) is not None]
 
     def introduce(self, objects: Sequence[Any]) -> None:
         """Models and optimizers that were built before premortem came."""

@@ -98,7 +98,7 @@ class CustodyProbe:
         return sum(self.optimizers.tracks[key].steps for key in owners)
 
     def _compare(self, optimizer: Any, track: Track, step: int) -> None:
-        if not self._auditing or not self._before:
+        if not self._auditing or not self._before or self.optimizers.was_refused:
             return
         owners = self._owners()
         births = self._births()

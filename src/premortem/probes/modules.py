@@ -179,9 +179,13 @@ class Models:
 
     def _wrap_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         session = self.session
+        # torch's own `__call__` only chooses between these two: doing so here costs an inner call nothing at all.
+        plain = original is getattr(nn.Module, "_wrapped_call_impl", None)
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
             if self.depth:
+                if not self._audit and plain and module._compiled_call_impl is None:
+                    return module._call_impl(*args, **kwargs)
                 if not self._audit or not session.listening():
                     return original(module, *args, **kwargs)
                 result = original(module, *args, **kwargs)

@@ -146,6 +146,9 @@ class Optimizers:
         self.session = session
         self.tracks: dict[int, Track] = {}
         self.inside: int | None = None  # key of the optimizer that is stepping right now
+        self.met: list[Any] = []  # called with each optimizer when it is first seen
+        self.was_refused = False  # the last step was not made
+        self.last_site: Site | None = None  # of the last step
         self.before_step: list[Any] = []  # called with (optimizer, track) while gradients are in place
         self.after_step: list[Any] = []  # called with (optimizer, track, step)
         self._stepping: list[int] = []
@@ -217,7 +220,7 @@ class Optimizers:
                 return
             self._failed.add(key)
         if not error and not again:
-            self.tracks[key] = Track(optimizer, key, self.session.tick(), at)
+            self._follow(optimizer, key, at)
             self.session.look_closer()
         elif again:
             self.tracks[key].choose()
@@ -343,14 +346,31 @@ class Optimizers:
 
     # -- stepping -------------------------------------------------------------------------
 
+    def track(self, optimizer: Optimizer) -> Track:
+        key = self.session.optimizers.of(optimizer)
+        known = self.tracks.get(key)
+        # Else built before premortem was attached (a notebook).
+        return known if known is not None else self._follow(optimizer, key, None)
+
+    def _follow(self, optimizer: Optimizer, key: int, at: Site | None) -> Track:
+        track = self.tracks[key] = Track(optimizer, key, self.session.tick(), at)
+        for listener in self.met:
+            listener(optimizer)
+        return track
+
+    def refuse(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        """A step that is not made is told like any other: the loop is what it is, only the weights stay."""
+        self._pre_step(optimizer, args, kwargs)
+        self.was_refused = True
+        self._post_step(optimizer, (optimizer, *args), kwargs)
+
     def _pre_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if not self.session.listening():
             return
         with self.session.looking_at("optimizer step"):
             key = self.session.optimizers.of(optimizer)
-            track = self.tracks.get(key)
-            if track is None:  # built before premortem was attached (a notebook)
-                track = self.tracks[key] = Track(optimizer, key, self.session.tick(), None)
+            track = self.track(optimizer)
+            self.was_refused = False
             if key in self._stepping:  # left behind by a step that raised
                 del self._stepping[self._stepping.index(key) :]
             self._stepping.append(key)
@@ -416,7 +436,9 @@ class Optimizers:
                 gated=under_modulo(at),
                 rewritten=track.rewritten([group.get("lr") for group in optimizer.param_groups]),
                 stray=stray_rate(optimizer),
+                refused=self.was_refused,
             )
+            self.last_site = at
             track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)
             track.after_step = now = track.marks()
             track.reset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ class Schedulers:
         self.counts: dict[int, int] = {}
         self.seen_at: dict[int, int] = {}
         self.told: set[int] = set()
+        self.veto: Callable[[int, int], bool] | None = None  # (scheduler, optimizer): must it not advance?
         self._depth = 0
         self._inner: list[int] = []  # schedulers that were stepped by the one whose `step` is running
         self._building = 0
@@ -91,6 +93,8 @@ class Schedulers:
             if self._depth:
                 self._inner.append(self.session.schedulers.of(scheduler))
                 return original(scheduler, *args, **kwargs)
+            if self.veto is not None and self._vetoed(scheduler):
+                return None
             before = highest(scheduler)
             self._inner = []
             self._depth += 1  # chained schedulers step their parts
@@ -103,6 +107,13 @@ class Schedulers:
             return result
 
         return step
+
+    def _vetoed(self, scheduler: Any) -> bool:
+        held_back = False
+        with self.session.looking_at("scheduler step"):
+            if self.veto is not None:
+                held_back = self.veto(self.session.schedulers.of(scheduler), self._optimizer(scheduler))
+        return held_back
 
     def _stepped(self, scheduler: Any, before: float, args: Any, kwargs: Any) -> None:
         key = self.session.schedulers.of(scheduler)

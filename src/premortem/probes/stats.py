@@ -1,8 +1,7 @@
 """The numbers of every step: loss, gradient norms, now and then weight norms.
 
 One fused pass over the gradients. On the CPU the numbers are read at once; on a GPU they go into a row of a
-ring on the device, are copied to pinned memory on a side stream, and are read when the copy is done, a step or
-two later. Nothing here ever waits for the device.
+copy to pinned memory that is read when it is done, a step or two later. Nothing here ever waits for the device.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ _WEIGHTS_EVERY = 64
 # How often in cruise. A launch-bound step on a GPU feels every launch; on the CPU a pass over many gradients
 # competes with the step itself.
 _GPU_EVERY = 2
+_CHECKED_EVERY = 4  # on a GPU, when somebody asks at every step whether the gradients are finite
 _HEAVY_EVERY = 4
 _HEAVY = 1 << 20  # elements
 _DEPTH = 4
@@ -40,6 +40,7 @@ class Row(NamedTuple):
     losses: int
     inputs: int
     weights: int
+    check: bool = False  # only whether all gradients were finite (0) or not
 
 
 class Held:
@@ -53,6 +54,7 @@ class Held:
         heavy = sum(p.numel() for p in parameters) > _HEAVY
         self.every = _GPU_EVERY if device.type != "cpu" else _HEAVY_EVERY if heavy else 1
 
+        self.half = any(p.dtype == torch.float16 for p in parameters)
         # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
         self._narrow = all(p.dtype in _NARROW for p in parameters)
 
@@ -74,7 +76,14 @@ class Stats:
         self.models = models
         self.backwards = backwards
         self.rings: dict[torch.device, Ring] = {}
+        self.checked = False  # somebody asks at every step whether the gradients are finite
+        self.learnt: list[Any] = []  # called with (optimizer, finite) when a device has answered that
+        self.last_loss: float | None = None
+        self.last_worst: int | None = None
         self._pending: tuple[Row, torch.Tensor] | None = None
+        self._values: list[float] | None = None  # of the pending row, once they were read
+        self._ones: dict[torch.device, torch.Tensor] = {}
+        self._ready: int | None = None  # the optimizer whose numbers were taken just now
         self._known: weakref.WeakKeyDictionary[Any, Held] = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
@@ -86,23 +95,62 @@ class Stats:
             ring.drain(wait=True)
         self.rings.clear()
 
+    @property
+    def measured(self) -> int:
+        """How many of the pending numbers are norms of gradients; they come first."""
+        return len(self._pending[0].keys) if self._pending is not None else 0
+
+    def read(self) -> list[float]:
+        """The norms of the pending step. Waits for the device: only for the CPU."""
+        if self._pending is None:
+            return []
+        self._values = self._pending[1].tolist()
+        return self._values[: self.measured]
+
     def _measure(self, optimizer: Any, track: Track) -> None:
-        """While the gradients are in place: one vector with everything worth knowing."""
-        self._pending = None
-        auditing = self.session.auditing
-        held = self._known.get(optimizer)
-        if held is None or auditing:
-            held = self._look(optimizer)
-        if not held.parameters or (not auditing and track.steps % held.every):
+        if self._ready == track.key:
+            self._ready = None
             return
+        self.measure(optimizer, track)
+        self._ready = None
+
+    def gradients(self, optimizer: Any) -> tuple[Held, list[torch.Tensor]]:
+        """Those that are there now, on the device where the first one is."""
+        held = self._known.get(optimizer)
+        if held is None or self.session.auditing:
+            held = self._look(optimizer)
         grads = held.gradients()
         if len(grads) < len(held.parameters):
             held = self._look(optimizer)
             grads = held.gradients()
-            if not grads:
-                return
         if held.sparse:
             grads = [g if g.layout == torch.strided else g._values() for g in grads]
+        return held, grads
+
+    def check(self, track: Track, grads: list[torch.Tensor]) -> torch.Tensor:
+        """A number on the device of the gradients: not 0 if one of them is not finite. Nobody waits for it;
+        `learnt` is told when it has arrived."""
+        device = grads[0].device
+        flag = torch.zeros((), device=device)
+        one = self._ones.get(device)
+        if one is None:
+            one = self._ones[device] = torch.ones((), device=device)
+        # One launch for all of them. It also multiplies them by one, which it leaves out.
+        torch._amp_foreach_non_finite_check_and_unscale_(grads, flag, one)
+        self._ring(device).put(Row(self.session.step + 1, track.key, 0.0, (), 0, 0, 0, check=True), flag)
+        return flag
+
+    def measure(self, optimizer: Any, track: Track) -> None:
+        """While the gradients are in place: one vector with everything worth knowing."""
+        self._pending = self._values = None
+        self._ready = track.key
+        auditing = self.session.auditing
+        known = self._known.get(optimizer)
+        if known is not None and not auditing and track.steps % self._every(known):
+            return
+        held, grads = self.gradients(optimizer)
+        if not grads:
+            return
         norms = held.norms(grads)
         losses = [loss.reshape(()).float() for loss in self.backwards.losses if loss.device == held.device]
         inputs = [value for value in self.models.finite if value.device == held.device]
@@ -122,6 +170,11 @@ class Stats:
         )
         self._pending = (row, torch.stack(scalars))
 
+    def _every(self, held: Held) -> int:
+        if not self.checked:
+            return held.every
+        return 1 if held.device.type == "cpu" else _CHECKED_EVERY
+
     def _look(self, optimizer: Any) -> Held:
         """Which parameters have gradients now."""
         held = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
@@ -130,18 +183,32 @@ class Stats:
         return found
 
     def _finish(self, optimizer: Any, track: Track, step: int) -> None:
+        for ring in self.rings.values():
+            ring.drain(wait=False)
         if self._pending is None:
             return
         row, values = self._pending
         self._pending = None
         if values.device.type == "cpu":
-            self._tell(row, values.tolist())
+            self._tell(row, values.tolist() if self._values is None else self._values)
             return
-        ring = self.rings.get(values.device)
+        self._ring(values.device).put(row, values)
+
+    def _ring(self, device: torch.device) -> Ring:
+        ring = self.rings.get(device)
         if ring is None:
-            ring = self.rings[values.device] = Ring(values.device, self._tell)
-        ring.put(row, values)
-        ring.drain(wait=False)
+            ring = self.rings[device] = Ring(self._arrived)
+        return ring
+
+    def _arrived(self, row: Row, values: list[float]) -> None:
+        if not row.check:
+            self._tell(row, values)
+            return
+        finite = values[0] == 0
+        if not finite:
+            self.session.look_closer(16)
+        for listener in self.learnt:
+            listener(row.optimizer, finite)
 
     def _tell(self, row: Row, values: list[float]) -> None:
         n = len(row.keys)
@@ -154,6 +221,7 @@ class Stats:
             bad = next(
                 (key for key, value in zip(row.keys, norms, strict=True) if not math.isfinite(value)), None
             )
+        self.last_loss, self.last_worst = losses[-1] if losses else None, bad
         self.session.emit(
             StepStats(
                 step=row.step,
@@ -174,24 +242,21 @@ class Stats:
 class Ring:
     """Rows on their way from the device to the host."""
 
-    def __init__(self, device: torch.device, tell: Any) -> None:
+    def __init__(self, tell: Any) -> None:
         self.tell = tell
-        self.stream = torch.cuda.Stream(device)
         self.free: list[torch.Tensor] = []
         self.flying: deque[tuple[Row, torch.Tensor, torch.Tensor, torch.cuda.Event]] = deque()
 
     def put(self, row: Row, values: torch.Tensor) -> None:
-        host = next((t for t in self.free if t.numel() == values.numel()), None)
+        host = next((t for t in self.free if t.shape == values.shape), None)
         if host is None:
-            host = torch.empty(values.numel(), dtype=torch.float32, pin_memory=True)
+            host = torch.empty(values.shape, dtype=torch.float32, pin_memory=True)
         else:
             self.free = [t for t in self.free if t is not host]
-        self.stream.wait_stream(torch.cuda.current_stream(values.device))
-        with torch.cuda.stream(self.stream):
-            host.copy_(values, non_blocking=True)
-            done = torch.cuda.Event()
-            done.record(self.stream)
-        values.record_stream(self.stream)
+        # In the stream of the step itself: a few bytes cost it less than a second stream costs the host.
+        host.copy_(values, non_blocking=True)
+        done = torch.cuda.Event()
+        done.record(torch.cuda.current_stream(values.device))
         self.flying.append((row, values, host, done))
 
     def drain(self, *, wait: bool) -> None:
@@ -202,6 +267,6 @@ class Ring:
                     return
                 done.synchronize()
             self.flying.popleft()
-            self.tell(row, host.tolist())
+            self.tell(row, host.reshape(-1).tolist())
             if len(self.free) < _DEPTH:
                 self.free.append(host)

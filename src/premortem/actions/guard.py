@@ -1,0 +1,278 @@
+"""A step as a transaction: an update that is not finite is never applied.
+
+    optimizer.step()
+        what would the update be?    one fused look at the gradients (the numbers of the step, which are taken anyway)
+        finite                       the step happens, untouched
+        not finite                   it does not: weights, moments and step counters keep every bit
+
+On the CPU the look costs nothing more, and a refused step is simply not made. On a GPU nobody may wait for the
+answer: fused optimizers are given it as their own `found_inf`, on the device; the others are undone on the device.
+Optimizers whose arithmetic can break on sound gradients (eps 0, 16-bit weights, strangers') are undone as well.
+A scaler that has its own answer is left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch.nn.utils import clip_grad
+from torch.optim.swa_utils import AveragedModel
+
+from premortem.actions.undo import Before, Counted, Shadow
+from premortem.events import StepRefused
+
+if TYPE_CHECKING:
+    from premortem.probes import Attachment
+
+# Squares of larger numbers do not fit into 32 bits, and moments of second order are made of squares.
+_LARGEST = 1e18
+_TRUSTED = "torch.optim."
+
+
+class Refusal(NamedTuple):
+    """A step that was not made. Weights and optimizer state are as before; the gradients are still in place."""
+
+    optimizer: torch.optim.Optimizer
+    key: int
+    step: int
+    reason: (
+        str  # "gradient": it was not finite. "update": the optimizer made such an update of sound gradients
+    )
+    loss: float | None
+
+
+class Verdict(NamedTuple):
+    """What is known before a step."""
+
+    refuse: bool = False
+    flag: torch.Tensor | None = None  # not 0 when it must be refused; on a device, where nobody reads it
+    before: Before | None = None  # what is needed to undo it, where gradients alone do not tell
+    shadow: Shadow | None = None  # likewise, on the device
+    owed: Owed | None = None
+
+
+class Owed:
+    """A step that a device decides about: counters on the host go back when it has answered that it was refused.
+    That may be before the step is over, or a step or two later."""
+
+    def __init__(self, optimizer: int) -> None:
+        self.optimizer = optimizer
+        self._counters: list[Counted] = []
+        self._refused = False
+
+    def add(self, counters: list[Counted]) -> None:
+        self._counters = counters
+        if self._refused:
+            self.refuse()
+
+    def refuse(self) -> None:
+        self._refused = True
+        for counter, gained in self._counters:
+            counter.sub_(gained)
+
+
+class Guard:
+    """Stands around `step` of every optimizer class that the run uses."""
+
+    def __init__(self, attachment: Attachment, settle: Callable[[], None]) -> None:
+        self.session = attachment.session
+        self.optimizers = attachment.optimizers
+        self.stats = attachment.stats
+        self.schedulers = attachment.schedulers
+        self.listeners: list[Callable[[Refusal], None]] = []
+        self._settle = settle  # called when a refusal has been told: a policy may end the run here
+        self._classes: set[type] = set()
+        self._inside = False
+        self._row: dict[int, int] = {}  # optimizer -> refused in a row
+        self._made: Counter[int] = Counter()
+        self._refused: Counter[int] = Counter()
+        self._seen: dict[int, tuple[int, int]] = {}  # scheduler -> made and refused when it last advanced
+        self._owed: deque[Owed] = deque(maxlen=64)  # steps whose answer is on its way
+        self._shadows: weakref.WeakKeyDictionary[Any, Shadow] = weakref.WeakKeyDictionary()
+
+    def install(self) -> None:
+        self.stats.checked = True
+        self.stats.learnt.append(self._learnt)
+        self.optimizers.met.append(self._meet)
+        for track in self.optimizers.live():
+            self._meet(track.optimizer())
+        self.schedulers.veto = self._holds_back
+        self.session.patch(AveragedModel, "update_parameters", self._wrap_average)
+        if hasattr(clip_grad, "_clip_grads_with_norm_"):
+            self.session.patch(clip_grad, "_clip_grads_with_norm_", self._wrap_clip)
+
+    # -- stepping -------------------------------------------------------------------------
+
+    def _meet(self, optimizer: Any) -> None:
+        cls = type(optimizer)
+        if cls not in self._classes:
+            self._classes.add(cls)
+            # Once torch has put its hooks around `step`: ours is the outermost, so a refused step runs none of them.
+            self.session.patch(cls, "step", self._wrap_step)
+
+    def _wrap_step(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._inside or torch.compiler.is_compiling() or not self.session.listening():
+                return original(optimizer, *args, **kwargs)
+            self._inside = True  # a wrapper (Lookahead, SAM) steps its inner optimizer: one transaction
+            try:
+                return self._transact(original, optimizer, args, kwargs)
+            finally:
+                self._inside = False
+
+        return step
+
+    def _transact(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        verdict = Verdict()
+        with self.session.looking_at("guard"):
+            verdict = self._judge(optimizer, bool(args or kwargs.get("closure")))
+        if verdict.refuse:
+            self.optimizers.refuse(optimizer, args, kwargs)
+            with self.session.looking_at("guard"):
+                self._tell(optimizer, "gradient")
+            self._settle()
+            return None
+        fused = verdict.flag is not None and verdict.shadow is None
+        if fused:
+            optimizer.found_inf, optimizer.grad_scale = verdict.flag, None
+        try:
+            result = original(optimizer, *args, **kwargs)
+        finally:
+            if fused:
+                del optimizer.found_inf, optimizer.grad_scale
+        undone = False
+        with self.session.looking_at("guard"):
+            undone = self._afterwards(optimizer, verdict)
+        if undone:
+            self._settle()
+        return result
+
+    def _judge(self, optimizer: Any, closure: bool) -> Verdict:
+        if getattr(optimizer, "found_inf", None) is not None:
+            return Verdict()  # a scaler has its own answer
+        if closure:  # the gradients are made inside
+            return Verdict(before=Before(optimizer))
+        track = self.optimizers.track(optimizer)
+        self.stats.measure(optimizer, track)
+        held, grads = self.stats.gradients(optimizer)
+        if not grads:
+            return Verdict()
+        sure = not held.half and trusted(optimizer)
+        if held.device.type == "cpu":
+            bad = not math.hypot(*self.stats.read()) < (_LARGEST if squares(optimizer) else math.inf)
+            return Verdict(refuse=bad, before=None if sure or bad else Before(optimizer))
+        flag = self.stats.check(track, grads)
+        if sure and optimizer.defaults.get("fused"):
+            return Verdict(flag=flag)
+        shadow = self._shadows.get(optimizer)
+        if shadow is None:
+            shadow = self._shadows[optimizer] = Shadow(optimizer, sure)
+        if shadow.remember():
+            owed = Owed(track.key)
+            self._owed.append(owed)
+            return Verdict(flag=flag, shadow=shadow, owed=owed)
+        return Verdict(refuse=bool(flag))  # no room for a copy: exact, at the price of waiting
+
+    # -- after it -------------------------------------------------------------------------
+
+    def _afterwards(self, optimizer: Any, verdict: Verdict) -> bool:
+        """Whether the step was undone, as far as is known already."""
+        key = self.session.optimizers.of(optimizer)
+        if verdict.flag is not None:
+            if verdict.shadow is not None and verdict.owed is not None:
+                verdict.owed.add(verdict.shadow.undo_where(verdict.flag))
+            return False
+        if verdict.before is not None and verdict.before.undo():
+            self.optimizers.was_refused = True
+            self._tell(optimizer, "update")
+            return True
+        self._row[key] = 0
+        self._made[key] += 1
+        return False
+
+    def _learnt(self, key: int, finite: bool) -> None:
+        """What a device answered, a step or two later."""
+        owed = next((each for each in self._owed if each.optimizer == key), None)
+        if owed is not None:
+            self._owed.remove(owed)
+        optimizer = self.session.optimizers.object(key)
+        if finite or optimizer is None:
+            self._row[key] = 0
+            self._made[key] += 1
+            return
+        if owed is not None:
+            owed.refuse()
+        self._tell(optimizer, "gradient")
+
+    def _tell(self, optimizer: Any, reason: str) -> None:
+        key = self.session.optimizers.of(optimizer)
+        self._row[key] = self._row.get(key, 0) + 1
+        self._refused[key] += 1
+        refusal = Refusal(optimizer, key, self.session.step, reason, self.stats.last_loss)
+        for listener in self.listeners:
+            listener(refusal)
+        self.session.emit(
+            StepRefused(
+                step=refusal.step,
+                at=self.optimizers.last_site,
+                optimizer=key,
+                reason=reason,
+                loss=refusal.loss,
+                worst=self.stats.last_worst,
+                row=self._row[key],
+                total=self._refused.total(),
+                made=self._made.total(),
+            )
+        )
+
+    # -- what follows a step --------------------------------------------------------------
+
+    def _holds_back(self, scheduler: int, optimizer: int) -> bool:
+        """Whether a scheduler must not advance: every step since its last one was refused."""
+        now = (self._made[optimizer], self._refused[optimizer])
+        made, refused = self._seen.get(scheduler, (0, 0))
+        self._seen[scheduler] = now
+        return now[0] == made and now[1] > refused
+
+    def _wrap_average(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def update_parameters(average: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.session.listening() and self.optimizers.was_refused:
+                return None
+            return original(average, *args, **kwargs)
+
+        return update_parameters
+
+    def _wrap_clip(self, original: Any) -> Any:
+        """One NaN gradient makes the norm NaN, and clipping would write that into every other gradient."""
+
+        @functools.wraps(original)
+        def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
+            if not torch.compiler.is_compiling() and self.session.listening():
+                with self.session.looking_at("guard"):
+                    # A norm of 0 multiplies by 1. `where` keeps the bits of a finite one, and waits for nobody.
+                    total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
+            return original(parameters, max_norm, total_norm, *args, **kwargs)
+
+        return clip
+
+
+def trusted(optimizer: Any) -> bool:
+    """Whether its update is finite whenever the gradients are."""
+    return type(optimizer).__module__.startswith(_TRUSTED) and all(
+        group.get("eps", 1.0) != 0
+        and math.isfinite(group["lr"] if isinstance(group.get("lr"), (int, float)) else 0.0)
+        for group in optimizer.param_groups
+    )
+
+
+def squares(optimizer: Any) -> bool:
+    """Whether it keeps moments of second order."""
+    return any(name in group for group in optimizer.param_groups for name in ("betas", "alpha", "eps"))

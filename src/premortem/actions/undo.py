@@ -1,0 +1,184 @@
+"""What an optimizer's step may change, as it was before: to put back, bit for bit."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+
+_SPARE = 1.5  # room that must be left beside a copy, in copies
+
+Kept = tuple[torch.Tensor, torch.Tensor]
+Counted = tuple[torch.Tensor, torch.Tensor]  # a counter on the host, and what a step has added to it
+
+
+class Before:
+    """Weights and state of an optimizer, where whether to undo is decided on the host."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self.optimizer = optimizer
+        self._weights = [(p, p.detach().clone()) for group in optimizer.param_groups for p in group["params"]]
+        self._known = {parameter: dict(state) for parameter, state in optimizer.state.items()}
+        self._state = [pair for state in self._known.values() for pair in tensors(state)]
+        self._lists = [
+            (state, name, list(value))
+            for state in self._known.values()
+            for name, value in state.items()
+            if isinstance(value, list)
+        ]
+
+    def undo(self) -> bool:
+        """Put everything back if the step has made something that is not finite; whether it has."""
+        with torch.no_grad():
+            if all(bool(torch.isfinite(p).all()) for p, _ in self._weights) and self._sound():
+                return False
+            self._put_back()
+        return True
+
+    def _sound(self) -> bool:
+        """A moment that overflowed to infinity makes updates of 0 for ever: no better than NaN."""
+        state = [t for t, _ in [*self._state, *self._born()] if t.is_floating_point() and t.numel()]
+        return all(bool(torch.isfinite(t).all()) for t in state)
+
+    def _born(self) -> list[Kept]:
+        fresh = [state for p, state in self.optimizer.state.items() if p not in self._known]
+        return [pair for state in fresh for pair in tensors(state, copies=False)]
+
+    def _put_back(self) -> None:
+        for tensor, old in [*self._weights, *self._state]:
+            tensor.copy_(old)
+        for parameter in [p for p in self.optimizer.state if p not in self._known]:
+            del self.optimizer.state[parameter]
+        for parameter, state in self._known.items():
+            self.optimizer.state[parameter] = state
+        for state, name, items in self._lists:
+            state[name] = items
+
+
+class Shadow:
+    """Weights and state of an optimizer whose steps are decided about on a device, where nobody waits.
+
+    One copy is kept, overwritten before each step; afterwards it is copied back by a kernel that looks at the flag
+    itself and, on a sound step, ends before it has read anything."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, sure: bool) -> None:
+        self._optimizer = weakref.ref(optimizer)
+        self._sure = sure  # its updates are finite whenever the gradients are
+        self._size = (0, 0)  # parameters, and those that have state
+        self._live: list[torch.Tensor] = []
+        self._copies: list[torch.Tensor] = []
+        self._counters: list[torch.Tensor] = []
+        self._counted: list[torch.Tensor] = []
+        self._roomy = True
+
+    def remember(self) -> bool:
+        """Before a step. False when there is no room for a copy."""
+        optimizer = self._optimizer()
+        if optimizer is None or not self._roomy:
+            return False
+        if self._size != size_of(optimizer) and not self._grow(optimizer):
+            return False
+        torch._foreach_copy_(self._copies, self._live)
+        self._counted = list(torch._foreach_add(self._counters, 0)) if self._counters else []
+        return True
+
+    def undo_where(self, flag: torch.Tensor) -> list[Counted]:
+        """After it: put back what the device has, if the flag is not 0 or a new weight is not finite. Counters on
+        the host are given back, with what they gained, for the time when the answer has arrived."""
+        optimizer = self._optimizer()
+        if optimizer is None:
+            return []
+        if not self._sure:
+            weights = [p.detach() for group in optimizer.param_groups for p in group["params"]]
+            torch._amp_foreach_non_finite_check_and_unscale_(weights, flag, torch.ones_like(flag))
+        fresh, counters = self._born(optimizer)
+        for sources, targets in by_dtype(
+            [*self._copies, *map(torch.zeros_like, fresh)], [*self._live, *fresh]
+        ):
+            copy_unless(1 - flag.clamp(max=1), sources, targets)
+        gained = torch._foreach_sub(self._counters, self._counted) if self._counters else ()
+        # State that this step has made begins at 0.
+        return [*zip(self._counters, gained, strict=True), *((t, t.clone()) for t in counters)]
+
+    def _born(self, optimizer: torch.optim.Optimizer) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        if self._size == size_of(optimizer):
+            return [], []
+        known = {t.data_ptr() for t in [*self._live, *self._counters]}
+        live, counters = tensors_of(optimizer)
+        return [t for t in live if t.data_ptr() not in known], [
+            t for t in counters if t.data_ptr() not in known
+        ]
+
+    def _grow(self, optimizer: torch.optim.Optimizer) -> bool:
+        self._live, self._copies = [], []
+        live, self._counters = tensors_of(optimizer)
+        self._roomy = room_for(live)
+        if self._roomy:
+            self._live, self._copies = live, [torch.empty_like(t) for t in live]
+            self._size = size_of(optimizer)
+        return self._roomy
+
+
+def size_of(optimizer: torch.optim.Optimizer) -> tuple[int, int]:
+    return sum(len(group["params"]) for group in optimizer.param_groups), len(optimizer.state)
+
+
+def tensors_of(optimizer: torch.optim.Optimizer) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """All that a step may change: on the device of the weights, and (counters) on the host."""
+    weights = [p.detach() for group in optimizer.param_groups for p in group["params"]]
+    state = [t for each in optimizer.state.values() for t, _ in tensors(each, copies=False)]
+    device = weights[0].device
+    return [*weights, *(t for t in state if t.device == device)], [t for t in state if t.device != device]
+
+
+def by_dtype(
+    sources: list[torch.Tensor], targets: list[torch.Tensor]
+) -> list[tuple[list[torch.Tensor], list[torch.Tensor]]]:
+    found: dict[torch.dtype, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
+    for source, target in zip(sources, targets, strict=True):
+        pair = found.setdefault(target.dtype, ([], []))
+        pair[0].append(source)
+        pair[1].append(target)
+    return list(found.values())
+
+
+def copy_unless(flag: torch.Tensor, sources: list[torch.Tensor], targets: list[torch.Tensor]) -> None:
+    """Copy, on the device, if the flag there is 0.
+
+    The first step of fused SGD with momentum does just that: the momentum becomes the gradient, unless its
+    `found_inf` is set. With a rate of 0 the weights it is given, here the sources, stay as they are."""
+    if sources[0].is_floating_point():
+        torch._fused_sgd_(
+            sources,
+            sources,
+            targets,
+            weight_decay=0.0,
+            momentum=0.9,
+            lr=0.0,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+            is_first_step=True,
+            found_inf=flag,
+        )
+        return
+    for source, target in zip(sources, targets, strict=True):
+        target.copy_(torch.where(flag == 0, source, target))
+
+
+def room_for(live: list[torch.Tensor]) -> bool:
+    device = live[0].device
+    wanted = sum(t.numel() * t.element_size() for t in live)
+    free, _ = torch.cuda.mem_get_info(device)
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + unused > (1 + _SPARE) * wanted
+
+
+def tensors(state: dict[str, Any], *, copies: bool = True) -> list[Kept]:
+    """The tensors of one parameter's state (also in lists, as LBFGS keeps them), each with a copy."""
+    found: list[torch.Tensor] = []
+    for value in state.values():
+        items = value if isinstance(value, list) else [value]
+        found += [item for item in items if isinstance(item, torch.Tensor)]
+    return [(tensor, tensor.detach().clone() if copies else tensor) for tensor in found]

@@ -1,0 +1,59 @@
+"""PM448 refused-too-often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, StepRefused
+from premortem.findings import Certainty, Finding, Severity
+
+ROW = 20  # refused steps in a row
+TOTAL = 200  # ... and in all
+
+
+class RefusedTooOften(Detector):
+    """So many steps were refused that the run learns nothing any more.
+
+    ## Why it matters
+    Refusing a step keeps one bad batch from ruining the weights. When nothing but such steps comes, the weights
+    are safe and training stands still: the hours would be lost all the same.
+
+    ## Usual causes
+    The fault lies not in a batch but in the model, the loss or the precision: an operation that breaks for every
+    input by now, weights that have grown too large, 16 bits that are too few.
+
+    ## What to do
+    Policy `protect` stops the run with exit code 3 and saves the last good weights. Repair the operation that
+    is named, and resume from there.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM448",
+        name="refused-too-often",
+        family="numerics-nan",
+        severity=Severity.ERROR,
+        explains=("update-refused",),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (StepRefused,)
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def observe(self, event: StepRefused) -> Iterator[Finding]:
+        if self._said or (event.row < ROW and event.total < TOTAL):
+            return
+        self._said = True
+        how = f"the last {event.row} steps were" if event.row >= ROW else f"{event.total} steps were"
+        yield self.finding(
+            event,
+            f"{how} refused, because their updates were not finite ({event.made} were made)",
+            cause="What makes them lies in the model, the loss or the precision, not in one batch.",
+            remedy="Repair what makes the values non-finite, and resume from the last good weights.",
+            certainty=Certainty.PROVED,
+            row=event.row,
+            total=event.total,
+            made=event.made,
+        )

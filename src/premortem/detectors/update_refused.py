@@ -1,0 +1,77 @@
+"""PM447 update-refused."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.nonfinite import climbing
+from premortem.events import BatchDrawn, Event, ModelSeen, OptimizerStep, StepRefused
+from premortem.findings import Certainty, Finding, Severity
+
+
+class UpdateRefused(Detector):
+    """A step was not made, because its update would not have been finite.
+
+    ## Why it matters
+    One NaN in one gradient makes every weight NaN. Policy `protect` keeps such an update away: weights, optimizer
+    state and scheduler are as before the step, and the run goes on with the next batch. What made it may come
+    again.
+
+    ## Usual causes
+    A sample with NaN or infinite values, the logarithm or root of a number that is not positive, a division by 0,
+    a gradient of `sqrt` or of a norm at 0, 16-bit numbers that overflow.
+
+    ## What to do
+    Look at the batch and at the operation that is named. One bad batch in a long run may be left to be refused; if
+    refusals go on, the run is stopped with its last good weights saved.
+
+    ## When it stays silent
+    While the learning rate climbs without end (a range test is there to find the limit), and when a gradient
+    scaler refuses steps by itself.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM447", name="update-refused", family="numerics-nan", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, BatchDrawn, OptimizerStep, StepRefused)
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._batch: int | None = None  # the last that was drawn, counted from 1 within its epoch
+        self._rates: deque[float] = deque(maxlen=64)
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, OptimizerStep):
+            if event.lrs:
+                self._rates.append(event.lrs[0])
+        elif isinstance(event, BatchDrawn):
+            self._batch = event.index + 1
+        elif isinstance(event, ModelSeen):
+            self._names.update({parameter.key: parameter.name for parameter in event.parameters})
+        elif isinstance(event, StepRefused) and not self._said and not climbing(list(self._rates)):
+            self._said = True
+            yield self._refused(event)
+
+    def _refused(self, event: StepRefused) -> Finding:
+        name = self._names.get(event.worst, "a parameter") if event.worst is not None else "a parameter"
+        what = (
+            f"the gradient of {name} was not finite"
+            if event.reason == "gradient"
+            else "the optimizer made an update that was not finite from gradients that were"
+        )
+        where = f", on batch {self._batch} of its epoch" if self._batch is not None else ""
+        loss = f" (loss {event.loss:.4g})" if event.loss is not None else ""
+        return self.finding(
+            event,
+            f"step {event.step} was refused{where}: {what}{loss}",
+            cause="Applied, it would have made every weight NaN. Weights and optimizer state are as before the step.",
+            remedy="Find what makes it: the batch, or the operation. Until then such steps are left out.",
+            certainty=Certainty.PROVED,
+            parameter=name if event.worst is not None else None,
+            batch=self._batch,
+        )
