@@ -9,22 +9,21 @@ import pytest
 from tests.twins.grade import entries, grade
 
 # What premortem does not see yet, and why. A row leaves this list when it is caught.
-MISSED = {
-    "catalog/buggy/plankton_stages.py": "layers meant to be frozen do train: nothing in the run says they were meant to be",
-    "catalog/buggy/terrain_patches.py": "workers that share a numpy generator, seen only when their batches are alike",
+# Of the public catalog of silent bugs, those that are not told within two steps of where they begin.
+CAUGHT_LATE = {
+    "catalog/buggy/retina_adapt.py": "parts of a model may be frozen in turns: only what stays frozen is a leftover",
 }
-BUGGY = [e for e in entries() if e["set"] == "buggy" and e["file"] not in MISSED]
+BUGGY = [e for e in entries() if e["set"] == "buggy"]
 HEALTHY = [e for e in entries() if e["set"] != "buggy"]
-
-
-def test_the_list_of_misses_names_scripts_that_exist() -> None:
-    assert {e["file"] for e in entries()} >= MISSED.keys()
 
 
 @pytest.mark.parametrize("entry", BUGGY, ids=lambda e: e["file"])
 def test_the_root_cause_is_named_first(entry: dict[str, Any]) -> None:
     result = grade(entry)
     assert result.first, result
+    if "trigger_step" in entry and entry["file"] not in CAUGHT_LATE:
+        assert result.loud is not None
+        assert result.loud[0]["step"] <= entry["trigger_step"] + 2
 
 
 @pytest.mark.parametrize("entry", HEALTHY, ids=lambda e: e["file"])

@@ -208,6 +208,14 @@ class Misspelt(NamedTuple):
     parameters: tuple[int, ...]  # keys of the parameters it was meant for
 
 
+class SaidFrozen(NamedTuple):
+    """An attribute that says that a part of the model is frozen: `frozen_stages=2`, `freeze_encoder=True`."""
+
+    attribute: str  # "model.frozen_stages"
+    value: str
+    parameters: tuple[int, ...]  # of which at least some should be frozen
+
+
 @dataclass(slots=True, kw_only=True)
 class ModelSeen(Event):
     """A module was called by the user's code (not by another module) for the first time."""
@@ -220,6 +228,7 @@ class ModelSeen(Event):
     copy_of: int | None = None  # deep copy of that model
     shapes: int = 0  # hash of all parameter shapes: equal for two copies of one architecture
     misspelt: tuple[Misspelt, ...] = ()
+    frozen: tuple[SaidFrozen, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -83,6 +83,8 @@ def run(script: Path, folder: Path) -> tuple[int, str]:
     pid = os.fork()
     if pid == 0:
         code = 70
+        # The script may start workers of its own, which the workers of a pool are not allowed to.
+        multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
         try:
             os.chdir(folder)
             for number, name in ((1, "stdout"), (2, "stderr")):

@@ -27,6 +27,7 @@ from premortem.detectors.evaluated_with_gradients import EvaluatedWithGradients
 from premortem.detectors.exploding_gradients import ExplodingGradients
 from premortem.detectors.fewer_samples_than_expected import FewerSamplesThanExpected
 from premortem.detectors.frozen_by_leftover import FrozenByLeftover
+from premortem.detectors.frozen_only_in_name import FrozenOnlyInName
 from premortem.detectors.generator_gets_no_gradient import GeneratorGetsNoGradient
 from premortem.detectors.gradients_cleared_before_step import GradientsClearedBeforeStep
 from premortem.detectors.gradients_never_cleared import GradientsNeverCleared
@@ -120,6 +121,7 @@ ALL: tuple[type[Detector], ...] = (
     LossWithoutGraph,  # PM113
     GraphUsedTwice,  # PM114
     ChangedBeforeBackward,  # PM115
+    FrozenOnlyInName,  # PM116
     GradientsClearedBeforeStep,  # PM121
     GradientsNeverCleared,  # PM122
     StepNeverCalled,  # PM123

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -18,6 +19,7 @@ from premortem.events import (
     Misspelt,
     ModelSeen,
     Parameter,
+    SaidFrozen,
     SequenceLayer,
     SlicesRestarted,
     Softmaxed,
@@ -438,7 +440,8 @@ class Models:
         named = list(module.named_parameters())
         hidden = list(self._hidden(model.name, module))
         misspelt = tuple(misspelt_in(model.name, module, self.session.parameters.of))
-        identity = hash((tuple((id(p), p.requires_grad) for _, p in named), len(hidden), misspelt))
+        frozen = tuple(said_frozen(model.name, module, self.session.parameters.of))
+        identity = hash((tuple((id(p), p.requires_grad) for _, p in named), len(hidden), misspelt, frozen))
         model.described_at = self.session.step
         model.glance = glance(p for _, p in named)
         if identity == model.identity:
@@ -470,6 +473,7 @@ class Models:
                 copy_of=self._copy_of(module, shapes),
                 shapes=shapes,
                 misspelt=misspelt,
+                frozen=frozen,
             )
         )
 
@@ -694,6 +698,25 @@ def in_containers(value: Any, kind: type[T], depth: int = 0) -> Iterable[T]:
             yield item
         elif depth < 2:
             yield from in_containers(item, kind, depth + 1)
+
+
+_FREEZE = re.compile(r"(?:^|_)(?:frozen|freeze)(?:_|$)")
+_PARTS = frozenset({"stages", "layers", "blocks", "stage", "layer", "block"})
+
+
+def said_frozen(name: str, module: nn.Module, key_of: Callable[[Any], int]) -> Iterable[SaidFrozen]:
+    """`frozen_stages = 2` of a model with stages, `freeze_encoder = True` of a model with an encoder."""
+    for path, owner in module.named_modules():
+        for attribute, value in vars(owner).items():
+            if not _FREEZE.search(attribute) or not isinstance(value, int) or value <= 0:
+                continue
+            words = [word for word in _FREEZE.sub("_", attribute).split("_") if word]
+            part = getattr(owner, "_".join(words), None) if words else None
+            whole = bool(_PARTS & set(words)) and not isinstance(value, bool)
+            if isinstance(part, nn.Module) or whole:
+                held = part if isinstance(part, nn.Module) else owner
+                place = ".".join(each for each in (name, path, attribute) if each)
+                yield SaidFrozen(place, str(value), tuple(key_of(p) for p in held.parameters()))
 
 
 def misspelt_in(name: str, module: nn.Module, key_of: Callable[[Any], int]) -> Iterable[Misspelt]:

@@ -1,0 +1,66 @@
+"""PM116 frozen-only-in-name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Custody, Event, ModelSeen, SaidFrozen
+from premortem.findings import Certainty, Finding, Severity
+
+STEPS = 2
+
+
+class FrozenOnlyInName(Detector):
+    """The model says that a part of it is frozen, and every parameter of that part is trained.
+
+    ## Why it matters
+    Layers that should have kept their pretrained weights, or are shared with another model, drift away. Nothing
+    fails; the result is worse, or the other model breaks.
+
+    ## Usual causes
+    A setting like `frozen_stages=2` that takes effect in a method nobody calls (`train()`, `freeze()`), or that is
+    undone by a later `requires_grad_(True)`.
+
+    ## What to do
+    Call what applies the setting before the optimizer is built, and look at `requires_grad` of the parameters.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM116", name="frozen-only-in-name", family="config", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, Custody)
+
+    def __init__(self) -> None:
+        self._claims: dict[int, tuple[SaidFrozen, ...]] = {}
+        self._times: Counter[str] = Counter()
+        self._kept: set[str] = set()  # of which something did stay as it was
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, ModelSeen):
+            self._claims[event.model] = event.frozen
+        elif isinstance(event, Custody):
+            moved = {link.key: bool(link.moved) for link in event.links}
+            for claim in [claim for claims in self._claims.values() for claim in claims]:
+                yield from self._compare(event, claim, moved)
+
+    def _compare(self, event: Custody, claim: SaidFrozen, moved: dict[int, bool]) -> Iterator[Finding]:
+        seen = [moved[key] for key in claim.parameters if key in moved]
+        if not seen or len(seen) < len(claim.parameters):
+            return
+        if not all(seen):
+            self._kept.add(claim.attribute)
+        self._times[claim.attribute] += all(seen)
+        if self._times[claim.attribute] == STEPS and claim.attribute not in self._kept:
+            yield self.finding(
+                event,
+                f"`{claim.attribute}` is {claim.value}, and all {len(seen)} parameters there are trained",
+                cause="The setting was stored, but what applies it was not called before training.",
+                remedy="Apply it (`requires_grad_(False)` on that part) before the optimizer is built.",
+                certainty=Certainty.MEASURED,
+                module=claim.attribute.rpartition(".")[0],
+                parameters=len(seen),
+            )
