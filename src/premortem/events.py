@@ -283,6 +283,7 @@ class LayerStats(Event):
     dead: float = 0.0  # share of units (last dimension, or channels) that are zero for the whole batch
     probability: float = 0.0  # dropout's p
     twins: float = 0.0  # share of output units whose incoming weights equal another unit's
+    half: bool = False  # the output is in float16
 
 
 @dataclass(slots=True, kw_only=True)
@@ -676,6 +677,8 @@ class SchedulerStep(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ScalerUpdate(Event):
+    """On a GPU it is told twice: at once without the scale, and with nothing but the scale when that has arrived."""
+
     scale: float | None
     skipped: bool
 

@@ -43,6 +43,7 @@ from premortem.detectors.learning_rate_not_a_number import LearningRateNotANumbe
 from premortem.detectors.learning_rate_set_nowhere import LearningRateSetNowhere
 from premortem.detectors.learning_rate_stuck import LearningRateStuck
 from premortem.detectors.learning_rate_zero import LearningRateZero
+from premortem.detectors.little_headroom import LittleHeadroom
 from premortem.detectors.loaded_weights_overwritten import LoadedWeightsOverwritten
 from premortem.detectors.loader_exhausted import LoaderExhausted
 from premortem.detectors.loss_without_graph import LossWithoutGraph
@@ -72,6 +73,7 @@ from premortem.detectors.same_batch_every_step import SameBatchEveryStep
 from premortem.detectors.saturated_activations import SaturatedActivations
 from premortem.detectors.saved_weights_never_change import SavedWeightsNeverChange
 from premortem.detectors.scaled_gradients_stepped import ScaledGradientsStepped
+from premortem.detectors.scaler_collapses import ScalerCollapses
 from premortem.detectors.scheduler_before_optimizer import SchedulerBeforeOptimizer
 from premortem.detectors.scheduler_drives_other_optimizer import SchedulerDrivesOtherOptimizer
 from premortem.detectors.scheduler_never_stepped import SchedulerNeverStepped
@@ -91,6 +93,7 @@ from premortem.detectors.step_once_per_epoch import StepOncePerEpoch
 from premortem.detectors.step_without_new_gradients import StepWithoutNewGradients
 from premortem.detectors.stepped_but_not_moved import SteppedButNotMoved
 from premortem.detectors.stepped_twice_on_one_gradient import SteppedTwiceOnOneGradient
+from premortem.detectors.sudden_jump import SuddenJump
 from premortem.detectors.symmetric_initialisation import SymmetricInitialisation
 from premortem.detectors.target_out_of_reach import TargetOutOfReach
 from premortem.detectors.train_and_eval_inputs_differ import TrainAndEvalInputsDiffer
@@ -215,6 +218,9 @@ ALL: tuple[type[Detector], ...] = (
     RoundedAway,  # PM446
     UpdateRefused,  # PM447
     RefusedTooOften,  # PM448
+    SuddenJump,  # PM449
+    ScalerCollapses,  # PM450
+    LittleHeadroom,  # PM451
 )
 
 __all__ = ["ALL", "Detector"]

@@ -65,7 +65,7 @@ class Attachment:
             Losses(session, models, recent, inquest, self.pairs),
             Loaders(session, recent),
             self.schedulers,
-            Scalers(session, self.optimizers),
+            Scalers(session, self.optimizers, self.stats),
             Clipping(session, self.optimizers),
             Seeds(session),
             Draws(session),

@@ -592,6 +592,7 @@ class Models:
                 finite=made.finite,
                 probability=float(getattr(module, "p", 0.0)) if "Dropout" in type(module).__name__ else 0.0,
                 twins=twin_share(direct) if weighted and self.session.step < 8 else 0.0,
+                half=outputs[0].dtype == torch.float16,
             )
         )
 

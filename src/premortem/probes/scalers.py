@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -11,11 +12,13 @@ from premortem.events import ScalerUpdate
 from premortem.probes.graph import mark_scaled
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, user_site
+from premortem.probes.stats import Stats
 
 
 class Scalers:
-    def __init__(self, session: Session, optimizers: Optimizers) -> None:
+    def __init__(self, session: Session, optimizers: Optimizers, stats: Stats) -> None:
         self.session = session
+        self.stats = stats
         self.optimizers = optimizers
         self._skipped = False
 
@@ -42,12 +45,18 @@ class Scalers:
 
     def _updated(self, note: Any, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
         scale: Any = getattr(scaler, "_scale", None)
-        on_cpu = scale is not None and scale.device.type == "cpu"
-        self.session.emit(
-            ScalerUpdate(
-                step=self.session.step,
-                at=user_site(),
-                scale=float(scale) if on_cpu else None,
-                skipped=self._skipped,
-            )
+        if not scaler.is_enabled() or not isinstance(scale, torch.Tensor):
+            return
+        on_cpu = scale.device.type == "cpu"
+        event = ScalerUpdate(
+            step=self.session.step,
+            at=user_site(),
+            scale=float(scale) if on_cpu else None,
+            skipped=self._skipped,
         )
+        self.session.emit(event)
+        if not on_cpu:
+            self.stats.later(scale, functools.partial(self._arrived, event))
+
+    def _arrived(self, event: ScalerUpdate, values: list[float]) -> None:
+        self.session.emit(ScalerUpdate(step=event.step, at=event.at, scale=values[0], skipped=False))

@@ -6,9 +6,11 @@ copy to pinned memory that is read when it is done, a step or two later. Nothing
 
 from __future__ import annotations
 
+import functools
 import math
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -40,7 +42,6 @@ class Row(NamedTuple):
     losses: int
     inputs: int
     weights: int
-    check: bool = False  # only whether all gradients were finite (0) or not
 
 
 class Held:
@@ -137,7 +138,7 @@ class Stats:
             one = self._ones[device] = torch.ones((), device=device)
         # One launch for all of them. It also multiplies them by one, which it leaves out.
         torch._amp_foreach_non_finite_check_and_unscale_(grads, flag, one)
-        self._ring(device).put(Row(self.session.step + 1, track.key, 0.0, (), 0, 0, 0, check=True), flag)
+        self.later(flag, functools.partial(self._answered, track.key))
         return flag
 
     def measure(self, optimizer: Any, track: Track) -> None:
@@ -192,23 +193,21 @@ class Stats:
         if values.device.type == "cpu":
             self._tell(row, values.tolist() if self._values is None else self._values)
             return
-        self._ring(values.device).put(row, values)
+        self.later(values, functools.partial(self._tell, row))
 
-    def _ring(self, device: torch.device) -> Ring:
-        ring = self.rings.get(device)
+    def later(self, values: torch.Tensor, tell: Callable[[list[float]], None]) -> None:
+        """Numbers on a device are told when they have arrived on the host, a step or two later."""
+        ring = self.rings.get(values.device)
         if ring is None:
-            ring = self.rings[device] = Ring(self._arrived)
-        return ring
+            ring = self.rings[values.device] = Ring()
+        ring.put(values, tell)
 
-    def _arrived(self, row: Row, values: list[float]) -> None:
-        if not row.check:
-            self._tell(row, values)
-            return
+    def _answered(self, optimizer: int, values: list[float]) -> None:
         finite = values[0] == 0
         if not finite:
             self.session.look_closer(16)
         for listener in self.learnt:
-            listener(row.optimizer, finite)
+            listener(optimizer, finite)
 
     def _tell(self, row: Row, values: list[float]) -> None:
         n = len(row.keys)
@@ -240,14 +239,13 @@ class Stats:
 
 
 class Ring:
-    """Rows on their way from the device to the host."""
+    """Numbers on their way from a device to the host."""
 
-    def __init__(self, tell: Any) -> None:
-        self.tell = tell
+    def __init__(self) -> None:
         self.free: list[torch.Tensor] = []
-        self.flying: deque[tuple[Row, torch.Tensor, torch.Tensor, torch.cuda.Event]] = deque()
+        self.flying: deque[tuple[Callable[[list[float]], None], torch.Tensor, torch.cuda.Event]] = deque()
 
-    def put(self, row: Row, values: torch.Tensor) -> None:
+    def put(self, values: torch.Tensor, tell: Callable[[list[float]], None]) -> None:
         host = next((t for t in self.free if t.shape == values.shape), None)
         if host is None:
             host = torch.empty(values.shape, dtype=torch.float32, pin_memory=True)
@@ -257,16 +255,16 @@ class Ring:
         host.copy_(values, non_blocking=True)
         done = torch.cuda.Event()
         done.record(torch.cuda.current_stream(values.device))
-        self.flying.append((row, values, host, done))
+        self.flying.append((tell, host, done))
 
     def drain(self, *, wait: bool) -> None:
         while self.flying:
-            row, _, host, done = self.flying[0]
+            tell, host, done = self.flying[0]
             if not done.query():
                 if not wait:
                     return
                 done.synchronize()
             self.flying.popleft()
-            self.tell(row, host.reshape(-1).tolist())
+            tell(host.reshape(-1).tolist())
             if len(self.free) < _DEPTH:
                 self.free.append(host)

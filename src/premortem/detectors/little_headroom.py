@@ -1,0 +1,53 @@
+"""PM451 little-headroom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, LayerStats
+from premortem.findings import Finding, Severity
+
+LIMIT = 65504.0  # the largest number in float16
+NEAR = 0.25
+
+
+class LittleHeadroom(Detector):
+    """Activations in float16 come near the largest number it can hold: an early sign, no failure yet.
+
+    ## Why it matters
+    float16 ends at 65504. Beyond it everything is infinite, and the next difference or softmax makes NaN of it.
+
+    ## Usual causes
+    Attention scores before they are scaled, sums over long sequences, residual streams that grow with depth.
+
+    ## What to do
+    Use bfloat16, which has the range of float32, or compute that layer in float32; scale scores before they are
+    summed up.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM451", name="little-headroom", family="numerics-overflow", severity=Severity.INFO
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats,)
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def observe(self, event: LayerStats) -> Iterator[Finding]:
+        if self._said or not event.half or not event.finite:
+            return
+        largest = max(abs(event.output_min), abs(event.output_max))
+        if largest < NEAR * LIMIT:
+            return
+        self._said = True
+        yield self.finding(
+            event,
+            f"the outputs of {event.layer or event.kind} reach {largest:.4g}, {largest / LIMIT:.0%} of what float16 holds",
+            cause="A little more, and they are infinite.",
+            remedy="Use bfloat16 here, or compute this layer in float32.",
+            module=event.layer or None,
+            largest=largest,
+        )

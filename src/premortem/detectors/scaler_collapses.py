@@ -1,0 +1,67 @@
+"""PM450 scaler-collapses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, ScalerUpdate
+from premortem.findings import Finding, Severity
+
+ROW = 24  # halvings in a row; a scaler that starts at 65536 finds its level after a few
+SMALL = 2.0**-8
+
+
+class ScalerCollapses(Detector):
+    """The gradient scaler refuses step after step, and its scale falls towards zero.
+
+    ## Why it matters
+    A scaler halves its scale when a gradient overflows, and leaves the step out. A few of these at the start are
+    normal. If they do not end, no step is made at all: the model stays as it is, and nothing fails.
+
+    ## Usual causes
+    The loss or an activation is not finite by itself, at any scale: NaN in the data, an overflow in float16 inside
+    the model, the logarithm of 0.
+
+    ## What to do
+    Look for what is not finite without the scaler: run a few steps in float32 or bfloat16.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM450",
+        name="scaler-collapses",
+        family="numerics-overflow",
+        severity=Severity.ERROR,
+        explains=("step-never-called", "updates-too-small", "gradients-thrown-away"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (ScalerUpdate,)
+
+    def __init__(self) -> None:
+        self._last: float | None = None
+        self._first: float | None = None
+        self._row = 0
+        self._said = False
+
+    def observe(self, event: ScalerUpdate) -> Iterator[Finding]:
+        last, self._last = self._last, event.scale if event.scale is not None else self._last
+        if self._first is None:
+            self._first = event.scale
+        fell = event.scale is not None and last is not None and event.scale < last
+        self._row = self._row + 1 if event.skipped or fell else 0
+        tiny = event.scale is not None and self._first is not None and event.scale < SMALL < self._first
+        if self._said or not (self._row >= ROW or tiny):
+            return
+        self._said = True
+        scale = (
+            f"; the scale fell from {self._first:.4g} to {event.scale:.4g}" if event.scale is not None else ""
+        )
+        yield self.finding(
+            event,
+            f"the gradient scaler refused {self._row} steps in a row{scale}",
+            cause="A gradient is not finite at any scale: what breaks lies in the forward pass, not in the scaling.",
+            remedy="Run a few steps in float32 or bfloat16, and repair what is not finite there.",
+            row=self._row,
+            scale=event.scale,
+        )
