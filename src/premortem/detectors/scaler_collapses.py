@@ -45,21 +45,20 @@ class ScalerCollapses(Detector):
         self._said = False
 
     def observe(self, event: ScalerUpdate) -> Iterator[Finding]:
-        last, self._last = self._last, event.scale if event.scale is not None else self._last
-        if self._first is None:
+        if event.scale is None or self._said:
+            return
+        last, self._last = self._last, event.scale
+        if last is None or self._first is None:
             self._first = event.scale
-        fell = event.scale is not None and last is not None and event.scale < last
-        self._row = self._row + 1 if event.skipped or fell else 0
-        tiny = event.scale is not None and self._first is not None and event.scale < SMALL < self._first
-        if self._said or not (self._row >= ROW or tiny):
+            return
+        self._row = self._row + 1 if event.scale < last else 0
+        if self._row < ROW and not event.scale < SMALL < self._first:
             return
         self._said = True
-        scale = (
-            f"; the scale fell from {self._first:.4g} to {event.scale:.4g}" if event.scale is not None else ""
-        )
         yield self.finding(
             event,
-            f"the gradient scaler refused {self._row} steps in a row{scale}",
+            f"the gradient scaler refused {self._row} steps in a row; its scale fell from {self._first:.4g} to "
+            f"{event.scale:.4g}",
             cause="A gradient is not finite at any scale: what breaks lies in the forward pass, not in the scaling.",
             remedy="Run a few steps in float32 or bfloat16, and repair what is not finite there.",
             row=self._row,
