@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 PACKAGE = SOURCE / "premortem"
-VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain", "windows"}
+VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain", "windows", "failures"}
 
 # What a room may import besides the standard library, the vocabulary and itself.
 # These rooms are pure: a recorded run can be replayed through them on a machine without torch.
@@ -21,6 +21,7 @@ NEVER = {
     "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch"},
     "actions": {"detectors", "probes", "watcher", "launch"},
     "watcher": {"launch"},
+    "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},
 }
 # Doors: nobody walks in through them but the interpreter and each other.
