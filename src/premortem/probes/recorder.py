@@ -1,0 +1,225 @@
+"""What one bad step needs to be run again: random states, buffers, and the data it was given.
+
+    optimizer.step()        <- the window of the step before ends; random states and moving buffers are noted
+    for x, y in loader:     <- the batch is kept by reference, random states are noted again
+        model(x)            <- without a loader: the tensors that a root module and the losses are given
+        loss.backward()
+    optimizer.step()        <- refused? then weights and optimizer state are still those of before
+
+Weights and optimizer state need no copy: a refused step leaves them as they were. Nothing here waits for a device:
+tensors are kept by reference, buffers are copied where they lie, and a CUDA generator's state is on the host.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import sys
+import weakref
+from typing import Any, NamedTuple
+
+import torch
+
+from premortem.probes.backward import Backwards
+from premortem.probes.modules import Model, Models
+from premortem.probes.optimizers import Optimizers
+from premortem.probes.session import Session, version
+
+_MOST_DRAWS = 64  # batches kept for one step: gradient accumulation beyond that is not recorded whole
+_MOST_CALLS = 32
+_FORGOTTEN_AFTER = 32  # steps of others, after which an optimizer is taken to be out of use
+_MOST_BUFFER_BYTES = 64 << 20  # of buffers that the forward pass changes
+_MERSENNE_BYTES = 624 * 4 + 4  # numpy's legacy generator: its words, then its position
+
+
+class Random(NamedTuple):
+    """The states of the generators that a training step may draw from."""
+
+    torch: torch.Tensor
+    cuda: torch.Tensor | None
+    python: Any
+    numpy: bytes | None  # the raw words of its Mersenne twister
+
+
+class Draw(NamedTuple):
+    """One batch that a loader handed out."""
+
+    serial: int
+    loader: int
+    batch: Any
+    random: Random
+    versions: list[int]
+
+
+class Call(NamedTuple):
+    """The tensors a root module was given, in a step without a loader."""
+
+    model: int
+    grad: bool
+    tensors: list[torch.Tensor]
+
+
+class Window:
+    """From the end of one optimizer step to the end of the next."""
+
+    def __init__(self) -> None:
+        self.step = 0  # the number of the step that closes it
+        self.random: Random | None = None  # at its start
+        self.calls: list[Call] = []
+        self.targets: list[torch.Tensor] = []
+        self.losses: list[torch.Tensor] = []  # what was sent backward
+        self.buffers: list[tuple[int, str]] = []  # (model, name) of the copies
+        self.copies: list[torch.Tensor] = []
+
+
+class Recorder:
+    """Listens to the other probes; two windows are kept, because a refusal may be known one step late."""
+
+    def __init__(
+        self, session: Session, models: Models, optimizers: Optimizers, backwards: Backwards
+    ) -> None:
+        self.session = session
+        self.models = models
+        self.optimizers = optimizers
+        self.backwards = backwards
+        self.draws: list[Draw] = []
+        self.loaders: dict[int, int] = {}  # loader -> in how many windows it was drawn from
+        self.window, self.before = Window(), Window()
+        self._serial = 0
+        # optimizer -> serials of the last draws before its last two steps, and the number of the last one
+        self._stepped: dict[int, tuple[int, int, int]] = {}
+        self._drawn_in = -1
+        self._numpy = _numpy_state()
+        # buffers that change: model, name, owner, own name
+        self._moving: list[tuple[int, str, weakref.ref[torch.nn.Module], str]] = []
+        self._versions: dict[tuple[int, str], int] = {}
+
+    def install(self) -> None:
+        self.window.step = 1
+        self.models.on_call.append(self.called)
+        self.optimizers.after_step.append(self._after_step)
+
+    def _after_step(self, optimizer: Any, track: Any, step: int) -> None:
+        try:  # of its own: the listeners after it must still hear the step
+            self.step_ended(track.key, step)
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self._moving = []
+            self.session.fault("recorder", error)
+
+    # -- inside a step --------------------------------------------------------------------
+
+    def drawn(self, loader: int, batch: Any, tensors: list[torch.Tensor]) -> None:
+        self._serial += 1
+        if self._drawn_in != self.window.step:
+            self._drawn_in = self.window.step
+            self.loaders[loader] = self.loaders.get(loader, 0) + 1
+        if len(self.draws) >= _MOST_DRAWS:
+            del self.draws[0]
+        self.draws.append(Draw(self._serial, loader, batch, self.now(), [version(t) for t in tensors]))
+
+    def called(self, model: Model, grad: bool, tensors: list[torch.Tensor]) -> None:
+        if self._drawn_in == self.window.step or len(self.window.calls) >= _MOST_CALLS:
+            return
+        if self.window.random is None:  # the first step of the run: there was no step whose end it started at
+            self.window.random = self.now()
+        # What a graph made is made again; holding it would keep that graph alive.
+        self.window.calls.append(Call(model.key, grad, [t for t in tensors if not t.requires_grad]))
+
+    def compared(self, target: torch.Tensor) -> None:
+        if self._drawn_in != self.window.step and len(self.window.targets) < _MOST_CALLS:
+            self.window.targets.append(target.detach() if not target.requires_grad else target.new_empty(0))
+
+    # -- between two steps ----------------------------------------------------------------
+
+    def step_ended(self, key: int, step: int) -> None:
+        last = self._stepped.get(key, (0, 0, 0))[1]
+        self._stepped[key] = (last, self._serial, step)
+        if len(self._stepped) > 1:  # one that is not used any more must not keep batches alive
+            self._stepped = {k: v for k, v in self._stepped.items() if v[2] > step - _FORGOTTEN_AFTER}
+        kept = min([first for first, _, _ in self._stepped.values()])
+        if self.draws and self.draws[0].serial <= kept:
+            self.draws = [draw for draw in self.draws if draw.serial > kept]
+        self.window.losses = list(self.backwards.losses)
+        self.window, self.before = self.before, self.window
+        window = self.window
+        window.step = step + 1
+        window.calls.clear()
+        window.targets.clear()
+        # Python's generator takes the longest to ask; where there is a loader it is asked at each draw.
+        window.random = self.now(python=self._drawn_in != step)
+        if step & (step - 1) == 0 or self.session.auditing:
+            self._look_for_buffers()
+        self._copy(window)
+
+    def _copy(self, window: Window) -> None:
+        moving = self._moving
+        if not moving:
+            window.buffers, window.copies = [], []
+            return
+        values = [getattr(owner(), own) for _, _, owner, own in moving]
+        if len(window.copies) != len(values):
+            window.copies = [torch.empty_like(value) for value in values]
+            window.buffers = [(model, name) for model, name, _, _ in moving]
+        torch._foreach_copy_(window.copies, values)
+
+    def _look_for_buffers(self) -> None:
+        """Which buffers the forward pass writes: batch norm's statistics, a codebook, a memory bank."""
+        self._numpy = self._numpy or _numpy_state()
+        found: list[tuple[int, str, weakref.ref[torch.nn.Module], str]] = []
+        total = 0
+        for model in self.models.known.values():
+            module = model.module()
+            for path, owner in module.named_modules() if module is not None and model.trained else ():
+                for own, value in owner._buffers.items():
+                    if value is None or value.layout != torch.strided:
+                        continue
+                    name = f"{path}.{own}" if path else own
+                    now = version(value)
+                    then = self._versions.setdefault((model.key, name), now)
+                    total += value.numel() * value.element_size() if now != then else 0
+                    if now != then and total <= _MOST_BUFFER_BYTES:
+                        found.append((model.key, name, weakref.ref(owner), own))
+        if [entry[:2] for entry in found] != [entry[:2] for entry in self._moving]:
+            for window in (self.window, self.before):
+                window.buffers, window.copies = [], []
+        self._moving = found
+
+    # -- what the capsule asks ------------------------------------------------------------
+
+    def window_of(self, step: int) -> Window:
+        """The window that step closed, or would have closed."""
+        if self.before.step == step:
+            return self.before
+        self.window.losses = list(self.backwards.losses)
+        return self.window
+
+    def draws_of(self, key: int, step: int) -> list[Draw]:
+        """The batches since that optimizer's step before, of the loaders that training draws from."""
+        older, newer, _ = self._stepped.get(key, (0, 0, 0))
+        late = self.before.step == step  # told after that step's own window was closed
+        since, until = (older, newer) if late else (newer, self._serial)
+        most = max(self.loaders.values(), default=0)
+        return [
+            draw
+            for draw in self.draws
+            if since < draw.serial <= until and 2 * self.loaders.get(draw.loader, 0) >= most
+        ]
+
+    def now(self, *, python: bool = True) -> Random:
+        cuda = None
+        if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
+            cuda = torch.cuda.default_generators[torch.cuda.current_device()].get_state()
+        numpy = None
+        if self._numpy is not None:
+            address, kind = self._numpy
+            numpy = ctypes.string_at(address, _MERSENNE_BYTES) if kind == "MT19937" else None
+        return Random(torch.default_generator.get_state(), cuda, random.getstate() if python else None, numpy)
+
+
+def _numpy_state() -> tuple[int, str] | None:
+    """Where numpy's global generator keeps its words. Asking it for a copy takes a hundred times as long."""
+    module = sys.modules.get("numpy.random")
+    if module is None or not hasattr(module, "get_bit_generator"):
+        return None
+    bits = module.get_bit_generator()
+    return bits.ctypes.state_address, type(bits).__name__
