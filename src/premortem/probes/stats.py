@@ -16,6 +16,7 @@ import torch
 
 from premortem.events import StepStats
 from premortem.probes.backward import Backwards
+from premortem.probes.lookout import Lookout
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers, Track, number
 from premortem.probes.session import Session
@@ -67,12 +68,18 @@ class Held:
 
 class Stats:
     def __init__(
-        self, session: Session, optimizers: Optimizers, models: Models, backwards: Backwards
+        self,
+        session: Session,
+        optimizers: Optimizers,
+        models: Models,
+        backwards: Backwards,
+        lookout: Lookout,
     ) -> None:
         self.session = session
         self.optimizers = optimizers
         self.models = models
         self.backwards = backwards
+        self.lookout = lookout
         self.rings: dict[torch.device, Ring] = {}
         self._pending: tuple[Row, torch.Tensor] | None = None
         self._known: weakref.WeakKeyDictionary[Any, Held] = weakref.WeakKeyDictionary()
@@ -154,6 +161,7 @@ class Stats:
             bad = next(
                 (key for key, value in zip(row.keys, norms, strict=True) if not math.isfinite(value)), None
             )
+        self.lookout.noticed(bad is not None or not all(math.isfinite(loss) for loss in losses))
         self.session.emit(
             StepStats(
                 step=row.step,
