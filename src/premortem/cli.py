@@ -196,13 +196,17 @@ def replay_parser() -> Parser:
         description="Run a failed step again, op by op, then with one thing changed at a time, until its cause is proved. "
         "The script is started again; what it writes goes to a folder that is thrown away.",
     )
-    parser.add_argument("capsule", type=Path, nargs="?", metavar="CAPSULE", help="a folder capsules/step-N of a run")
+    parser.add_argument(
+        "capsule", type=Path, nargs="?", metavar="CAPSULE", help="a folder capsules/step-N of a run"
+    )
     parser.add_argument("--device", metavar="cpu", help="cpu: hide the GPUs from the script")
     parser.add_argument("--cwd", type=Path, metavar="DIR", help="where the script is, if not where it was")
     parser.add_argument(
         "--trust", action="store_true", help="start the command of a capsule that came from elsewhere"
     )
-    parser.add_argument("--seconds", type=float, default=600.0, metavar="S", help="the longest one launch may take")
+    parser.add_argument(
+        "--seconds", type=float, default=600.0, metavar="S", help="the longest one launch may take"
+    )
     parser.add_argument("--show-output", action="store_true", help="show what the script prints")
     parser.add_argument("--json", type=Path, metavar="FILE.json", help="write what was found to this file")
     return parser

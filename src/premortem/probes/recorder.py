@@ -16,6 +16,7 @@ import ctypes
 import random
 import sys
 import weakref
+from collections import deque
 from typing import Any, NamedTuple
 
 import torch
@@ -28,7 +29,8 @@ from premortem.probes.session import Session, version
 _MOST_DRAWS = 64  # batches kept for one step: gradient accumulation beyond that is not recorded whole
 _MOST_CALLS = 32
 _FORGOTTEN_AFTER = 32  # steps of others, after which an optimizer is taken to be out of use
-_MOST_BUFFER_BYTES = 64 << 20  # of buffers that the forward pass changes
+_LATE = 3  # steps after which a GPU has told that one failed
+_MOST_BUFFER_BYTES = 32 << 20  # of buffers that the forward pass changes
 _MERSENNE_BYTES = 624 * 4 + 4  # numpy's legacy generator: its words, then its position
 
 
@@ -73,7 +75,7 @@ class Window:
 
 
 class Recorder:
-    """Listens to the other probes; two windows are kept, because a refusal may be known one step late."""
+    """Listens to the other probes. Some windows are kept, because a device tells a step or two late that it failed."""
 
     def __init__(
         self, session: Session, models: Models, optimizers: Optimizers, backwards: Backwards
@@ -84,10 +86,11 @@ class Recorder:
         self.backwards = backwards
         self.draws: list[Draw] = []
         self.loaders: dict[int, int] = {}  # loader -> in how many windows it was drawn from
-        self.window, self.before = Window(), Window()
+        self.window = Window()
+        self.past: deque[Window] = deque()  # the newest last
         self._serial = 0
-        # optimizer -> serials of the last draws before its last two steps, and the number of the last one
-        self._stepped: dict[int, tuple[int, int, int]] = {}
+        # optimizer -> its last steps: their numbers, and the serials of the last draws before them
+        self._stepped: dict[int, list[tuple[int, int]]] = {}
         self._drawn_in = -1
         self._numpy = _numpy_state()
         # buffers that change: model, name, owner, own name
@@ -132,16 +135,18 @@ class Recorder:
     # -- between two steps ----------------------------------------------------------------
 
     def step_ended(self, key: int, step: int) -> None:
-        last = self._stepped.get(key, (0, 0, 0))[1]
-        self._stepped[key] = (last, self._serial, step)
+        depth = _LATE if torch.cuda.is_initialized() else 1
+        mine = self._stepped.setdefault(key, [])
+        mine.append((step, self._serial))
+        del mine[: -depth - 1]
         if len(self._stepped) > 1:  # one that is not used any more must not keep batches alive
-            self._stepped = {k: v for k, v in self._stepped.items() if v[2] > step - _FORGOTTEN_AFTER}
-        kept = min([first for first, _, _ in self._stepped.values()])
+            self._stepped = {k: v for k, v in self._stepped.items() if v[-1][0] > step - _FORGOTTEN_AFTER}
+        kept = min([steps[0][1] for steps in self._stepped.values()]) if len(mine) > depth else 0
         if self.draws and self.draws[0].serial <= kept:
             self.draws = [draw for draw in self.draws if draw.serial > kept]
         self.window.losses = list(self.backwards.losses)
-        self.window, self.before = self.before, self.window
-        window = self.window
+        self.past.append(self.window)
+        window = self.window = self.past.popleft() if len(self.past) > depth else Window()
         window.step = step + 1
         window.calls.clear()
         window.targets.clear()
@@ -180,7 +185,7 @@ class Recorder:
                     if now != then and total <= _MOST_BUFFER_BYTES:
                         found.append((model.key, name, weakref.ref(owner), own))
         if [entry[:2] for entry in found] != [entry[:2] for entry in self._moving]:
-            for window in (self.window, self.before):
+            for window in (self.window, *self.past):
                 window.buffers, window.copies = [], []
         self._moving = found
 
@@ -188,16 +193,17 @@ class Recorder:
 
     def window_of(self, step: int) -> Window:
         """The window that step closed, or would have closed."""
-        if self.before.step == step:
-            return self.before
+        for window in self.past:
+            if window.step == step:
+                return window
         self.window.losses = list(self.backwards.losses)
         return self.window
 
     def draws_of(self, key: int, step: int) -> list[Draw]:
         """The batches since that optimizer's step before, of the loaders that training draws from."""
-        older, newer, _ = self._stepped.get(key, (0, 0, 0))
-        late = self.before.step == step  # told after that step's own window was closed
-        since, until = (older, newer) if late else (newer, self._serial)
+        steps = self._stepped.get(key, [])
+        since = max((serial for number, serial in steps if number < step), default=0)
+        until = next((serial for number, serial in steps if number == step), self._serial)
         most = max(self.loaders.values(), default=0)
         return [
             draw
@@ -205,21 +211,30 @@ class Recorder:
             if since < draw.serial <= until and 2 * self.loaders.get(draw.loader, 0) >= most
         ]
 
+    def steps_since(self, key: int, step: int) -> int:
+        """How many steps that optimizer has been told of from this one on."""
+        return sum(1 for number, _ in self._stepped.get(key, []) if number >= step)
+
     def now(self, *, python: bool = True) -> Random:
-        cuda = None
-        if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
-            cuda = torch.cuda.default_generators[torch.cuda.current_device()].get_state()
-        numpy = None
-        if self._numpy is not None:
-            address, kind = self._numpy
-            numpy = ctypes.string_at(address, _MERSENNE_BYTES) if kind == "MT19937" else None
-        return Random(torch.default_generator.get_state(), cuda, random.getstate() if python else None, numpy)
+        words = ctypes.string_at(self._numpy, _MERSENNE_BYTES) if self._numpy is not None else None
+        cuda = _cuda_state() if torch.cuda.is_initialized() else None
+        return Random(torch.default_generator.get_state(), cuda, random.getstate() if python else None, words)
 
 
-def _numpy_state() -> tuple[int, str] | None:
+def _cuda_state() -> torch.Tensor | None:
+    if torch.cuda.is_current_stream_capturing():
+        return None
+    state: torch.Tensor = torch.cuda.default_generators[torch.cuda.current_device()].get_state()
+    return state
+
+
+def _numpy_state() -> int | None:
     """Where numpy's global generator keeps its words. Asking it for a copy takes a hundred times as long."""
     module = sys.modules.get("numpy.random")
     if module is None or not hasattr(module, "get_bit_generator"):
         return None
     bits = module.get_bit_generator()
-    return bits.ctypes.state_address, type(bits).__name__
+    if type(bits).__name__ != "MT19937":  # somebody replaced it: its words are not laid out like that
+        return None
+    address: int = bits.ctypes.state_address
+    return address

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from premortem import __version__
-from premortem.replay.collect import collect
+from premortem.replay.collect import collect, gradients
 from premortem.replay.started import how_started, versions
 
 if TYPE_CHECKING:
@@ -50,11 +52,13 @@ class Capsules:
         self._write(refusal.optimizer, refusal.key, refusal.step, refusal.reason)
 
     def _before_step(self, optimizer: Any, track: Any) -> None:
-        """Nobody refuses steps: what the other probes know of loss and gradients, before the step happens."""
-        broken = any(value is not None and not math.isfinite(value) for value in track.values)
-        if broken or not self.attachment.inquest.gradients_finite:
-            step = self.attachment.session.step + 1
-            self._write(optimizer, track.key, step, "loss" if broken else "gradient")
+        """Nobody refuses steps (`observe`): a look at loss and gradients before the step happens. CPU only."""
+        grads = [g for g in gradients(optimizer) if g.device.type == "cpu" and g.layout == torch.strided]
+        if not grads:
+            return
+        total = torch.stack(torch._foreach_norm(grads)).sum().item()  # noqa: SLF001 - it has no public name
+        if not math.isfinite(total) and not all(bool(torch.isfinite(g).all()) for g in grads):
+            self._write(optimizer, track.key, self.attachment.session.step + 1, "gradient")
 
     def _write(self, optimizer: Any, key: int, step: int, reason: str) -> None:
         recurs, self._last = step <= self._last + 1, step

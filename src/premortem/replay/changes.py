@@ -12,6 +12,7 @@ from torch import nn
 from premortem.probes.session import Covers
 from premortem.replay.trial import Trial
 
+_DRAWING = ("rand", "randn", "rand_like", "randn_like")
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -25,8 +26,10 @@ def changed(trial: Trial, modules: Sequence[nn.Module]) -> Iterator[None]:
             covers.replace(torch.amp.autocast_mode.autocast, "__enter__", _without_autocast)
             dtype = _DTYPES[trial.precision]
             torch.set_default_dtype(dtype)
-            for module in modules:  # the next trial restores their own type
-                module.to(dtype)
+            for name in _DRAWING:
+                covers.replace(torch, name, _same_draw)
+            for module in modules:
+                widen(trial, module)
         if trial.deterministic:
             torch.use_deterministic_algorithms(mode=True, warn_only=True)
         yield
@@ -34,6 +37,25 @@ def changed(trial: Trial, modules: Sequence[nn.Module]) -> Iterator[None]:
         covers.put_back()
         torch.set_default_dtype(default)
         torch.use_deterministic_algorithms(mode=strict)
+
+
+def widen(trial: Trial, module: nn.Module) -> None:
+    """The next trial restores its own type."""
+    if trial.precision:
+        module.to(_DTYPES[trial.precision])
+
+
+def _same_draw(original: Any) -> Any:
+    """A generator gives other numbers when it is asked for wider ones: draw as before, then widen."""
+
+    def draw(*args: Any, **kwargs: Any) -> Any:
+        like = args[0] if args and isinstance(args[0], torch.Tensor) else None
+        wanted = kwargs.get("dtype") or (like.dtype if like is not None else torch.get_default_dtype())
+        if wanted != torch.float64:
+            return original(*args, **kwargs)
+        return original(*args, **{**kwargs, "dtype": torch.float32}).double()
+
+    return draw
 
 
 def _without_autocast(original: Any) -> Any:

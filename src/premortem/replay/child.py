@@ -87,7 +87,7 @@ class Child:
         self.stage = Stage(capsule, attachment, self._next, self.order.launch.get("position"))
         self.stage.install()
         if self.order.launch.get("eager"):
-            torch.compile = lambda model=None, *_, **__: model if model is not None else lambda m: m
+            torch.compile = lambda model=None, *_, **__: model if model is not None else lambda m: m  # type: ignore[assignment]
             torch.nn.Module.compile = lambda *_, **__: None  # type: ignore[method-assign]
 
     def _fault(self, unit: str, error: BaseException) -> None:

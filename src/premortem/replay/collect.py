@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,6 +26,11 @@ def collect(
     window = recorder.window_of(step)
     draws = recorder.draws_of(key, step)
     notes: list[str] = []
+    session, track = attachment.session, attachment.optimizers.tracks[key]
+    if session.step > step:
+        notes.append(
+            f"it was known {session.step - step} steps later; weights that moved since are as they were then"
+        )
     state: Tensors = {}
     data: Tensors = {}
     models = _models(attachment, window, state, notes)
@@ -35,7 +39,7 @@ def collect(
         "number": step,
         "reason": reason,
         "optimizer": _position(attachment, key),
-        "steps": attachment.optimizers.tracks[key].steps if key in attachment.optimizers.tracks else 0,
+        "steps": track.steps - recorder.steps_since(key, step),  # of this optimizer, before this one
         "models": models,
         "optimizers": optimizers,
         "draws": [_draw(i, draw, data, notes) for i, draw in enumerate(draws)],
@@ -46,6 +50,7 @@ def collect(
         "gradients": digest(gradients(optimizer)),
         "scaler": _scaler(attachment),
         "schedulers": _schedulers(attachment),
+        "guarded": getattr(attachment, "guard", None) is not None,
         "compiled": attachment.session.compiling_used,
         "device": _device(optimizer),
         "precision": {
@@ -67,13 +72,13 @@ def collect(
 
 
 def plain_name(name: str) -> str:
-    """Without what torch.compile and data parallelism put in between."""
-    return ".".join(part for part in name.split(".") if part not in {"_orig_mod"})
+    """Without what torch.compile puts in between."""
+    return ".".join(part for part in name.split(".") if part != "_orig_mod")
 
 
 def _models(attachment: Attachment, window: Window, state: Tensors, notes: list[str]) -> list[Any]:
     before = dict(zip(window.buffers, window.copies, strict=True))
-    told = []
+    told: list[Any] = []
     for index, model in enumerate(attachment.models.known.values()):
         module = model.module()
         if module is None:
@@ -94,7 +99,7 @@ def _optimizers(attachment: Attachment, state: Tensors) -> list[Any]:
         if (module := model.module()) is not None
         for parameter in module.parameters()
     }
-    told = []
+    told: list[Any] = []
     for index, track in enumerate(attachment.optimizers.tracks.values()):
         optimizer = track.optimizer()
         if optimizer is None:
@@ -174,7 +179,7 @@ def _schedulers(attachment: Attachment) -> list[Any]:
 
 
 def _position(attachment: Attachment, key: int) -> int:
-    return list(attachment.optimizers.tracks).index(key) if key in attachment.optimizers.tracks else 0
+    return list(attachment.optimizers.tracks).index(key)
 
 
 def _device(optimizer: Any) -> str:
@@ -189,10 +194,6 @@ def exact(loss: torch.Tensor) -> dict[str, Any]:
     value = float(loss)
     whole = loss.detach().reshape(1).cpu().contiguous().view(torch.uint8)
     return {"value": value, "dtype": str(loss.dtype), "bits": bytes(whole.tolist()[::-1]).hex()}
-
-
-def as_bits(value: float) -> str:
-    return struct.pack(">d", value).hex()
 
 
 def gradients(optimizer: Any) -> list[torch.Tensor]:

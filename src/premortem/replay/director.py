@@ -25,7 +25,13 @@ from premortem.replay.started import script_of
 MOST_LAUNCHES = 24
 SECONDS = 600  # for one launch
 # Of the recorded environment only these are set again, and only to words of this kind.
-_AGAIN = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONHASHSEED", "CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE")
+_AGAIN = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "PYTHONHASHSEED",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "NVIDIA_TF32_OVERRIDE",
+)
 _WORD = re.compile(r"[\w:,.-]{1,64}")
 
 
@@ -51,7 +57,7 @@ class Replayed:
     faults: list[str] = field(default_factory=list)
 
 
-class NotReplayable(PremortemError):
+class NotReplayable(PremortemError):  # noqa: N818 - reads as what it says
     """The capsule is whole, but its script cannot be started."""
 
 

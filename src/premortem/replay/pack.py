@@ -64,7 +64,7 @@ def unpack(node: Any, tensors: Mapping[str, torch.Tensor], template: Any = None)
     if kind == "dict":
         return {key: unpack(item, tensors, _part(template, key)) for key, item in held}
     if kind == "mapping":
-        made = copy.copy(template) if isinstance(template, Mapping) else {}
+        made: Any = copy.copy(template) if isinstance(template, Mapping) else {}
         for key, item in held:
             made[key] = unpack(item, tensors, _part(template, key))
         return made

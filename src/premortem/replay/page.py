@@ -104,8 +104,8 @@ def _page(done: Replayed) -> list[Any]:
     started = " ".join(manifest["started"]["argv"])
     lines.append(Text(f"  {started}  in {manifest['started'].get('cwd', '')}", "dim"))
     lines.append(_verdict(done))
-    for sentence in [*differences(done), *manifest["notes"], *report.warnings]:
-        lines.append(Text(f"  note   {sentence}", "dim"))
+    notes = [*differences(done), *manifest["notes"], *report.warnings]
+    lines += [Text(f"  note   {sentence}", "dim") for sentence in notes]
     if not report.reproduced:
         if done.tail:
             lines += [Text("  the last lines of the script:", "dim"), Text(_indented(done.tail), "dim")]

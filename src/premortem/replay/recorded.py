@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
+from premortem.probes.session import is_user_code
 from premortem.replay.capsule import Capsule
 from premortem.replay.pack import keep_rows, rows, unpack
 from premortem.replay.trial import Trial
@@ -28,6 +31,9 @@ class Recorded:
         self._drawn: dict[int, int] = {}
         self._called: dict[tuple[int, bool], int] = {}
         self._compared = 0
+        self._undo: list[
+            tuple[torch.Tensor, torch.Tensor]
+        ] = []  # the script's own data that was written over
         self._sizes = self._count()
 
     def begin(self, trial: Trial) -> None:
@@ -41,6 +47,9 @@ class Recorded:
         """After any optimizer's step: the batches go on, inputs and targets start again."""
         self._called.clear()
         self._compared = 0
+        for tensor, values in reversed(self._undo):
+            tensor.copy_(values)
+        self._undo.clear()
 
     @property
     def untouched(self) -> bool:
@@ -101,13 +110,36 @@ class Recorded:
             call = same[number]
             given = [self.capsule.step[f"call/{call}/{j}"] for j in range(self.calls[call]["tensors"])]
         queue = [self._few(tensor) for tensor in given]
+        if queue and self._chosen is not None:
+            self._companions()
 
         def replaced(tensor: torch.Tensor) -> torch.Tensor:
             if queue and not tensor.requires_grad:
-                tensor = queue.pop(0).to(tensor.device, copy=True)
+                tensor = self._instead(tensor, queue.pop(0))
             return self.cast(tensor)
 
-        return mapped((args, kwargs), replaced)
+        changed: tuple[Any, Any] = mapped((args, kwargs), replaced)
+        return changed
+
+    def _instead(self, tensor: torch.Tensor, saved: torch.Tensor) -> torch.Tensor:
+        """Written into the script's own tensor where that fits: it may use it outside of the model as well."""
+        if tensor.shape != saved.shape or tensor.dtype != saved.dtype or tensor.is_inference():
+            return saved.to(tensor.device, copy=True)
+        self._write(tensor, saved)
+        return tensor
+
+    def _write(self, tensor: torch.Tensor, values: torch.Tensor) -> None:
+        self._undo.append((tensor, tensor.detach().clone()))
+        with torch.no_grad():
+            tensor.copy_(values)
+
+    def _companions(self) -> None:
+        """Without a loader nobody knows what belongs to the batch; variables with as many rows do."""
+        done = {tensor.data_ptr() for tensor, _ in self._undo}
+        for tensor in variables_with(self._sizes[0]) if len(self._sizes) == 1 else ():
+            if tensor.data_ptr() not in done:
+                done.add(tensor.data_ptr())
+                self._write(tensor, self._few(tensor).clone())
 
     def target(self, target: torch.Tensor) -> torch.Tensor:
         number, self._compared = self._compared, self._compared + 1
@@ -128,6 +160,25 @@ class Recorded:
         if self._dtype is None or not tensor.is_floating_point():
             return tensor
         return tensor.to(self._dtype)
+
+
+def variables_with(rows: int) -> list[torch.Tensor]:
+    """Tensors without a graph and with so many rows, among the variables of the user's functions that are running."""
+    found: list[torch.Tensor] = []
+    frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to a caller's variables
+    while frame is not None:
+        if is_user_code(frame.f_code.co_filename):
+            found += [
+                value
+                for value in frame.f_locals.values()
+                if type(value) is torch.Tensor
+                and value.dim()
+                and value.shape[0] == rows
+                and not value.requires_grad
+                and not value.is_inference()
+            ]
+        frame = frame.f_back
+    return found
 
 
 def mapped(thing: Any, change: Any) -> Any:

@@ -41,18 +41,18 @@ class Restorer:
                 self._optimizer(index, optimizer)
         self._scaler()
 
-    def model(self, model: Model) -> None:
-        """Once in a trial; a model that is called for the first time is restored just before."""
+    def model(self, model: Model) -> bool:
+        """Once in a trial, and before it is called; whether it was done now."""
         module = model.module()
         if model.key in self._done or module is None:
-            return
+            return False
         self._done.add(model.key)
         index = self.index(model)
         if index is None:
             self.warn(f"the model `{model.name}` was not there in the recorded run; it is left as it is")
-            return
+            return True
         prefix = f"model/{index}/"
-        mine = {plain_name(name): tensor for name, tensor in module.named_parameters()}
+        mine: dict[str, torch.Tensor] = {plain_name(name): p for name, p in module.named_parameters()}
         mine.update({plain_name(name): tensor for name, tensor in module.named_buffers()})
         saved = {
             name[len(prefix) :]: tensor
@@ -69,6 +69,7 @@ class Restorer:
                 put(tensor, saved[name])
             elif saved:
                 self.warn(f"`{model.name}.{name}` has another shape or is new; it is left as it is")
+        return True
 
     def index(self, model: Model) -> int | None:
         """By its name in the user's code, and among those of one name by their order."""
@@ -89,11 +90,11 @@ class Restorer:
         for group, values in zip(optimizer.param_groups, saved["groups"], strict=False):
             for name, value in values.items():
                 if name in group and not isinstance(group[name], torch.Tensor):
-                    group[name] = tuple(value) if isinstance(group[name], tuple) else value
+                    group[name] = _typed(value, group[name])
         parameters = held(optimizer)
-        for place, parameter in enumerate(parameters):
+        for number, parameter in enumerate(parameters):
             parameter.grad = None
-            loose = self.capsule.state.get(f"loose/{index}/{place}")
+            loose = self.capsule.state.get(f"loose/{index}/{number}")
             if loose is not None and loose.shape == parameter.shape:
                 put(parameter, loose)
             optimizer.state.pop(parameter, None)
@@ -137,7 +138,15 @@ class Restorer:
 
             raw = bytes(tensors[f"{name}/numpy"].tolist())
             words = np.frombuffer(raw[:-4], dtype=np.uint32)
-            np.random.set_state(("MT19937", words, int.from_bytes(raw[-4:], sys.byteorder)))  # noqa: NPY002
+            place = int.from_bytes(raw[-4:], sys.byteorder)
+            np.random.set_state(("MT19937", words, place, 0, 0.0))  # noqa: NPY002
+
+
+def _typed(value: Any, like: Any) -> Any:
+    """JSON has no tuples, and no infinity."""
+    if isinstance(like, tuple):
+        return tuple(value)
+    return float(value) if isinstance(like, float) and isinstance(value, str) else value
 
 
 def put(tensor: torch.Tensor, saved: torch.Tensor) -> None:

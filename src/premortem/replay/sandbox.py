@@ -27,13 +27,13 @@ class Sandbox:
         self._mkdir = os.mkdir
 
     def install(self) -> None:
-        builtins.open = io.open = self.open  # type: ignore[assignment]
+        builtins.open = io.open = self.open
         os.mkdir = self.mkdir
         for name in ("remove", "unlink", "rmdir", "truncate"):
             setattr(os, name, self._only_inside(getattr(os, name)))
         for name in ("rename", "replace", "link", "symlink"):
             setattr(os, name, self._moved(getattr(os, name)))
-        shutil.rmtree = self._only_inside(shutil.rmtree)  # type: ignore[assignment]
+        shutil.rmtree = self._only_inside(shutil.rmtree)
 
     def cover_torch(self) -> None:
         import torch
@@ -46,7 +46,7 @@ class Sandbox:
         def loaded(f: Any, *args: Any, **kwargs: Any) -> Any:
             return load(self.reading(f), *args, **kwargs)
 
-        torch.save, torch.load = saved, loaded
+        torch.save, torch.load = saved, loaded  # type: ignore[assignment]
 
     # -- where things go ------------------------------------------------------------------
 
@@ -84,8 +84,9 @@ class Sandbox:
         if not _WRITING & set(mode):
             return self._open(self.reading(file), mode, *args, **kwargs)
         place = self.instead(file)
-        appends = mode[:1] in {"a", "r"} and not os.path.exists(place)
-        if appends and os.path.isfile(file) and os.path.getsize(file) <= _MOST_COPIED:
+        old_file = Path(os.fsdecode(file))
+        appends = mode[:1] in {"a", "r"} and not Path(place).exists()
+        if appends and old_file.is_file() and old_file.stat().st_size <= _MOST_COPIED:
             with self._open(file, "rb") as old, self._open(place, "wb") as new:
                 shutil.copyfileobj(old, new)
         return self._open(place, mode, *args, **kwargs)

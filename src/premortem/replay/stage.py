@@ -15,13 +15,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 from torch.amp.grad_scaler import GradScaler
 from torch.nn import functional
+from torch.nn.utils import clip_grad
 from torch.optim.optimizer import Optimizer
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -29,8 +30,8 @@ from premortem.events import NonFinite
 from premortem.plain import plain
 from premortem.probes.losses import WATCHED
 from premortem.probes.microscope import Microscope
+from premortem.replay.changes import changed, widen
 from premortem.replay.collect import digest, exact, gradients, held
-from premortem.replay.changes import changed
 from premortem.replay.recorded import Recorded
 from premortem.replay.restore import Restorer
 from premortem.replay.terms import Terms
@@ -88,11 +89,12 @@ class Stage:
         session.patch(nn.Module, "__call__", self._wrap_call)
         session.patch(_BaseDataLoaderIter, "__next__", self._wrap_next)
         session.patch(torch.autograd, "backward", self._wrap_backward)
+        if self.capsule.manifest.get("guarded") and hasattr(clip_grad, "_clip_grads_with_norm_"):
+            session.patch(clip_grad, "_clip_grads_with_norm_", _wrap_clip)
         session.patch(torch.amp.autocast_mode.autocast, "__enter__", self._wrap_autocast)
         for name in WATCHED:
             if hasattr(functional, name):
                 session.patch(functional, name, self._wrap_loss)
-        self.attachment.models.on_call.append(self._about_to_run)
 
     def _wrap_hooked(self, original: Any) -> Any:
         def profile_hook_step(func: Any) -> Any:
@@ -114,11 +116,9 @@ class Stage:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if not scaler.is_enabled():
                 return optimizer.step(*args, **kwargs)
-            if (
-                self.trial is not None
-                and not scaler._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
-            ):
-                scaler.unscale_(optimizer)
+            if self.trial is not None:
+                with suppress(RuntimeError):  # the script has called it already
+                    scaler.unscale_(optimizer)
             # It would not call an optimizer whose gradients are infinite: the trial ends here.
             self.closing(optimizer, functools.partial(inspect.unwrap(type(optimizer).step), optimizer))
             return None
@@ -247,10 +247,6 @@ class Stage:
 
         return __next__
 
-    def _about_to_run(self, model: Model, grad: bool, tensors: list[torch.Tensor]) -> None:
-        if self.trial is not None:
-            self.restorer.model(model)
-
     def _wrap_call(self, original: Any) -> Any:
         models = self.attachment.models
 
@@ -261,17 +257,24 @@ class Stage:
                 self._begin(None)
             if self.trial is None:
                 return original(module, *args, **kwargs)
+            model = self._known(module)
             if self._first and not self.recorded.loaders and self.recorded.untouched:
                 self.restorer.random(self._start)
-            key = self.attachment.session.modules.known(module)
-            if key is None or key not in models.known:
-                models.introduce(module)
-                key = self.attachment.session.modules.of(module)
-            index = self.restorer.index(models.known[key])
+            index = self.restorer.index(model)
             args, kwargs = self.recorded.inputs(index, torch.is_grad_enabled(), args, kwargs)
             return original(module, *args, **kwargs)
 
         return __call__
+
+    def _known(self, module: nn.Module) -> Model:
+        """A module that is called for the first time in this trial is restored, and changed as the trial wants it."""
+        models, keys = self.attachment.models, self.attachment.session.modules
+        if keys.of(module) not in models.known:
+            models.introduce(module)
+        model = models.known[keys.of(module)]
+        if self.restorer.model(model) and self.trial is not None:
+            widen(self.trial, module)
+        return model
 
     def _wrap_loss(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -301,6 +304,17 @@ class Stage:
         tracks = list(self.attachment.optimizers.tracks.values())
         optimizer = tracks[self.target].optimizer() if self.target < len(tracks) else None
         return held(optimizer) if optimizer is not None else []
+
+
+def _wrap_clip(original: Any) -> Any:
+    """As in the recorded run, where a norm that is not finite did not spread to all gradients."""
+
+    @functools.wraps(original)
+    def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
+        total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
+        return original(parameters, max_norm, total_norm, *args, **kwargs)
+
+    return clip
 
 
 def certificate(found: NonFinite) -> dict[str, Any]:

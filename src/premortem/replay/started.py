@@ -77,7 +77,7 @@ def git_revision(cwd: str) -> dict[str, Any] | None:
 
 
 def _git(cwd: str, *words: str) -> str:
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         ["git", "-C", cwd, *words],  # noqa: S607 - whichever git the user has
         capture_output=True,
         text=True,

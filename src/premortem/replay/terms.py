@@ -13,7 +13,7 @@ from premortem.probes.session import Covers, is_user_code, user_site
 from premortem.replay.trial import Term
 
 _MOST_TERMS = 16
-_ADDING = (("__add__", 1), ("__radd__", 1), ("add", 1), ("__iadd__", 1), ("__sub__", -1), ("sub", -1))
+_ADDING = ("__add__", "__radd__", "add", "__iadd__", "__sub__", "sub")
 
 
 class Terms:
@@ -29,8 +29,8 @@ class Terms:
         self._sites: dict[int, tuple[str, int]] = {}
         self._names: dict[Any, str] = {}
 
-    def __enter__(self) -> Terms:
-        for name, _sign in _ADDING:
+    def __enter__(self) -> Terms:  # noqa: PYI034 - `Self` is not in Python 3.10
+        for name in _ADDING:
             self._covers.replace(torch.Tensor, name, self._cover)
         self._covers.replace(torch, "add", self._cover)
         self._covers.replace(torch, "sub", self._cover)
@@ -94,7 +94,7 @@ class Terms:
         healthy: bool | None = None
         if finite:
             grads = torch.autograd.grad(tensor, parameters, retain_graph=True, allow_unused=True)
-            healthy = all(bool(torch.isfinite(g).all()) for g in grads if g is not None)
+            healthy = all(bool(torch.isfinite(g).all()) for g in grads if g is not None)  # type: ignore[redundant-expr]
         file, line = self._sites[number]
         node = tensor.grad_fn
         op = node.name().removesuffix("Backward0") if node is not None else "leaf"

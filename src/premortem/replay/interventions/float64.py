@@ -13,7 +13,7 @@ class Float64(Intervention):
     title: ClassVar[str] = "float64"
     size: ClassVar[int] = 8
     gone: ClassVar[str] = "Rounding or range of the type is the cause: in float64 the same step is finite."
-    stays: ClassVar[str] = "Not a matter of precision: the operation is undefined there in any type."
+    stays: ClassVar[str] = "Not a matter of precision: it fails in float64 too."
 
     def changes(self, case: Case) -> dict[str, Any]:
         return {"precision": "float64"}

@@ -8,7 +8,9 @@ from typing import ClassVar
 from premortem.replay.interventions.base import Case, Intervention, Outcome, Trials
 from premortem.replay.trial import Result, Trial
 
-_MOST_GUILTY = 8
+_MOST_GUILTY = (
+    3  # bad samples that are looked for one after the other; where there are more, it is not a sample
+)
 Search = Generator[Trial, Result, "list[int] | None"]
 
 
@@ -89,7 +91,10 @@ class Samples(Intervention):
             return self.not_tried(self._error)
         else:
             gone = False
-            tells = "No few samples are to blame: the rest of the batch fails without them."
+            reach = (
+                "" if case.manifest["draws"] else " (as far as the data could be reached without a loader)"
+            )
+            tells = f"The rest of the batch fails without single samples too{reach}."
         title = f"without {which}" if healthy is not None else self.title
         loss = healthy.loss if healthy is not None else case.plain.loss
         evidence = {"samples": guilty, "of": total}
