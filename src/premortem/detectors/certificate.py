@@ -8,10 +8,19 @@ from premortem.events import NonFinite
 from premortem.findings import Certainty
 
 _MOST_OPERANDS = 2
+_DATA = {
+    "input": "the input",
+    "target": "the target",
+    "batch": "a tensor of the batch",
+    "constant": "a constant",
+}
 
 
 def sentence(origin: NonFinite) -> str:
     """`the logarithm of 0 at train.py:41 made -inf (in model.scale, sample 17 of 64, float32, operand 0 … 3.2)`."""
+    if origin.stage == "data":
+        held = f"{data(origin)} holds {origin.made or 'NaN or infinity'}"
+        return f"{held} ({samples(origin)})" if origin.rows else held
     made = f" made {origin.made}" if origin.made else ""
     line = f" at {origin.at}" if origin.located and origin.at is not None else ""
     if line and origin.stage == "backward":
@@ -32,6 +41,11 @@ def _facts(origin: NonFinite) -> list[str]:
     if shown:
         facts.append(f"operand{'s' * (len(shown) > 1)} {' and '.join(str(operand) for operand in shown)}")
     return facts
+
+
+def data(origin: NonFinite) -> str:
+    """ "the input", or the variable that holds it."""
+    return _DATA.get(origin.what, f"`{origin.what}`")
 
 
 def samples(origin: NonFinite) -> str:

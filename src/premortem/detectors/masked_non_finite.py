@@ -182,6 +182,8 @@ class MaskedNonFinite(Detector):
                     f"a loss that was not finite was replaced by {event.value:.4g} before backward, {self._replaced} times",
                 )
         self._skipped = 0
+        if event.grads_finite and event.value is not None and math.isfinite(event.value):
+            self._origin = None  # that is over
         broken = event.grads_finite is False or (event.value is not None and not math.isfinite(event.value))
         self._unused = self._unused + 1 if broken and not event.scaled and not event.error else 0
         if self._unused >= _SKIPPED:
@@ -219,9 +221,11 @@ class MaskedNonFinite(Detector):
             if mask is not None
             else ""
         )
-        origin = self._origin if self._origin is not None and self._origin.detail else None
+        origin = self._origin
+        if origin is not None and not (origin.detail or origin.stage == "data"):
+            origin = None
         bearer = sentence(origin) if origin is not None else mask.origin if mask is not None else ""
-        birth = f" It was born here: {bearer}." if bearer else ""
+        birth = f" It came from here: {bearer}." if bearer else ""
         blamed = mask.at if mask is not None else origin.at if origin is not None else None
         return self.finding(
             event,

@@ -7,17 +7,10 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, evidence, samples
+from premortem.detectors.certificate import certainty, data, evidence, samples
 from premortem.events import Event
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
-
-_WORDS = {
-    "input": "the input",
-    "target": "the target",
-    "batch": "a tensor of the batch",
-    "constant": "a constant",
-}
 
 
 class NonFiniteInput(Detector):
@@ -80,7 +73,6 @@ class NonFiniteInput(Detector):
 
 def blamed(failure: TrainingFailed) -> str:
     if failure.origin is not None:
-        what = failure.origin.what
-        return _WORDS.get(what, f"`{what}`") if failure.origin.stage == "data" else ""
+        return data(failure.origin) if failure.origin.stage == "data" else ""
     # On a GPU only the sum of the inputs is known.
     return "the input" if failure.first is not None and not failure.first.input_finite else ""

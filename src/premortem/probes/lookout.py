@@ -61,7 +61,7 @@ class Lookout:
             self.leave()
         elif self.scope is None and not _get_current_dispatch_mode_stack():
             # Only on an empty stack: code that leaves a mode takes the uppermost, whoever that is.
-            self.scope = self.session.scope = Microscope(self.session, self._samples)
+            self.scope = Microscope(self.session, self._samples)
             self.scope.__enter__()
 
     def certificate(self, of: torch.Tensor | None = None) -> NonFinite | None:
@@ -84,7 +84,7 @@ class Lookout:
             scope.blind = True
             scope.resume()
             if scope.on_top:  # else at the next opportunity
-                self.scope = self.session.scope = None
+                self.scope = None
                 scope.__exit__(None, None, None)
 
     def _samples(self) -> int | None:

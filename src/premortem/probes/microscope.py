@@ -94,10 +94,14 @@ class Microscope(TorchDispatchMode):
     def __enter__(self) -> Microscope:  # noqa: PYI034 - `Self` is not in Python 3.10
         self._cover.replace(torch.autograd, "backward", self._around_backward)
         super().__enter__()  # type: ignore[no-untyped-call]
+        if self._session is not None:
+            self._session.scope = self
         return self
 
     def __exit__(self, *error: object) -> None:
         self._cover.put_back()
+        if self._session is not None:
+            self._session.scope = None
         super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     @property
