@@ -18,7 +18,8 @@ VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain", "wi
 PURE = {"detectors": set(), "policy": set(), "journal": set(), "console": {"rich"}, "catalog": {"detectors"}}
 # What a room must not import.
 NEVER = {
-    "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch"},
+    "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch", "replay"},
+    "replay": {"detectors", "policy", "journal", "actions", "launch"},
     "actions": {"detectors", "probes", "watcher", "launch"},
     "watcher": {"launch"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},

@@ -146,7 +146,7 @@ def test_a_stranger_is_not_trusted(watched, tmp_path):
         ([], 2, "which capsule?"),
         (["nowhere"], 1, "does not exist"),
         (["--device", "tpu", "x"], 2, "cannot move a script to `tpu`"),
-        (["--steps", "x"], 2, "has no option `--steps`"),
+        (["--sideways", "x"], 2, "has no option `--sideways`"),
     ],
 )
 def test_bad_input_is_one_sentence(watched, words, code, sentence):

@@ -15,11 +15,11 @@ from __future__ import annotations
 import ctypes
 import random
 import sys
-import weakref
 from collections import deque
 from typing import Any, NamedTuple
 
 import torch
+from torch.nn.modules.batchnorm import _NormBase
 
 from premortem.probes.backward import Backwards
 from premortem.probes.modules import Model, Models
@@ -93,9 +93,10 @@ class Recorder:
         self._stepped: dict[int, list[tuple[int, int]]] = {}
         self._drawn_in = -1
         self._numpy = _numpy_state()
-        # buffers that change: model, name, owner, own name
-        self._moving: list[tuple[int, str, weakref.ref[torch.nn.Module], str]] = []
-        self._versions: dict[tuple[int, str], int] = {}
+        self._moving: list[tuple[int, str]] = []  # buffers that change: model and name,
+        self._owners: list[dict[str, Any]] = []  # where their module keeps them,
+        self._own_names: list[str] = []  # and as what
+        self._versions: dict[tuple[int, str], tuple[int, ...]] = {}
 
     def install(self) -> None:
         self.window.step = 1
@@ -157,37 +158,39 @@ class Recorder:
         self._copy(window)
 
     def _copy(self, window: Window) -> None:
-        moving = self._moving
-        if not moving:
+        if not self._moving:
             window.buffers, window.copies = [], []
             return
-        values = [getattr(owner(), own) for _, _, owner, own in moving]
+        values: list[Any] = list(map(dict.get, self._owners, self._own_names))  # no line of ours for each of them
         if len(window.copies) != len(values):
             window.copies = [torch.empty_like(value) for value in values]
-            window.buffers = [(model, name) for model, name, _, _ in moving]
+            window.buffers = self._moving
         torch._foreach_copy_(window.copies, values)
 
     def _look_for_buffers(self) -> None:
         """Which buffers the forward pass writes: batch norm's statistics, a codebook, a memory bank."""
         self._numpy = self._numpy or _numpy_state()
-        found: list[tuple[int, str, weakref.ref[torch.nn.Module], str]] = []
+        found: list[tuple[int, str, dict[str, Any], str]] = []
         total = 0
         for model in self.models.known.values():
             module = model.module()
             for path, owner in module.named_modules() if module is not None and model.trained else ():
-                for own, value in owner._buffers.items():
-                    if value is None or value.layout != torch.strided:
-                        continue
-                    name = f"{path}.{own}" if path else own
-                    now = version(value)
-                    then = self._versions.setdefault((model.key, name), now)
-                    total += value.numel() * value.element_size() if now != then else 0
-                    if now != then and total <= _MOST_BUFFER_BYTES:
-                        found.append((model.key, name, weakref.ref(owner), own))
-        if [entry[:2] for entry in found] != [entry[:2] for entry in self._moving]:
+                held = {own: value for own, value in owner._buffers.items() if value is not None}
+                now = tuple(version(value) for value in held.values())
+                then = self._versions.setdefault((model.key, path), now)
+                # Norm layers write their statistics without counting that as a write.
+                if not held or (now == then and not isinstance(owner, _NormBase)):
+                    continue
+                total += sum(value.numel() * value.element_size() for value in held.values())
+                if total <= _MOST_BUFFER_BYTES and all(v.layout == torch.strided for v in held.values()):
+                    prefix = f"{path}." if path else ""
+                    found += [(model.key, f"{prefix}{own}", owner._buffers, own) for own in held]
+        moving = [entry[:2] for entry in found]
+        if moving != self._moving:
             for window in (self.window, *self.past):
                 window.buffers, window.copies = [], []
-        self._moving = found
+        self._moving = moving
+        self._owners, self._own_names = [entry[2] for entry in found], [entry[3] for entry in found]
 
     # -- what the capsule asks ------------------------------------------------------------
 
