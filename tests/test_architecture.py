@@ -11,16 +11,18 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 PACKAGE = SOURCE / "premortem"
-VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain", "windows"}
+VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain", "windows", "failures"}
 
 # What a room may import besides the standard library, the vocabulary and itself.
 # These rooms are pure: a recorded run can be replayed through them on a machine without torch.
 PURE = {"detectors": set(), "policy": set(), "journal": set(), "console": {"rich"}, "catalog": {"detectors"}}
 # What a room must not import.
 NEVER = {
-    "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch"},
+    "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch", "replay"},
+    "replay": {"detectors", "policy", "journal", "actions", "launch"},
     "actions": {"detectors", "probes", "watcher", "launch"},
     "watcher": {"launch"},
+    "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},
 }
 # Doors: nobody walks in through them but the interpreter and each other.

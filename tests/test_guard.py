@@ -154,6 +154,18 @@ def test_a_closure_is_undone_too(guarded):
     assert len(refusals(guarded)) == 1
 
 
+def test_statistics_that_a_bad_batch_has_ruined_are_as_before(guarded):
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(8, 4)
+    for _ in range(3):
+        train(model, optimizer, x)
+    before = everything(model, optimizer)
+    train(model, optimizer, x * math.nan)
+    kept = {name: value for name, value in before[0].items() if "num_batches" not in name}
+    assert all(torch.equal(model.state_dict()[name], value) for name, value in kept.items())
+
+
 def test_two_optimizers_are_refused_apart(guarded):
     one, two = network(), network()
     first, second = optim.Adam(one.parameters()), optim.Adam(two.parameters())

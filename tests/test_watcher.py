@@ -14,7 +14,7 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.errors import Stopped
 from premortem.events import Backward, Event, OptimizerStep, RunEnded
-from premortem.findings import Finding, Severity
+from premortem.findings import Certainty, Finding, Severity
 from premortem.probes.optimizers import Optimizers
 from premortem.watcher import Watcher
 
@@ -141,6 +141,21 @@ def test_the_same_finding_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for step in range(5):
         watcher.emit(OptimizerStep(step=step, optimizer=1, kind="SGD", lrs=(0.1,)))
     assert said == ["step 0"]
+
+
+def test_what_is_proved_takes_the_place_of_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sharper(AtStepThree):
+        def observe(self, event: Any) -> Iterable[Finding]:
+            sure = Certainty.PROVED if event.step > 1 else Certainty.MEASURED
+            yield self.finding(event, f"step {event.step}", module=f"layer {event.step}", certainty=sure)
+
+    said: list[str] = []
+    monkeypatch.setattr(detectors, "ALL", (Sharper,))
+    watcher = Watcher("observe", on_finding=lambda finding: said.append(finding.message))
+    for step in range(3):
+        watcher.emit(OptimizerStep(step=step, optimizer=1, kind="SGD", lrs=(0.1,)))
+    assert said == ["step 0", "step 1", "step 2"]
+    assert [finding.message for finding in watcher.findings] == ["step 2"]
 
 
 def test_detectors_hear_only_what_they_listen_to_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

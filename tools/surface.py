@@ -10,13 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import premortem
-from premortem import catalog, cli
+from premortem import catalog, cli, parts
 
 RECORD = Path(__file__).resolve().parent.parent / "tests" / "surface.txt"
 
 
 def surface() -> str:
     lines = ["# public names", *sorted(premortem.__all__)]
+    lines += ["", "# premortem.parts", *sorted(parts.__all__)]
     lines += ["", "# verbs and their options"]
     lines += [
         " ".join(["premortem", name, *sorted(verb.parser().options)]) for name, verb in cli.VERBS.items()

@@ -116,6 +116,9 @@ def run_parser() -> Parser:
     )
     parser.add_argument("--quiet", action="store_true", help="print nothing")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="keep the journal here")
+    parser.add_argument(
+        "--autopsy", action="store_true", help="when premortem stops the run, replay the step that failed"
+    )
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return parser
 
@@ -178,8 +181,62 @@ def run(tokens: Sequence[str]) -> int:
             policy=options.policy,
             quiet=options.quiet,
             folder=options.folder,
+            autopsy=options.autopsy,
         )
     )
+
+
+# --- replay ----------------------------------------------------------------------------------
+
+
+def replay_parser() -> Parser:
+    parser = Parser(
+        prog="premortem replay",
+        usage="premortem replay [options] CAPSULE",
+        description="Run a failed step again, op by op, then with one thing changed at a time, until its cause is proved. "
+        "The script is started again; what it writes goes to a folder that is thrown away.",
+    )
+    parser.add_argument(
+        "capsule", type=Path, nargs="?", metavar="CAPSULE", help="a folder capsules/step-N of a run"
+    )
+    parser.add_argument("--device", metavar="cpu", help="cpu: hide the GPUs from the script")
+    parser.add_argument("--cwd", type=Path, metavar="DIR", help="where the script is, if not where it was")
+    parser.add_argument(
+        "--trust", action="store_true", help="start the command of a capsule that came from elsewhere"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=600.0, metavar="S", help="the longest one launch may take"
+    )
+    parser.add_argument("--show-output", action="store_true", help="show what the script prints")
+    parser.add_argument("--json", type=Path, metavar="FILE.json", help="write what was found to this file")
+    return parser
+
+
+def replay(tokens: Sequence[str]) -> int:
+    options = replay_parser().parse(tokens)
+    if options.capsule is None:
+        raise UsageError("which capsule? premortem replay .premortem/runs/RUN/capsules/step-N")
+    if options.device not in {None, "cpu"}:
+        raise UsageError(f"a replay cannot move a script to `{options.device}`; there is --device cpu")
+
+    from rich.console import Console as Terminal
+
+    from premortem.replay import director, page
+
+    done = director.replay(
+        director.ReplayOptions(
+            capsule=options.capsule,
+            cwd=options.cwd,
+            cpu=options.device == "cpu",
+            trust=options.trust,
+            show_output=options.show_output,
+            seconds=options.seconds,
+        )
+    )
+    page.show(done, Terminal(highlight=False, markup=False, emoji=False))
+    if options.json is not None:
+        options.json.write_text(page.record(done, options.capsule), encoding="utf-8")
+    return 0 if done.report.reproduced else FAILURE
 
 
 # --- explain ---------------------------------------------------------------------------------
@@ -263,6 +320,7 @@ class Verb(NamedTuple):
 
 VERBS: dict[str, Verb] = {
     "run": Verb("run a training script under supervision", run_parser, run),
+    "replay": Verb("run a failed step again until its cause is proved", replay_parser, replay),
     "explain": Verb("what a finding means and what to do", explain_parser, explain),
     "demo": Verb("see premortem at work in one minute", demo_parser, demo),
 }

@@ -481,23 +481,46 @@ class GraphWalked(Event):
     size: int = 0  # nodes in the graph
 
 
+class Operand(NamedTuple):
+    """What an operation was given."""
+
+    name: str  # as torch calls it: "self", "other", "weight"
+    dtype: str
+    shape: tuple[int, ...]
+    low: float  # of its finite values
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:.4g}" if self.low == self.high else f"{self.low:.4g} … {self.high:.4g}"
+
+
 @dataclass(slots=True, kw_only=True)
 class NonFinite(Event):
-    """CPU: backward was called on a loss that is not finite, or left gradients that are not. Sent once, when
-    it happens first, with the first link of the chain that is broken.
+    """A loss, a gradient or an update is not finite: the birth certificate of the first such value. On the CPU it is
+    sent in the step in which it happens; on a GPU once the fault recurs under the microscope.
 
-    `stage`: "data" (the batch itself), "weights" (they were broken before), "loss" (born in the forward pass),
-    "gradient" (born in the backward pass).
+    `stage` says where it was born: "forward", "backward", "update" (the optimizer's own arithmetic), "data" (it came
+    in with the batch), "weights" (they were broken before), or "loss" (somewhere in the forward pass). `at` is the
+    user's line that made it (`located`), or the line of `backward()` where that is not known.
     """
 
     stage: str
     value: float | None  # of the loss
-    op: str = ""  # the operation that bore it, when the graph tells: "Log", "Div", "Exp"
-    detail: str = ""  # about its operand: "of 0 (smallest input 0)"
+    op: str = (
+        ""  # the operation that bore it: "log", "div", "exp"; for "backward" the one that was differentiated
+    )
+    detail: str = ""  # about its operand: "the logarithm of 0"
+    made: str = ""  # "nan", "inf" or "-inf"
     overflow: bool = False  # finite numbers became too large for their type
-    what: str = ""  # for data: "input", "target" or "batch"
-    rows: tuple[int, ...] = ()  # for data: rows of the batch that hold the values
-    parameter: str = ""  # for weights and gradients: the first one
+    what: str = ""  # for data: "input", "target", "batch", "constant" or the name of a variable
+    rows: tuple[int, ...] = ()  # rows of the batch that hold the values, when only some do
+    samples: int = 0  # of how many
+    module: str = ""  # "model.decoder.scale"
+    parameter: str = ""  # for weights, updates and gradients: the first one
+    operands: tuple[Operand, ...] = ()
+    dtype: str = ""  # of the result
+    located: bool = False  # `at` is the line of the operation itself
+    watched: bool = False  # the operation was seen at work, operands and result in hand
 
 
 # --- update ----------------------------------------------------------------------------------

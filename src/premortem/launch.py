@@ -15,6 +15,7 @@ import atexit
 import os
 import platform
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -51,6 +52,7 @@ class RunOptions:
     policy: str = "protect"
     quiet: bool = False
     folder: Path | None = None
+    autopsy: bool = False
 
 
 def run(options: RunOptions) -> int:
@@ -74,10 +76,21 @@ def run(options: RunOptions) -> int:
         console.problem(str(error))
         ending = Ending(reason="exited", exit_code=USAGE_ERROR, message=str(error))
     supervision.end(ending)
+    if options.autopsy and ending.reason == "stopped":
+        autopsy(supervision.capsules, console)
     if ending.reason == "interrupted":
         sys.excepthook = lambda *_: None
         raise KeyboardInterrupt
     return ending.exit_code
+
+
+def autopsy(capsules: list[Path], console: Console) -> None:
+    """The run was stopped: replay what it failed at, in a process of its own, which prints its page."""
+    if not capsules:
+        console.problem("there is no capsule of the failure, so there is nothing to replay")
+        return
+    command = [sys.executable, "-m", "premortem", "replay", "--trust", str(capsules[0])]
+    subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.__stderr__)
 
 
 class FindingsFile:
@@ -228,6 +241,10 @@ class Supervision:
                 self.journal.close()
         with never_fatal("signals", self.journal):
             self._termination.close()
+
+    @property
+    def capsules(self) -> list[Path]:
+        return self.watcher.capsules if self.watcher is not None else []
 
     def _findings(self) -> list[Finding]:
         return self.watcher.findings if self.watcher is not None else []

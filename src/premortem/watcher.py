@@ -11,13 +11,17 @@ import importlib.util
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from premortem import detectors, policy
 from premortem.actions.stop import stop
-from premortem.events import Event, LogLine, OptimizerBuilt, RunEnded, SchedulerBuilt, StepStats
-from premortem.findings import Finding
+from premortem.events import Event, LogLine, OptimizerBuilt, RunEnded, RunStarted, SchedulerBuilt, StepStats
+from premortem.failures import Failures
+from premortem.findings import Certainty, Finding
 from premortem.folding import fold
 from premortem.phases import Phases
 from premortem.policy import Decision
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
 # What the detectors' picture of a step is made of.
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
+_ABOUT = 64  # steps after a failure in which findings are still about it
 _KEPT = (OptimizerBuilt, SchedulerBuilt)  # events worth keeping besides the series of steps
 
 
@@ -49,13 +54,16 @@ class Watcher:
         self.steps = 0
         self._found: list[Finding] = []
         self._said: set[tuple[Any, ...]] = set()
-        self._derivations = (Phases(), Windows())
+        self._derivations = (Phases(), Windows(), Failures())
         self._detectors = [cls() for cls in detectors.ALL]
         self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
         self._listening: dict[type[Event], list[detectors.Detector]] = {}
         for detector in self._detectors:
             for kind in detector.listens:
                 self._listening.setdefault(kind, []).append(detector)
+        self.capsules: list[Path] = []  # of steps that failed
+        self._argv: list[str] = []
+        self._cwd = working_folder()
         self._attachment: Attachment | None = None
         self._hook: ImportHook | None = None
         self._stopping: Finding | None = None
@@ -65,6 +73,8 @@ class Watcher:
     def emit(self, event: Event) -> None:
         """One event through the whole of premortem. Raises only `Stopped`, only by policy."""
         self.steps = max(self.steps, event.step)
+        if isinstance(event, RunStarted):
+            self._argv = list(event.argv)
         if isinstance(event, LogLine):
             event.step = self.steps  # a printed line does not know how far the run is
         if self.journal is not None:
@@ -98,7 +108,8 @@ class Watcher:
         if same in self._said:
             return
         self._said.add(same)
-        past, self._found = self._found, [*self._found, finding]
+        finding = with_capsule(finding, self.capsules)
+        past, self._found = self._found, [*self._surpassed(finding), finding]
         if self.journal is not None:
             self.journal.finding(finding)
         if self._attachment is not None:
@@ -108,6 +119,12 @@ class Watcher:
             self.on_finding(told)
         if self.policy.decide(finding, past) is Decision.STOP:
             self._stopping = finding
+
+    def _surpassed(self, finding: Finding) -> list[Finding]:
+        """What was found so far, without what this one says better: the same diagnosis, then only measured."""
+        if finding.certainty is not Certainty.PROVED:
+            return self._found
+        return [f for f in self._found if f.code != finding.code or f.certainty is Certainty.PROVED]
 
     def fault(self, unit: str, error: BaseException) -> None:
         """A bug of ours: written down, never raised."""
@@ -139,6 +156,15 @@ class Watcher:
 
                 self._attachment.guard = Guard(self._attachment, self._stop_if_decided)
                 self._attachment.guard.install()
+            if self.journal is not None and self._argv:
+                from premortem.replay.capsules import Capsules
+
+                folder = self.journal.path.parent / "capsules"
+                Capsules(self._attachment, folder, self._argv, self._cwd, self._capsule_written)
+
+    def _capsule_written(self, path: Path, step: int) -> None:
+        self.capsules.append(path)
+        self._found = [with_capsule(finding, self.capsules) for finding in self._found]
 
     def introduce(self, objects: Sequence[Any]) -> None:
         """Models and optimizers that were built before the probes were installed."""
@@ -196,6 +222,37 @@ class Watcher:
         if self._attachment is not None:
             self._attachment.detach()
             self._attachment = None
+
+
+def with_capsule(finding: Finding, capsules: Sequence[Path]) -> Finding:
+    """A finding about numbers points to the capsule of the step it is about."""
+    if "capsule" in finding.evidence or not finding.family.startswith(("numerics", "exploding")):
+        return finding
+    # A finding may be told in the failed step, or a few steps later, when it was seen to stay.
+    path = next((path for path in reversed(capsules) if step_of(path) <= finding.step + 1), None)
+    if path is None or finding.step > step_of(path) + _ABOUT:
+        return finding
+    proof = f"`premortem replay {shown(path)}` runs that step again and proves the cause."
+    remedy = f"{finding.remedy} {proof}".strip()
+    return replace(finding, remedy=remedy, evidence={**finding.evidence, "capsule": str(path)})
+
+
+def step_of(capsule: Path) -> int:
+    return int(capsule.name.rpartition("-")[2])
+
+
+def shown(path: Path) -> str:
+    """Relative where that is possible: it is meant to be copied into a terminal."""
+    with suppress(ValueError):
+        return str(path.relative_to(working_folder()))
+    return str(path)
+
+
+def working_folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # it was deleted under us
+        return ""
 
 
 class ImportHook(importlib.abc.MetaPathFinder):

@@ -15,6 +15,7 @@ from premortem import detectors
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Event
+from premortem.failures import with_failures
 from premortem.findings import Finding, Severity
 from premortem.windows import with_windows
 
@@ -33,15 +34,18 @@ def fault(cls):
     return importlib.import_module(f"tests.detectors.faults.{snake(cls)}")
 
 
+def heard(run):
+    """A run with what is derived from it, as the watcher hears it."""
+    return list(with_failures(with_windows(run)))
+
+
 def planted(cls):
-    return list(with_windows(fault(cls).EVENTS))
+    return heard(fault(cls).EVENTS)
 
 
 def healthy(cls):
     runs = fault(cls).HEALTHY
-    return [
-        list(with_windows(run)) for run in (runs if runs and isinstance(runs[0], (list, tuple)) else [runs])
-    ]
+    return [heard(run) for run in (runs if runs and isinstance(runs[0], (list, tuple)) else [runs])]
 
 
 def observe(detector, events):

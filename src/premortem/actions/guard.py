@@ -85,6 +85,7 @@ class Guard:
         self.optimizers = attachment.optimizers
         self.stats = attachment.stats
         self.schedulers = attachment.schedulers
+        self.recorder = attachment.recorder
         self.listeners: list[Callable[[Refusal], None]] = []
         self._settle = settle  # called when a refusal has been told: a policy may end the run here
         self._classes: set[type] = set()
@@ -218,6 +219,7 @@ class Guard:
         refusal = Refusal(optimizer, key, self.session.step, reason, self.stats.last_loss)
         for listener in self.listeners:
             listener(refusal)
+        self.recorder.mend_buffers(refusal.step)
         self.session.emit(
             StepRefused(
                 step=refusal.step,

@@ -8,12 +8,26 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Backward, Event, LossCall, Masked, ModelSeen, StepStats, ZeroGrad
+from premortem.detectors.certificate import sentence
+from premortem.events import (
+    Backward,
+    Event,
+    LossCall,
+    Masked,
+    ModelSeen,
+    NonFinite,
+    OptimizerStep,
+    StepStats,
+    ZeroGrad,
+)
+from premortem.failures import better
 from premortem.findings import Finding, Severity
 
 _STEPS = 3
 _SKIPPED = 20
 _SHARE = 0.9
+_HIDDEN = "Something replaces NaN before the loss is shown, so the failure does not show in it."
+_THROWN = "The script throws such steps away, so nothing is learnt from them, and the log looks healthy."
 
 
 class MaskedNonFinite(Detector):
@@ -65,7 +79,16 @@ class MaskedNonFinite(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Masked, StepStats, Backward, ZeroGrad, LossCall, ModelSeen)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        Masked,
+        StepStats,
+        OptimizerStep,
+        Backward,
+        ZeroGrad,
+        LossCall,
+        NonFinite,
+        ModelSeen,
+    )
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
@@ -77,6 +100,8 @@ class MaskedNonFinite(Detector):
         self._whole: set[int] = set()  # steps in which nearly all of an output was masked
         self._replaced = 0
         self._skipped = 0  # losses in a row that were not finite and not used
+        self._unused = 0  # backward passes in a row that left broken gradients nobody stepped on
+        self._origin: NonFinite | None = None
         self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -91,6 +116,11 @@ class MaskedNonFinite(Detector):
             self._dirty = event.grads_finite is False or (self._dirty and event.grads_finite is None)
         elif isinstance(event, ZeroGrad):
             self._dirty = False
+        elif isinstance(event, NonFinite):
+            if self._origin is None or better(event, self._origin):
+                self._origin = event
+        elif isinstance(event, OptimizerStep):
+            self._unused = 0
         elif isinstance(event, LossCall):
             yield from self._compared(event)
         elif isinstance(event, StepStats):
@@ -154,6 +184,16 @@ class MaskedNonFinite(Detector):
                     f"a loss that was not finite was replaced by {event.value:.4g} before backward, {self._replaced} times",
                 )
         self._skipped = 0
+        if event.grads_finite and event.value is not None and math.isfinite(event.value):
+            self._origin = None  # that is over
+        broken = event.grads_finite is False or (event.value is not None and not math.isfinite(event.value))
+        self._unused = self._unused + 1 if broken and not event.scaled and not event.error else 0
+        if self._unused >= _SKIPPED:
+            yield self._said(
+                event,
+                f"{self._unused} batches in a row gave gradients that are not finite and were skipped",
+                skips=True,
+            )
 
     def _compared(self, event: LossCall) -> Iterator[Finding]:
         """`if torch.isnan(loss): continue`, again and again."""
@@ -162,10 +202,20 @@ class MaskedNonFinite(Detector):
         self._skipped = 0 if math.isfinite(event.value) else self._skipped + 1
         if self._skipped >= _SKIPPED:
             yield self._said(
-                event, f"{self._skipped} batches in a row gave a loss that is not finite and were skipped"
+                event,
+                f"{self._skipped} batches in a row gave a loss that is not finite and were skipped",
+                skips=True,
             )
 
-    def _said(self, event: Event, message: str, mask: Masked | None = None, parameter: str = "") -> Finding:
+    def _said(
+        self,
+        event: Event,
+        message: str,
+        mask: Masked | None = None,
+        parameter: str = "",
+        *,
+        skips: bool = False,
+    ) -> Finding:
         self._done = True
         mask = self._mask if self._mask is not None and self._mask.origin else mask or self._mask
         where = (
@@ -173,14 +223,20 @@ class MaskedNonFinite(Detector):
             if mask is not None
             else ""
         )
-        birth = f" It is born by {mask.origin}." if mask is not None and mask.origin else ""
+        origin = self._origin
+        if origin is not None and not (origin.detail or origin.stage == "data"):
+            origin = None
+        bearer = sentence(origin) if origin is not None else mask.origin if mask is not None else ""
+        birth = f" It came from here: {bearer}." if bearer else ""
+        blamed = mask.at if mask is not None else origin.at if origin is not None else None
         return self.finding(
             event,
             message,
-            cause=f"Something replaces NaN before the loss is shown, so the failure does not show in it.{where}{birth}",
+            cause=f"{_THROWN if skips else _HIDDEN}{where}{birth}",
             remedy="Remove the mask and repair what makes the NaN; masking does not keep it out of the gradients.",
-            at=mask.at if mask is not None else None,
+            at=blamed,
+            module=(origin.module or None) if origin is not None and mask is None else None,
             parameter=parameter or None,
-            origin=mask.origin if mask is not None else "",
+            origin=bearer,
             masked_by=mask.op if mask is not None else "",
         )

@@ -7,16 +7,10 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.nonfinite import LISTENS, Episode, Failure
+from premortem.detectors.certificate import certainty, data, evidence, samples
 from premortem.events import Event
+from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
-
-_WORDS = {
-    "input": "the input",
-    "target": "the target",
-    "batch": "a tensor of the batch",
-    "constant": "a constant",
-}
 
 
 class NonFiniteInput(Detector):
@@ -57,32 +51,30 @@ class NonFiniteInput(Detector):
             "saturated-activations",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = LISTENS
+    listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed,)
 
-    def __init__(self) -> None:
-        self._episode = Episode()
+    def observe(self, event: TrainingFailed) -> Iterator[Finding]:
+        what = blamed(event)
+        if not what:
+            return
+        origin = event.origin
+        place = f" ({samples(origin)})" if origin is not None and origin.rows else ""
+        use = f", first used at {origin.at}" if origin is not None and origin.located else ""
+        yield self.finding(
+            event,
+            f"{what} holds NaN or infinity{place}{use}: the loss has not been finite since step {event.began}",
+            cause="Model and weights were in order before; the numbers that broke the run came in with the data.",
+            remedy="Check the data with torch.isfinite where it is read, and drop or impute the bad rows.",
+            at=origin.at if origin is not None else None,
+            module=(origin.module or None) if origin is not None else None,
+            certainty=certainty(origin),
+            first_step=event.began,
+            **evidence(origin),
+        )
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        failure = self._episode.observe(event)
-        if failure is not None and (what := blamed(failure)):
-            origin = failure.origin
-            rows = origin.rows if origin is not None else ()
-            place = f" (row {', '.join(map(str, rows))} of its batch)" if rows else ""
-            step = origin.step if origin is not None else failure.first.step if failure.first else event.step
-            yield self.finding(
-                event,
-                f"{what} holds NaN or infinity{place}: the loss has not been finite since step {step}",
-                cause="Model and weights were in order before; the numbers that broke the run came in with the data.",
-                remedy="Check the data with torch.isfinite where it is read, and drop or impute the bad rows.",
-                at=origin.at if origin is not None else None,
-                first_step=step,
-                rows=rows,
-            )
 
-
-def blamed(failure: Failure) -> str:
+def blamed(failure: TrainingFailed) -> str:
     if failure.origin is not None:
-        what = failure.origin.what
-        return _WORDS.get(what, f"`{what}`") if failure.origin.stage == "data" else ""
+        return data(failure.origin) if failure.origin.stage == "data" else ""
     # On a GPU only the sum of the inputs is known.
     return "the input" if failure.first is not None and not failure.first.input_finite else ""

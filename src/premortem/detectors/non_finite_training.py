@@ -7,10 +7,11 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.certificate import certainty, evidence, sentence
 from premortem.detectors.non_finite_input import blamed
-from premortem.detectors.nonfinite import LISTENS, Episode, Failure
-from premortem.detectors.overflow import _EXPONENTIAL
-from premortem.events import Event, ModelSeen
+from premortem.detectors.overflow import overflowed_at_once
+from premortem.events import Event, ModelSeen, NonFinite
+from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
 
@@ -50,30 +51,20 @@ class NonFiniteTraining(Detector):
             "dead-units",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*LISTENS, ModelSeen)
+    listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, ModelSeen)
 
     def __init__(self) -> None:
-        self._episode = Episode()
         self._names: dict[int, str] = {}
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, ModelSeen):
             self._names.update({p.key: p.name for p in event.parameters})
-            return
-        failure = self._episode.observe(event)
-        if failure is None or blamed(failure):
-            return
-        origin = failure.origin
-        if origin is not None and origin.overflow and (origin.op in _EXPONENTIAL or not failure.grew):
-            return  # overflow says it
-        if failure.grew:
-            yield self._diverged(event, failure)
-        else:
-            yield self._broke(event, failure)
+        elif isinstance(event, TrainingFailed) and not blamed(event) and not overflowed_at_once(event):
+            yield self._diverged(event) if event.grew else self._broke(event)
 
-    def _diverged(self, event: Event, failure: Failure) -> Finding:
+    def _diverged(self, failure: TrainingFailed) -> Finding:
         return self.finding(
-            event,
+            failure,
             f"the loss diverged: it rose from {failure.start:.4g} to {failure.last:.4g} and then was not finite any more",
             cause="Each update overshot further than the one before. No single operation is to blame.",
             remedy="Lower the learning rate, clip the gradients, or scale inputs and targets.",
@@ -83,40 +74,50 @@ class NonFiniteTraining(Detector):
             last=failure.last,
         )
 
-    def _broke(self, event: Event, failure: Failure) -> Finding:
+    def _broke(self, failure: TrainingFailed) -> Finding:
         origin, first = failure.origin, failure.first
         before = f"; the loss was {failure.last:.4g} before" if failure.last is not None else ""
-        step = origin.step if origin is not None else first.step if first is not None else event.step
-        parameter = ""
-        if origin is None:
-            parameter = (
-                self._names.get(first.worst, "") if first is not None and first.worst is not None else ""
-            )
+        if origin is not None:
+            parameter, (how, cause) = origin.parameter, story(origin)
+        else:
+            known = first is not None and first.worst is not None
+            parameter = self._names.get(first.worst or 0, "") if first is not None and known else ""
             how = "the loss became NaN or infinite"
             cause = "Inputs were finite; it was born in the forward pass, or by gradients of the step before."
-        elif origin.stage == "loss":
-            how = origin.detail or "an operation of the forward pass made NaN of finite numbers"
-            cause = "Inputs and weights were finite: this operation is the first broken link."
-        elif origin.stage == "gradient":
-            parameter = origin.parameter
-            how = (
-                f"the loss was finite, but backward gave {parameter or 'a parameter'} a gradient that was not"
-            )
-            cause = (
-                "The forward pass was in order; a derivative is not defined there: sqrt or a norm at 0, a power "
-                "below 1 at 0, 0 times an infinite branch of where()."
-            )
-        else:
-            parameter = origin.parameter
-            how = f"{parameter or 'a weight'} was not finite before the loss was computed"
-            cause = "The weights were already broken: by the step before, by a checkpoint, or from the start."
         return self.finding(
-            event,
-            f"{how} (step {step}{before})",
+            failure,
+            f"{how} (step {failure.began}{before})",
             cause=cause,
             remedy="Guard that operation against the value it cannot take (clamp, eps), and restart from finite weights.",
             at=origin.at if origin is not None else None,
+            module=(origin.module or None) if origin is not None else None,
             parameter=parameter or None,
-            first_step=step,
-            op=origin.op if origin is not None else "",
+            certainty=certainty(origin),
+            first_step=failure.began,
+            **evidence(origin),
         )
+
+
+def story(origin: NonFinite) -> tuple[str, str]:
+    """What happened, and why."""
+    parameter = f"`{origin.parameter}`" if origin.parameter else ""
+    if origin.stage == "backward":
+        broke = f"backward gave {parameter or 'a parameter'} a gradient that was not"
+        if not origin.detail:
+            return f"the loss was finite, but {broke}", (
+                "The forward pass was in order; a derivative is not defined there: sqrt or a norm at 0, a power "
+                "below 1 at 0, 0 times an infinite branch of where()."
+            )
+        return f"the loss was finite, but {broke}: {sentence(origin)}", (
+            "The forward pass was in order: this derivative is the first broken link."
+        )
+    if origin.stage == "update":
+        return f"the update of {parameter or 'a parameter'} was not finite: {sentence(origin)}", (
+            "The gradients were finite: the optimizer's own arithmetic is the first broken link."
+        )
+    if origin.stage == "weights":
+        return f"{parameter or 'a weight'} was not finite before the loss was computed", (
+            "The weights were already broken: by the step before, by a checkpoint, or from the start."
+        )
+    how = sentence(origin) if origin.detail else "an operation of the forward pass made NaN of finite numbers"
+    return how, "Inputs and weights were finite: this operation is the first broken link."

@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.nonfinite import LISTENS, Episode
+from premortem.detectors.certificate import certainty, evidence, sentence
 from premortem.events import Event, RunEnded
+from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
-_EXPONENTIAL = frozenset({"Exp", "Exp2", "Expm1", "Cosh", "Sinh", "ToCopy"})
+EXPONENTIAL = frozenset({"exp", "exp2", "expm1", "cosh", "sinh", "to"})
 
 
 class Overflow(Detector):
@@ -50,24 +51,25 @@ class Overflow(Detector):
             "refused-too-often",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = LISTENS
-
-    def __init__(self) -> None:
-        self._episode = Episode()
+    listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, RunEnded)
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        failure = self._episode.observe(event)
-        if failure is not None and (origin := failure.origin) is not None and origin.overflow:
-            if origin.op in _EXPONENTIAL or not failure.grew:
-                before = f" from {failure.last:.4g}" if failure.last is not None else ""
+        if isinstance(event, TrainingFailed):
+            origin = event.origin
+            if origin is not None and overflowed_at_once(event):
+                before = f" from {event.last:.4g}" if event.last is not None else ""
+                went = f"the loss went{before} to {origin.value} in one step"
                 yield self.finding(
                     event,
-                    f"the loss went{before} to {origin.value} in one step: {origin.detail or 'a number grew too large'}",
+                    f"{went}: {sentence(origin) if origin.detail else 'a number grew too large'}",
                     cause="Numbers that were finite grew beyond what their type can hold; they were not NaN before.",
                     remedy=advice(origin.op),
                     at=origin.at,
-                    op=origin.op,
+                    module=origin.module or None,
+                    parameter=origin.parameter or None,
+                    certainty=certainty(origin),
                     first_step=origin.step,
+                    **evidence(origin),
                 )
         elif isinstance(event, RunEnded) and "without overflow" in event.message:
             yield self.finding(
@@ -78,7 +80,14 @@ class Overflow(Detector):
             )
 
 
+def overflowed_at_once(failure: TrainingFailed) -> bool:
+    """Not a loss that grew step by step until it overflowed: that is divergence."""
+    return failure.overflowed and (
+        (failure.origin is not None and failure.origin.op in EXPONENTIAL) or not failure.grew
+    )
+
+
 def advice(op: str) -> str:
-    if op in _EXPONENTIAL:
+    if op in EXPONENTIAL:
         return "Use log_softmax, logsumexp or softplus instead of exp, or clamp what goes into it."
     return "Find what makes the numbers grow: use a stable form of the loss, scale the data, or a wider type."

@@ -10,9 +10,9 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.chance import Chance
-from premortem.detectors.nonfinite import LISTENS, Episode
 from premortem.detectors.series import Series
 from premortem.events import Event, LayerStats, LossCall, RunEnded
+from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
 _LARGE = 20.0  # root mean square of what the first layer is given
@@ -76,14 +76,13 @@ class UnnormalisedInputs(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats, LossCall, *LISTENS)
+    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats, LossCall, TrainingFailed, RunEnded)
 
     def __init__(self) -> None:
         self._models: dict[int, First] = {}
         self._chance = Chance()
         self._losses = Series()
         self._fn = ""
-        self._episode = Episode()
         self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -93,14 +92,11 @@ class UnnormalisedInputs(Detector):
             self._layer(event)
         elif isinstance(event, LossCall):
             self._compared(event)
-        else:
-            failure = self._episode.observe(event)
-            if failure is not None and (
-                failure.grew or (failure.origin is not None and failure.origin.overflow)
-            ):
+        elif isinstance(event, TrainingFailed):
+            if event.too_large:
                 yield from self._broke(event)
-            elif isinstance(event, RunEnded):
-                yield from self._judge(event)
+        elif isinstance(event, RunEnded):
+            yield from self._judge(event)
 
     def _layer(self, event: LayerStats) -> None:
         if not event.grad:

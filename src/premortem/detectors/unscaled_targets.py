@@ -10,9 +10,9 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.chance import Chance
-from premortem.detectors.nonfinite import LISTENS, Episode
 from premortem.detectors.series import Series
 from premortem.events import Backward, Event, GraphWalked, LayerStats, LossCall, RunEnded, Site
+from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
 _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
@@ -72,13 +72,19 @@ class UnscaledTargets(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked, LayerStats, *LISTENS)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        LossCall,
+        GraphWalked,
+        LayerStats,
+        Backward,
+        TrainingFailed,
+        RunEnded,
+    )
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, Regression] = {}
         self._squares: dict[Site | None, Series] = {}  # losses written out as mean squares
         self._output = 0.0  # size of what the last layer gave last
-        self._episode = Episode()
         self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -96,9 +102,9 @@ class UnscaledTargets(Detector):
                 self._output = math.hypot(event.output_mean, event.output_std)
         elif isinstance(event, Backward) and event.at in self._squares and event.value is not None:
             self._squares[event.at].add(event.value)
-        failure = self._episode.observe(event)
-        if failure is not None and (failure.grew or (failure.origin is not None and failure.origin.overflow)):
-            yield from self._broke(event)
+        elif isinstance(event, TrainingFailed):
+            if event.too_large:
+                yield from self._broke(event)
         elif isinstance(event, RunEnded) and event.reason != "crashed":
             yield from self._judge(event)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.nonfinite import climbing
+from premortem.failures import climbing
 from premortem.events import BatchDrawn, Event, ModelSeen, OptimizerStep, StepRefused
 from premortem.findings import Certainty, Finding, Severity
 

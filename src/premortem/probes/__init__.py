@@ -28,6 +28,7 @@ from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.pairs import Pairs
 from premortem.probes.recent import Recent
+from premortem.probes.recorder import Recorder
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers
 from premortem.probes.seeds import Seeds
@@ -48,12 +49,18 @@ class Attachment:
         recent = Recent()
         self.lens = Lens(session, models, recent)
         self.pairs = Pairs(session, models)
-        inquest = Inquest(session, models, self.optimizers, recent)
+        self.inquest = inquest = Inquest(session, models, self.optimizers, recent)
         byhand = ByHand(session, self.optimizers, models)
         self.backwards = Backwards(session, self.optimizers, models, byhand, inquest)
-        self.stats = Stats(session, self.optimizers, models, self.backwards)
+        self.stats = Stats(session, self.optimizers, models, self.backwards, inquest.lookout)
         custody = CustodyProbe(session, self.optimizers, models, self.backwards, self.states)
+        self.recorder = Recorder(session, models, self.optimizers, self.backwards)
+        losses = Losses(session, models, recent, inquest, self.pairs)
+        losses.on_target.append(self.recorder.compared)
+        self.loaders = Loaders(session, recent)
+        self.loaders.on_batch.append(self.recorder.drawn)
         self.schedulers = Schedulers(session, self.optimizers)
+        self.scalers = Scalers(session, self.optimizers, self.stats)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
@@ -62,15 +69,17 @@ class Attachment:
             self.stats,
             custody,
             self.lens,
-            Losses(session, models, recent, inquest, self.pairs),
-            Loaders(session, recent),
+            losses,
+            self.loaders,
             self.schedulers,
-            Scalers(session, self.optimizers, self.stats),
+            self.scalers,
             Clipping(session, self.optimizers),
             Seeds(session),
             Draws(session),
             Keeping(session, self.optimizers),
-            Compiling(session, self.lens),
+            Compiling(session, self.lens, inquest.lookout),
+            inquest.lookout,
+            self.recorder,
         )
         for probe in probes:
             probe.install()
@@ -79,6 +88,7 @@ class Attachment:
     def _step_ended(self, optimizer: Any, track: Any, step: int) -> None:
         self.models.step_ended()
         self.backwards.step_ended()
+        self.inquest.step_ended()
         self.lens.focus()
 
     def alarm(self, steps: int = 4) -> None:
@@ -110,6 +120,7 @@ class Attachment:
     def detach(self) -> None:
         self.drain()
         self.session.on = False
+        self.inquest.lookout.leave()
         self.lens.remove()
         self.optimizers.remove()
         self.session.restore()

@@ -7,13 +7,15 @@ from typing import Any
 import torch
 
 from premortem.probes.lens import Lens
+from premortem.probes.lookout import Lookout
 from premortem.probes.session import Session
 
 
 class Compiling:
-    def __init__(self, session: Session, lens: Lens) -> None:
+    def __init__(self, session: Session, lens: Lens, lookout: Lookout) -> None:
         self.session = session
         self.lens = lens
+        self.lookout = lookout
 
     def install(self) -> None:
         self.session.around(torch, "compile", before=self._seen)
@@ -22,3 +24,4 @@ class Compiling:
     def _seen(self, *args: Any, **kwargs: Any) -> None:
         self.session.compiling_used = True
         self.lens.focus()
+        self.lookout.consider()

@@ -17,12 +17,12 @@ import torch
 
 from premortem.events import Detached, Masked, Reshaped, Rounded, Site, Softmaxed
 from premortem.probes.graph import leads_to
-from premortem.probes.inquest import birth_of
 from premortem.probes.meaning import softmax_dimension
 from premortem.probes.modules import Models
 from premortem.probes.numbers import share
 from premortem.probes.recent import Recent
 from premortem.probes.session import Covers, Session, is_user_code, tensors_in, user_site
+from premortem.probes.witness import birth_of
 
 _LOW = (torch.float16, torch.bfloat16)
 _MOST_CUTS = 48  # graph walks per step

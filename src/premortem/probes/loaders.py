@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -32,6 +33,7 @@ class Loaders:
     def __init__(self, session: Session, recent: Recent) -> None:
         self.session = session
         self.recent = recent
+        self.on_batch: list[Callable[[int, Any, list[torch.Tensor]], None]] = []
         self.told: set[int] = set()
         self.epochs: weakref.WeakKeyDictionary[Any, Epoch] = weakref.WeakKeyDictionary()
         self.started: dict[int, int] = {}
@@ -120,6 +122,8 @@ class Loaders:
             return
         epoch.batches += 1
         self.recent.drawn(batch)
+        for hears in self.on_batch:
+            hears(epoch.key, batch, tensors_in(batch))
         if epoch.batches == 1 or epoch.batches % 16 == 0 or self.session.auditing:
             self.session.emit(
                 BatchDrawn(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -49,6 +50,7 @@ class Losses:
         self.recent = recent
         self.inquest = inquest
         self.pairs = pairs
+        self.on_target: list[Callable[[torch.Tensor], None]] = []
         self.calls: Counter[Site | None] = Counter()
         self._inside = False
 
@@ -91,6 +93,8 @@ class Losses:
             ignored=ignored(fn, bound),
         )
         self.inquest.compared(wanted)
+        for hears in self.on_target:
+            hears(wanted)
         self.pairs.compared(given, wanted, fn)
         cheap = given.device.type == "cpu" and given.numel() <= _SMALL
         # Labels are followed closely at first, then sampled; a GPU is only asked in the audit gear.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ class Scalers:
         self.stats = stats
         self.optimizers = optimizers
         self._skipped = False
+        self.last: weakref.ref[Any] | None = None  # the scaler that was used last
 
     def install(self) -> None:
         self.session.around(GradScaler, "step", before=self._before_step, after=self._after_step)
@@ -35,6 +37,7 @@ class Scalers:
         self._skipped = self.session.step == note
 
     def _scaled(self, note: Any, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
+        self.last = weakref.ref(scaler)
         if isinstance(result, torch.Tensor) and scaler.is_enabled():
             mark_scaled(result)
 

@@ -11,7 +11,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -56,7 +56,7 @@ class Keys:
 
 
 @functools.lru_cache(maxsize=4096)
-def _kind_of_code(filename: str) -> int:
+def code_kind(filename: str) -> int:
     """0: the user's own, 1: somebody's library, 2: torch or premortem or no file at all."""
     path = os.path.abspath(filename)
     if filename.startswith("<frozen") or (path.startswith((_OURS, _TORCH)) and not path.startswith(_DEMO)):
@@ -67,7 +67,7 @@ def _kind_of_code(filename: str) -> int:
 
 
 def is_user_code(filename: str) -> bool:
-    return _kind_of_code(filename) == 0
+    return code_kind(filename) == 0
 
 
 def user_site(beyond: Any = None) -> Site | None:
@@ -76,7 +76,7 @@ def user_site(beyond: Any = None) -> Site | None:
     second: Site | None = None
     while frame is not None:
         code = frame.f_code
-        kind = _kind_of_code(code.co_filename)
+        kind = code_kind(code.co_filename)
         if kind == 0 and (beyond is None or frame.f_locals.get("self") is not beyond):
             return Site(code.co_filename, frame.f_lineno, code.co_name)
         if kind == 1 and second is None:
@@ -91,7 +91,7 @@ _DISCARDS: dict[tuple[types.CodeType, int], bool] = {}
 def result_discarded() -> bool:
     """Whether the user's statement that is being executed throws its value away: `model(x)` on a line alone."""
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and _kind_of_code(frame.f_code.co_filename) != 0:
+    while frame is not None and code_kind(frame.f_code.co_filename) != 0:
         frame = frame.f_back
     if frame is None:
         return False
@@ -107,7 +107,7 @@ def user_name(thing: Any) -> str | None:
     """What the user's code calls `thing`: a variable, or `self.attribute`, of a frame on the stack."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
-        if _kind_of_code(frame.f_code.co_filename) == 0:
+        if code_kind(frame.f_code.co_filename) == 0:
             names = frame.f_locals
             for name, value in names.items():
                 if value is thing and name != "self":
@@ -151,12 +151,20 @@ class Covers:
                 delattr(owner, name)
 
 
+class Pausing(Protocol):
+    """What sees every operation of the user's code must not see ours."""
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
 class Look:
     """A moment in which premortem itself uses torch: without gradients, unseen by itself, never fatal.
 
     A class of its own because it is entered a dozen times in a step, where a generator would be felt."""
 
-    __slots__ = ("_grad", "_session", "_unit")
+    __slots__ = ("_grad", "_scope", "_session", "_unit")
 
     def __init__(self, session: Session, unit: str) -> None:
         self._session = session
@@ -164,6 +172,9 @@ class Look:
 
     def __enter__(self) -> None:
         self._session.looking = True
+        self._scope = self._session.scope
+        if self._scope is not None:
+            self._scope.pause()
         self._grad = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
 
@@ -171,6 +182,8 @@ class Look:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
     ) -> bool:
         torch._C._set_grad_enabled(self._grad)
+        if self._scope is not None:
+            self._scope.resume()
         self._session.looking = False
         if isinstance(error, Exception):
             self._session.fault(self._unit, error)
@@ -203,6 +216,7 @@ class Session:
         self.looking = False  # premortem itself is using torch right now
         self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
         self.in_backward = False  # autograd is running: what is computed now are gradients
+        self.scope: Pausing | None = None  # a dispatch mode of ours that is on
         self.alarm_until = 0  # audit up to this step, because something looked wrong
         self._looks = 0
         self.next_call: dict[

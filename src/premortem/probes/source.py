@@ -18,6 +18,33 @@ def under_modulo(at: Site | None) -> bool:
     return at is not None and at.line in _gated_lines(at.file)
 
 
+def lines_calling(op: str, file: str) -> tuple[int, ...]:
+    """The lines that do this to a tensor: `torch.log(x)`, `x.log()`, `a / b`."""
+    return _calls(file).get(op, ())
+
+
+_OPERATORS = {ast.Div: "div", ast.Pow: "pow"}
+_NOT_TENSORS = frozenset({"math", "np", "numpy", "cmath", "statistics"})
+
+
+@functools.lru_cache(maxsize=64)
+def _calls(file: str) -> dict[str, tuple[int, ...]]:
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return {}
+    found: dict[str, list[int]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.BinOp, ast.AugAssign)) and type(node.op) in _OPERATORS:
+            found.setdefault(_OPERATORS[type(node.op)], []).append(node.lineno)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = node.func.value
+            if not (isinstance(owner, ast.Name) and owner.id in _NOT_TENSORS):
+                line = node.func.end_lineno or node.lineno  # in a chain over several lines, its own
+                found.setdefault(node.func.attr.rstrip("_"), []).append(line)
+    return {op: tuple(sorted(set(lines))) for op, lines in found.items()}
+
+
 @functools.lru_cache(maxsize=64)
 def _gated_lines(file: str) -> frozenset[int]:
     try:

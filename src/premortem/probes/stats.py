@@ -17,6 +17,7 @@ import torch
 
 from premortem.events import StepStats
 from premortem.probes.backward import Backwards
+from premortem.probes.lookout import Lookout
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers, Track, number
 from premortem.probes.session import Session
@@ -70,12 +71,18 @@ class Held:
 
 class Stats:
     def __init__(
-        self, session: Session, optimizers: Optimizers, models: Models, backwards: Backwards
+        self,
+        session: Session,
+        optimizers: Optimizers,
+        models: Models,
+        backwards: Backwards,
+        lookout: Lookout,
     ) -> None:
         self.session = session
         self.optimizers = optimizers
         self.models = models
         self.backwards = backwards
+        self.lookout = lookout
         self.rings: dict[torch.device, Ring] = {}
         self.checked = False  # somebody asks at every step whether the gradients are finite
         self.learnt: list[Any] = []  # called with (optimizer, finite) when a device has answered that
@@ -221,6 +228,7 @@ class Stats:
                 (key for key, value in zip(row.keys, norms, strict=True) if not math.isfinite(value)), None
             )
         self.last_loss, self.last_worst = losses[-1] if losses else None, bad
+        self.lookout.noticed(bad is not None or not all(math.isfinite(loss) for loss in losses))
         self.session.emit(
             StepStats(
                 step=row.step,

@@ -1,7 +1,25 @@
-from premortem.events import Masked
+from premortem.events import Masked, NonFinite
 from tests.detectors.rehearsal import Rehearsal, line
 
 NAN = float("nan")
+
+
+def thrown(steps, *, origin=None, scaled=False):
+    """`if not isfinite(gradients): continue`, after a while."""
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    play.optimizer(1, 2)
+    for number in range(steps + 4):
+        bad = number >= 4
+        play.zero()
+        play.forward()
+        if bad and origin is not None and number == 4:
+            play.add(origin)
+        play.backward(value=0.5, grads_finite=not bad, scaled=scaled)
+        if not bad:
+            play.stepped()
+            play.stats(0.5)
+    return play.end()
 
 
 def run(*, mask=None, worst=None, seen=None, value=None, skipped=False, steps=8, **facts):
@@ -32,10 +50,24 @@ OF_GRADIENTS = run(mask={**SOME, "gradient": True})
 WIPED_OUT = run(seen=False)
 REPLACED = run(value=NAN)
 SKIPPED = run(value=NAN, skipped=True, steps=24)
+ROOT = NonFinite(
+    at=line(13, "forward"),
+    stage="backward",
+    value=0.5,
+    op="sqrt",
+    detail="the derivative of sqrt at 0",
+    made="inf",
+    module="model.scale",
+    located=True,
+    watched=True,
+)
+THROWN = thrown(24, origin=ROOT)
 HEALTHY = [
     run(seen=True),
     run(mask=DATA, seen=True),  # missing values of the data
     run(mask=SOME, seen=True),  # masked rows whose gradients stay finite
     run(mask=ALL, steps=2),
     run(value=NAN, skipped=True, steps=5),
+    thrown(5),
+    thrown(24, scaled=True),  # a gradient scaler that looks for its scale
 ]

@@ -36,7 +36,7 @@ TARGET = run(origin={"stage": "data", "what": "target"})
 ON_GPU = run(input_finite=False)
 HEALTHY = [
     run(bad=0),
-    run(origin={"stage": "loss", "op": "Log", "detail": "the logarithm of 0"}),
+    run(origin={"stage": "forward", "op": "log", "detail": "the logarithm of 0"}),
     run(origin=DATA, restored=True),  # a range test that puts its weights back
     run(),
 ]

@@ -41,11 +41,11 @@ def run(*, origin=None, growth=0.99, good=12, bad=4, restored=False, rate=1.0, s
     return play.end()
 
 
-LOG = {"stage": "loss", "op": "Log", "detail": "the logarithm of 0"}
+LOG = {"stage": "forward", "op": "log", "detail": "the logarithm of 0"}
 EVENTS = run(origin=LOG)
 UNKNOWN = run()
 DIVERGED = run(growth=5.0)
-GRADIENT = run(origin={"stage": "gradient", "parameter": "model.0.weight"})
+GRADIENT = run(origin={"stage": "backward", "parameter": "model.0.weight"})
 HEALTHY = [
     run(bad=0),
     run(origin=LOG, restored=True),  # a range test that puts its weights back

@@ -4,7 +4,7 @@ from tests.detectors.rehearsal import Rehearsal, line
 INF = float("inf")
 
 
-def run(*, op="Exp", overflow=True, growth=0.99, bad=4, **end):
+def run(*, op="exp", overflow=True, growth=0.99, bad=4, **end):
     play = Rehearsal()
     play.optimizer(1, 2)
     for _ in range(12):
@@ -23,7 +23,7 @@ def run(*, op="Exp", overflow=True, growth=0.99, bad=4, **end):
                 NonFinite(
                     step=play.step,
                     at=line(22),
-                    stage="loss",
+                    stage="forward",
                     value=INF,
                     op=op,
                     detail=detail,
@@ -45,6 +45,6 @@ CONSTANT = run(
 )
 HEALTHY = [
     run(bad=0),
-    run(op="Log", overflow=False),
-    run(op="Pow", growth=5.0),  # it grew step by step: divergence
+    run(op="log", overflow=False),
+    run(op="pow", growth=5.0),  # it grew step by step: divergence
 ]

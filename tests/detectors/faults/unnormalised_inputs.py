@@ -44,7 +44,7 @@ def run(*, scale=255.0, carried=0.3, start=14.0, end=1.39, steps=80, broken=0):
         play.stepped()
         play.stats()
     if broken:
-        play.add(NonFinite(step=play.step, stage="loss", value=float("inf"), op="Pow", overflow=True))
+        play.add(NonFinite(step=play.step, stage="forward", value=float("inf"), op="pow", overflow=True))
     for _ in range(broken):
         play.zero()
         play.stepped()

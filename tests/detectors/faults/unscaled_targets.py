@@ -23,7 +23,7 @@ def run(*, mean=2000.0, spread=300.0, reached=0.05, steps=110, broken=0):
         play.stepped()
         play.stats()
     if broken:
-        play.add(NonFinite(step=play.step, stage="loss", value=float("inf"), op="Pow", overflow=True))
+        play.add(NonFinite(step=play.step, stage="forward", value=float("inf"), op="pow", overflow=True))
     for _ in range(broken):
         play.stepped()
         play.stats(float("inf"), worst=1)

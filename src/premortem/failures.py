@@ -1,12 +1,16 @@
-"""What the detectors of non-finite numbers share: when a failure is there to stay, and how it began."""
+"""Failures: when a training is not finite any more and stays so, and how that began.
+
+Derived once for all detectors, as `windows.py` derives gradient windows; pure, so it can be tested without torch.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from statistics import median
-from typing import NamedTuple
 
 from premortem.events import (
     Backward,
@@ -19,30 +23,37 @@ from premortem.events import (
     StepStats,
 )
 
-LISTENS: tuple[type[Event], ...] = (
-    NonFinite,
-    StepStats,
-    Backward,
-    OptimizerBuilt,
-    OptimizerStep,
-    StateLoaded,
-    RunEnded,
-)
 _ODD_STEPS = 30
 _STEPS = 3  # in a row: fewer may be a range test that is about to restore its weights
 _EARLY = 10
 _LATE = 12
 
 
-class Failure(NamedTuple):
-    """A loss that is not finite any more, and what is known about how that came."""
+@dataclass(slots=True, kw_only=True)
+class TrainingFailed(Event):
+    """The loss is not finite any more, and the run did not recover. Sent once, and a second time when the microscope
+    has seen the operation that is to blame."""
 
     origin: NonFinite | None  # the first broken link, where it could be looked at
     first: StepStats | None  # the first bad step
     grew: bool  # the loss rose by orders of magnitude over several steps before
     start: float | None  # its level at first
     last: float | None  # the last finite one
-    steps: int
+
+    @property
+    def began(self) -> int:
+        """The step in which it happened."""
+        cause = self.origin or self.first
+        return cause.step if cause is not None else self.step
+
+    @property
+    def overflowed(self) -> bool:
+        return self.origin is not None and self.origin.overflow
+
+    @property
+    def too_large(self) -> bool:
+        """The numbers grew until they did not fit, at once or step by step."""
+        return self.grew or self.overflowed
 
 
 class Life:
@@ -60,8 +71,8 @@ class Life:
         self.first: StepStats | None = None
 
 
-class Episode:
-    """Events in; a failure out, once, when it is certain that the run did not recover from it."""
+class Failures:
+    """Events in; a failure out when it is certain that the run did not recover from it."""
 
     def __init__(self) -> None:
         self._lives: dict[int, Life] = {}
@@ -69,21 +80,31 @@ class Episode:
         self._values: list[float] = []  # of backward, when nobody steps through an optimizer
         self._hands = False  # the weights are moved by the script itself
         self._by_hand = 0
-        self._told = False
+        self._told: TrainingFailed | None = None
 
-    def observe(self, event: Event) -> Failure | None:
-        if self._told:
-            return None
+    def observe(self, event: Event) -> list[TrainingFailed]:
+        if self._told is not None:
+            return self._certified(event)
         failure = self._watch(event)
-        self._told = failure is not None
-        return failure
+        if failure is None:
+            return []
+        failure.step, failure.at = event.step, event.at
+        self._told = failure
+        return [failure]
 
-    def _watch(self, event: Event) -> Failure | None:
+    def _certified(self, event: Event) -> list[TrainingFailed]:
+        if self._told is None or not isinstance(event, NonFinite) or not better(event, self._told.origin):
+            return []
+        origin = since(event, self._told.origin)
+        self._told = replace(self._told, step=event.step, at=event.at, origin=origin)
+        return [self._told]
+
+    def _watch(self, event: Event) -> TrainingFailed | None:
         if isinstance(event, StepStats):
             return self._stepped(event)
         if isinstance(event, NonFinite):
-            if self._origin is None:
-                self._origin = event
+            if self._origin is None or better(event, self._origin):
+                self._origin = since(event, self._origin)
         elif isinstance(event, OptimizerBuilt):
             if not event.again:
                 self._lives[event.optimizer] = Life(event)
@@ -101,7 +122,7 @@ class Episode:
             return self._ended(event)
         return None
 
-    def _stepped(self, event: StepStats) -> Failure | None:
+    def _stepped(self, event: StepStats) -> TrainingFailed | None:
         life = self._lives.get(event.optimizer)
         if life is None:
             life = self._lives[event.optimizer] = Life()
@@ -132,7 +153,7 @@ class Episode:
             return self._failure(life)
         return None
 
-    def _went_back(self, event: Backward) -> Failure | None:
+    def _went_back(self, event: Backward) -> TrainingFailed | None:
         """A script that updates its weights by hand has no steps to count, only backward passes."""
         if not self._hands or event.value is None:
             return None
@@ -149,7 +170,7 @@ class Episode:
         life.late.extend(self._values[_EARLY:])
         return self._failure(life)
 
-    def _ended(self, event: RunEnded) -> Failure | None:
+    def _ended(self, event: RunEnded) -> TrainingFailed | None:
         for key, life in self._lives.items():
             # Some functions refuse NaN, so the run may end right after the step that broke the weights.
             if (life.bad or (life.worst and event.reason == "crashed")) and not self._excused(key, life):
@@ -166,16 +187,25 @@ class Episode:
             for key, other in self._lives.items()
         )
 
-    def _failure(self, life: Life) -> Failure:
+    def _failure(self, life: Life) -> TrainingFailed:
         finite = [*life.early, *life.late]
-        return Failure(
+        return TrainingFailed(
             origin=self._origin,
             first=life.first,
             grew=rose(finite),
             start=median(life.early) if life.early else None,
             last=finite[-1] if finite else None,
-            steps=life.bad,
         )
+
+
+def better(new: NonFinite, old: NonFinite | None) -> bool:
+    """The operation was seen at work, and before only the ruins of it. Broken weights explain nothing."""
+    return new.watched and new.stage != "weights" and (old is None or not old.watched)
+
+
+def since(new: NonFinite, old: NonFinite | None) -> NonFinite:
+    """The same failure, seen better later: it began when it was seen first."""
+    return new if old is None else replace(new, step=old.step, value=old.value)
 
 
 def climbing(rates: list[float]) -> bool:
@@ -197,3 +227,11 @@ def rose(values: list[float]) -> bool:
     recent = values[-_LATE:]
     rises = sum(1 for a, b in itertools.pairwise(recent) if abs(b) > 2 * abs(a))
     return abs(recent[-1]) > 1e3 * level and rises >= 3
+
+
+def with_failures(events: Iterable[Event]) -> Iterator[Event]:
+    """A recorded run as the watcher hears it: each failure right after the event that makes it certain."""
+    failures = Failures()
+    for event in events:
+        yield event
+        yield from failures.observe(event)

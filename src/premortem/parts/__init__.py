@@ -1,0 +1,45 @@
+"""Safe pieces for your own training loop. Each says what it did, and none hides a failure.
+
+    GuardedLoss     a sum of loss terms; one that fails is replaced, counted and explained
+    Charbonnier     a smooth L1 loss whose gradient is finite everywhere
+    MSSSIM          multi-scale structural similarity that is finite for every finite image
+    safe_clip       gradient clipping that does not spread a NaN
+    AdaptiveClip    clipping at what is usual for this run, not at a fixed norm
+    Metrics         values are checked before logger, scheduler and best checkpoint see them
+
+They work with and without `premortem run`.
+"""
+
+from __future__ import annotations
+
+try:
+    import torch as _torch  # noqa: F401 - only to say in one sentence what is missing
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    from premortem.errors import MissingExtra
+
+    raise MissingExtra("premortem.parts", "torch") from None
+
+from premortem.parts.adaptive_clip import AdaptiveClip
+from premortem.parts.charbonnier import Charbonnier
+from premortem.parts.clip_record import ClipRecord
+from premortem.parts.guarded_loss import GuardedLoss
+from premortem.parts.ledger import Ledger, TermRecord
+from premortem.parts.metrics import Best, Metrics, Refused
+from premortem.parts.msssim import MSSSIM
+from premortem.parts.safe_clip import safe_clip
+
+__all__ = [
+    "MSSSIM",
+    "AdaptiveClip",
+    "Best",
+    "Charbonnier",
+    "ClipRecord",
+    "GuardedLoss",
+    "Ledger",
+    "Metrics",
+    "Refused",
+    "TermRecord",
+    "safe_clip",
+]

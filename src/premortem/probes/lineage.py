@@ -1,0 +1,83 @@
+"""Which values descend from which: a non-finite result is only a fault when it arrives where it does harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from premortem.events import NonFinite
+from premortem.probes import words
+from premortem.probes.operations import readable
+from premortem.probes.places import storage
+
+_MOST_CANDIDATES = 256
+
+
+class Candidate(NamedTuple):
+    """A value that is not finite and that no other such value explains."""
+
+    event: NonFinite
+    constant: bool = False  # it is meant to be so
+
+
+class Lineage:
+    """Candidates, and the memory that their descendants live in: so views and in-place writes are covered."""
+
+    def __init__(self) -> None:
+        self.candidates: list[Candidate] = []
+        # The weak reference keeps the number from being given to other memory.
+        self._memory: dict[int, tuple[StorageWeakRef, frozenset[int]]] = {}
+        self._empty: dict[int, StorageWeakRef] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._memory)
+
+    def register(self, event: NonFinite, *, constant: bool = False) -> int:
+        if len(self.candidates) < _MOST_CANDIDATES:
+            self.candidates.append(Candidate(event, constant))
+        return len(self.candidates) - 1
+
+    def constants(self, numbers: Iterable[int]) -> bool:
+        return all(self.candidates[number].constant for number in numbers)
+
+    def of(self, tensor: torch.Tensor) -> frozenset[int] | None:
+        known = self._memory.get(storage(tensor))
+        return known[1] if known is not None else None
+
+    def passed_on(self, candidates: Iterable[int], tensor: torch.Tensor) -> None:
+        """What was written to this tensor descends from these."""
+        memory, new = tensor.untyped_storage(), frozenset(candidates)
+        old = self._memory.get(memory._cdata)
+        if old is not None and not fills(tensor):
+            new |= old[1]
+        self._memory[memory._cdata] = (StorageWeakRef(memory), new)
+
+    def ended(self, tensor: torch.Tensor) -> None:
+        """What was written here is finite."""
+        if fills(tensor):
+            self._memory.pop(storage(tensor), None)
+
+    def allocated(self, tensor: torch.Tensor) -> None:
+        """Memory without a content: whatever is in it was there before."""
+        self._empty[storage(tensor)] = StorageWeakRef(tensor.untyped_storage())
+
+    def unfilled(self, tensor: torch.Tensor) -> bool:
+        return storage(tensor) in self._empty
+
+    def chosen(self, candidates: Iterable[int]) -> NonFinite | None:
+        """The earliest; what is meant to be infinite only when there is nothing else."""
+        ranked = sorted(candidates, key=lambda number: (self.candidates[number].constant, number))
+        return self.candidates[ranked[0]].event if ranked else None
+
+    def origin(self, tensors: Iterable[torch.Tensor]) -> NonFinite | None:
+        """What the non-finite ones among these go back to."""
+        broken = (t for tensor in tensors for t in readable(tensor) if not words.finite(t))
+        return self.chosen({number for t in broken for number in self.of(t) or ()})
+
+
+def fills(tensor: torch.Tensor) -> bool:
+    """It is all there is in its memory."""
+    return tensor.numel() * tensor.element_size() >= tensor.untyped_storage().nbytes()

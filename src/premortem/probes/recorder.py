@@ -1,0 +1,262 @@
+"""What one bad step needs to be run again: random states, buffers, and the data it was given.
+
+    optimizer.step()        <- the window of the step before ends; random states and moving buffers are noted
+    for x, y in loader:     <- the batch is kept by reference, random states are noted again
+        model(x)            <- without a loader: the tensors that a root module and the losses are given
+        loss.backward()
+    optimizer.step()        <- refused? then weights and optimizer state are still those of before
+
+Weights and optimizer state need no copy: a refused step leaves them as they were. Nothing here waits for a device:
+tensors are kept by reference, buffers are copied where they lie, and a CUDA generator's state is on the host.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import sys
+from collections import deque
+from typing import Any, NamedTuple
+
+import torch
+from torch.nn.modules.batchnorm import _NormBase
+
+from premortem.probes.backward import Backwards
+from premortem.probes.modules import Model, Models
+from premortem.probes.optimizers import Optimizers
+from premortem.probes.session import Session, version
+
+_MOST_DRAWS = 64  # batches kept for one step: gradient accumulation beyond that is not recorded whole
+_MOST_CALLS = 32
+_FORGOTTEN_AFTER = 32  # steps of others, after which an optimizer is taken to be out of use
+_LATE = 3  # steps after which a GPU has told that one failed
+_MOST_BUFFER_BYTES = 32 << 20  # of buffers that the forward pass changes
+_MERSENNE_BYTES = 624 * 4 + 4  # numpy's legacy generator: its words, then its position
+
+
+class Random(NamedTuple):
+    """The states of the generators that a training step may draw from."""
+
+    torch: torch.Tensor
+    cuda: torch.Tensor | None
+    python: Any
+    numpy: bytes | None  # the raw words of its Mersenne twister
+
+
+class Draw(NamedTuple):
+    """One batch that a loader handed out."""
+
+    serial: int
+    loader: int
+    batch: Any
+    random: Random
+    versions: list[int]
+
+
+class Call(NamedTuple):
+    """The tensors a root module was given, in a step without a loader."""
+
+    model: int
+    grad: bool
+    tensors: list[torch.Tensor]
+
+
+class Window:
+    """From the end of one optimizer step to the end of the next."""
+
+    def __init__(self) -> None:
+        self.step = 0  # the number of the step that closes it
+        self.random: Random | None = None  # at its start
+        self.calls: list[Call] = []
+        self.targets: list[torch.Tensor] = []
+        self.losses: list[torch.Tensor] = []  # what was sent backward
+        self.buffers: list[tuple[int, str]] = []  # (model, name) of the copies
+        self.copies: list[torch.Tensor] = []
+
+
+class Recorder:
+    """Listens to the other probes. Some windows are kept, because a device tells a step or two late that it failed."""
+
+    def __init__(
+        self, session: Session, models: Models, optimizers: Optimizers, backwards: Backwards
+    ) -> None:
+        self.session = session
+        self.models = models
+        self.optimizers = optimizers
+        self.backwards = backwards
+        self.draws: list[Draw] = []
+        self.loaders: dict[int, int] = {}  # loader -> in how many windows it was drawn from
+        self.window = Window()
+        self.past: deque[Window] = deque()  # the newest last
+        self._serial = 0
+        # optimizer -> its last steps: their numbers, and the serials of the last draws before them
+        self._stepped: dict[int, list[tuple[int, int]]] = {}
+        self._drawn_in = -1
+        self._numpy = _numpy_state()
+        self._moving: list[tuple[int, str]] = []  # buffers that change: model and name,
+        self._owners: list[dict[str, Any]] = []  # where their module keeps them,
+        self._own_names: list[str] = []  # and as what
+        self._versions: dict[tuple[int, str], tuple[int, ...]] = {}
+
+    def install(self) -> None:
+        self.window.step = 1
+        self.models.on_call.append(self.called)
+        self.optimizers.after_step.append(self._after_step)
+
+    def _after_step(self, optimizer: Any, track: Any, step: int) -> None:
+        try:  # of its own: the listeners after it must still hear the step
+            self.step_ended(track.key, step)
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self._moving = []
+            self.session.fault("recorder", error)
+
+    # -- inside a step --------------------------------------------------------------------
+
+    def drawn(self, loader: int, batch: Any, tensors: list[torch.Tensor]) -> None:
+        self._serial += 1
+        if self._drawn_in != self.window.step:
+            self._drawn_in = self.window.step
+            self.loaders[loader] = self.loaders.get(loader, 0) + 1
+        if len(self.draws) >= _MOST_DRAWS:
+            del self.draws[0]
+        self.draws.append(Draw(self._serial, loader, batch, self.now(), [version(t) for t in tensors]))
+
+    def called(self, model: Model, grad: bool, tensors: list[torch.Tensor]) -> None:
+        if self._drawn_in == self.window.step or len(self.window.calls) >= _MOST_CALLS:
+            return
+        if self.window.random is None:  # the first step of the run: there was no step whose end it started at
+            self.window.random = self.now()
+        # What a graph made is made again; holding it would keep that graph alive.
+        self.window.calls.append(Call(model.key, grad, [t for t in tensors if not t.requires_grad]))
+
+    def compared(self, target: torch.Tensor) -> None:
+        if self._drawn_in != self.window.step and len(self.window.targets) < _MOST_CALLS:
+            self.window.targets.append(target.detach() if not target.requires_grad else target.new_empty(0))
+
+    # -- between two steps ----------------------------------------------------------------
+
+    def step_ended(self, key: int, step: int) -> None:
+        depth = _LATE if torch.cuda.is_initialized() else 1
+        mine = self._stepped.setdefault(key, [])
+        mine.append((step, self._serial))
+        del mine[: -depth - 1]
+        if len(self._stepped) > 1:  # one that is not used any more must not keep batches alive
+            self._stepped = {k: v for k, v in self._stepped.items() if v[-1][0] > step - _FORGOTTEN_AFTER}
+        kept = min([steps[0][1] for steps in self._stepped.values()]) if len(mine) > depth else 0
+        if self.draws and self.draws[0].serial <= kept:
+            self.draws = [draw for draw in self.draws if draw.serial > kept]
+        self.window.losses = list(self.backwards.losses)
+        self.past.append(self.window)
+        window = self.window = self.past.popleft() if len(self.past) > depth else Window()
+        window.step = step + 1
+        window.calls.clear()
+        window.targets.clear()
+        # Python's generator takes the longest to ask; where there is a loader it is asked at each draw.
+        window.random = self.now(python=self._drawn_in != step)
+        if step & (step - 1) == 0 or self.session.auditing:
+            self._look_for_buffers()
+        self._copy(window)
+
+    def _copy(self, window: Window) -> None:
+        if not self._moving:
+            window.buffers, window.copies = [], []
+            return
+        values: list[Any] = list(
+            map(dict.get, self._owners, self._own_names)
+        )  # no line of ours for each of them
+        if len(window.copies) != len(values):
+            window.copies = [torch.empty_like(value) for value in values]
+            window.buffers = self._moving
+        torch._foreach_copy_(window.copies, values)
+
+    def _look_for_buffers(self) -> None:
+        """Which buffers the forward pass writes: batch norm's statistics, a codebook, a memory bank."""
+        self._numpy = self._numpy or _numpy_state()
+        found: list[tuple[int, str, dict[str, Any], str]] = []
+        total = 0
+        for model in self.models.known.values():
+            module = model.module()
+            for path, owner in module.named_modules() if module is not None and model.trained else ():
+                held = {own: value for own, value in owner._buffers.items() if value is not None}
+                now = tuple(version(value) for value in held.values())
+                then = self._versions.setdefault((model.key, path), now)
+                # Norm layers write their statistics without counting that as a write.
+                if not held or (now == then and not isinstance(owner, _NormBase)):
+                    continue
+                total += sum(value.numel() * value.element_size() for value in held.values())
+                if total <= _MOST_BUFFER_BYTES and all(v.layout == torch.strided for v in held.values()):
+                    prefix = f"{path}." if path else ""
+                    found += [(model.key, f"{prefix}{own}", owner._buffers, own) for own in held]
+        moving = [entry[:2] for entry in found]
+        if moving != self._moving:
+            for window in (self.window, *self.past):
+                window.buffers, window.copies = [], []
+        self._moving = moving
+        self._owners, self._own_names = [entry[2] for entry in found], [entry[3] for entry in found]
+
+    # -- after a refused step -------------------------------------------------------------
+
+    def mend_buffers(self, step: int) -> int:
+        """Statistics that the forward pass of that step has made non-finite are as before it again; how many.
+
+        Looks at memory: a GPU is waited for, but only after something went wrong."""
+        window = self.window_of(step)
+        if len(window.copies) != len(self._owners):
+            return 0
+        mended = 0
+        for owner, name, copy in zip(self._owners, self._own_names, window.copies, strict=True):
+            value = owner[name]
+            if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+                value.copy_(copy)
+                mended += 1
+        return mended
+
+    # -- what the capsule asks ------------------------------------------------------------
+
+    def window_of(self, step: int) -> Window:
+        """The window that step closed, or would have closed."""
+        for window in self.past:
+            if window.step == step:
+                return window
+        self.window.losses = list(self.backwards.losses)
+        return self.window
+
+    def draws_of(self, key: int, step: int) -> list[Draw]:
+        """The batches since that optimizer's step before, of the loaders that training draws from."""
+        steps = self._stepped.get(key, [])
+        since = max((serial for number, serial in steps if number < step), default=0)
+        until = next((serial for number, serial in steps if number == step), self._serial)
+        most = max(self.loaders.values(), default=0)
+        return [
+            draw
+            for draw in self.draws
+            if since < draw.serial <= until and 2 * self.loaders.get(draw.loader, 0) >= most
+        ]
+
+    def steps_since(self, key: int, step: int) -> int:
+        """How many steps that optimizer has been told of from this one on."""
+        return sum(1 for number, _ in self._stepped.get(key, []) if number >= step)
+
+    def now(self, *, python: bool = True) -> Random:
+        words = ctypes.string_at(self._numpy, _MERSENNE_BYTES) if self._numpy is not None else None
+        cuda = _cuda_state() if torch.cuda.is_initialized() else None
+        return Random(torch.default_generator.get_state(), cuda, random.getstate() if python else None, words)
+
+
+def _cuda_state() -> torch.Tensor | None:
+    if torch.cuda.is_current_stream_capturing():
+        return None
+    state: torch.Tensor = torch.cuda.default_generators[torch.cuda.current_device()].get_state()
+    return state
+
+
+def _numpy_state() -> int | None:
+    """Where numpy's global generator keeps its words. Asking it for a copy takes a hundred times as long."""
+    module = sys.modules.get("numpy.random")
+    if module is None or not hasattr(module, "get_bit_generator"):
+        return None
+    bits = module.get_bit_generator()
+    if type(bits).__name__ != "MT19937":  # somebody replaced it: its words are not laid out like that
+        return None
+    address: int = bits.ctypes.state_address
+    return address

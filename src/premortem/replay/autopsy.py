@@ -1,0 +1,96 @@
+"""The plan of a replay: reproduce, look through the microscope, then change one thing at a time.
+
+It is written as a generator: it yields a trial and is sent what came of it. The script may end, and be launched
+again, between any two; then the plan is made anew and told what is known, which brings it to the same point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from premortem.replay import interventions
+from premortem.replay.interventions.base import Case, Outcome
+from premortem.replay.trial import Result, Trial
+
+MOST_STEPS = 2000  # as far as a script is taken through its loop to the place of the recorded step
+
+
+@dataclass
+class Report:
+    """What a replay found out. Plain values."""
+
+    reproduced: bool = False
+    bitwise: bool = False  # the loss, to the last bit
+    gradients: bool = False  # all gradients, to the last bit
+    at_its_place: bool = False  # the loop was taken to the recorded step first
+    failure: str = ""  # "loss", "gradient" or "update"
+    certificate: dict[str, Any] | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+    smallest: Outcome | None = None
+    results: list[Result] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    problem: str = ""
+
+
+class Plan:
+    """`trial` is the next one, None when all is known; `heard` tells what came of it."""
+
+    def __init__(
+        self, manifest: dict[str, Any], options: dict[str, Any], earlier: Sequence[Result] = ()
+    ) -> None:
+        self.report = Report()
+        self._running = self._run(manifest, options)
+        self.trial: Trial | None = next(self._running)
+        for result in earlier:
+            self.heard(result)
+
+    def heard(self, result: Result) -> None:
+        self.report.results.append(result)
+        for sentence in result.warnings:
+            if sentence not in self.report.warnings:
+                self.report.warnings.append(sentence)
+        try:
+            self.trial = self._running.send(result)
+        except StopIteration:
+            self.trial = None
+
+    def _run(self, manifest: dict[str, Any], options: dict[str, Any]) -> Generator[Trial, Result, None]:
+        report = self.report
+        update = manifest["reason"] == "update"
+        plain = yield Trial("as it was", apply=update)
+        launch: dict[str, Any] = {}
+        if not agrees(plain, manifest) and 1 < manifest["steps"] <= MOST_STEPS:
+            # Something in the step depends on where the loop is: an index, a schedule, a weight that grows.
+            there = {"position": manifest["steps"]}
+            second = yield Trial("as it was, at its place in the loop", apply=update, launch=there)
+            if agrees(second, manifest) or (second.failed and not plain.failed):
+                plain, launch, report.at_its_place = second, there, True
+        report.reproduced = plain.decided and plain.failed
+        report.bitwise = agrees(plain, manifest)
+        report.gradients = plain.gradients == manifest.get("gradients")
+        report.failure = "loss" if not plain.loss_finite else "gradient" if plain.bad_gradients else "update"
+        if not report.reproduced:
+            report.problem = plain.error
+            return
+        case = Case(manifest, options, plain, launch)
+        seen = yield case.trial("under the microscope", microscope=True)
+        report.certificate = case.certificate = seen.certificate
+        if seen.certificate is not None and seen.certificate["stage"] == "weights":
+            return  # the weights were broken before this step: it has no cause of its own
+        for intervention in interventions.ALL:
+            if intervention.applies(case):
+                outcome = yield from intervention.run(case)
+                if outcome is not None:
+                    report.outcomes.append(outcome)
+        report.smallest = min(
+            (outcome for outcome in report.outcomes if outcome.gone), key=lambda o: o.size, default=None
+        )
+
+
+def agrees(result: Result, manifest: dict[str, Any]) -> bool:
+    """The same losses, bit for bit."""
+    then = [(loss["dtype"], loss["bits"]) for loss in manifest["losses"]]
+    now = [(loss["dtype"], loss["bits"]) for loss in result.losses[-len(then) :]] if then else []
+    return result.decided and bool(then) and then == now

@@ -1,0 +1,90 @@
+"""While a run is watched: a refused step becomes a capsule."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from premortem import __version__
+from premortem.replay.collect import collect, gradients
+from premortem.replay.started import how_started, versions
+
+if TYPE_CHECKING:
+    from premortem.probes import Attachment
+
+MOST_CAPSULES = 3  # of a run: the first failures tell, later ones are mostly their echo
+MOST_MIB = 2048  # of one capsule
+
+
+class Capsules:
+    """Writes capsules into the run's folder; at most a few, and never at the cost of the run."""
+
+    def __init__(
+        self,
+        attachment: Attachment,
+        folder: Path,
+        argv: list[str],
+        cwd: str,
+        written: Callable[[Path, int], None],
+        most_mib: float | None = None,
+    ) -> None:
+        self.attachment = attachment
+        self.folder = folder
+        self.argv = argv
+        self.cwd = cwd
+        self.written = written
+        self.most = int((most_mib if most_mib is not None else _limit()) * (1 << 20))
+        self.count = 0
+        self._last = -9
+        guard = getattr(attachment, "guard", None)
+        if guard is not None:
+            guard.listeners.append(self.refused)
+        else:
+            attachment.optimizers.before_step.append(self._before_step)
+
+    def refused(self, refusal: Any) -> None:
+        """The guard refused a step: weights and optimizer state are as they were before it."""
+        self._write(refusal.optimizer, refusal.key, refusal.step, refusal.reason)
+
+    def _before_step(self, optimizer: Any, track: Any) -> None:
+        """Nobody refuses steps (`observe`): a look at loss and gradients before the step happens. CPU only."""
+        grads = [g for g in gradients(optimizer) if g.device.type == "cpu" and g.layout == torch.strided]
+        if not grads:
+            return
+        total = torch.stack(torch._foreach_norm(grads)).sum().item()  # noqa: SLF001 - it has no public name
+        if not math.isfinite(total) and not all(bool(torch.isfinite(g).all()) for g in grads):
+            self._write(optimizer, track.key, self.attachment.session.step + 1, "gradient")
+
+    def _write(self, optimizer: Any, key: int, step: int, reason: str) -> None:
+        recurs, self._last = step <= self._last + 1, step
+        if recurs or self.count >= MOST_CAPSULES or self.most <= 0:
+            return
+        self.count += 1
+        session = self.attachment.session
+        try:
+            facts, capsule = collect(self.attachment, optimizer, key, step, reason, self.most)
+            capsule.manifest = {
+                "premortem": __version__,
+                "started": how_started(self.argv, self.cwd),
+                "versions": versions(),
+                **facts,
+            }
+            path = self.folder / f"step-{step}"
+            capsule.save(path)
+        except Exception as error:  # noqa: BLE001 - the run goes on without this capsule
+            session.fault("capsule", error)
+            return
+        self.written(path, step)
+
+
+def _limit() -> float:
+    """In MiB; 0 writes none."""
+    try:
+        return float(os.environ.get("PREMORTEM_CAPSULE_MIB", MOST_MIB))
+    except ValueError:
+        return MOST_MIB

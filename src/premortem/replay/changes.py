@@ -1,0 +1,70 @@
+"""What a trial changes in the process while it runs; left behind as it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from premortem.probes.session import Covers
+from premortem.replay.trial import Trial
+
+_DRAWING = ("rand", "randn", "rand_like", "randn_like")
+_DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+@contextmanager
+def changed(trial: Trial, modules: Sequence[nn.Module]) -> Iterator[None]:
+    covers = Covers()
+    default = torch.get_default_dtype()
+    strict = torch.are_deterministic_algorithms_enabled()
+    try:
+        if trial.precision:
+            covers.replace(torch.amp.autocast_mode.autocast, "__enter__", _without_autocast)
+            dtype = _DTYPES[trial.precision]
+            torch.set_default_dtype(dtype)
+            for name in _DRAWING:
+                covers.replace(torch, name, _same_draw)
+            for module in modules:
+                widen(trial, module)
+        if trial.deterministic:
+            torch.use_deterministic_algorithms(mode=True, warn_only=True)
+        yield
+    finally:
+        covers.put_back()
+        torch.set_default_dtype(default)
+        torch.use_deterministic_algorithms(mode=strict)
+
+
+def widen(trial: Trial, module: nn.Module) -> None:
+    """The next trial restores its own type."""
+    if trial.precision:
+        module.to(_DTYPES[trial.precision])
+
+
+def _same_draw(original: Any) -> Any:
+    """A generator gives other numbers when it is asked for wider ones: draw as before, then widen."""
+
+    def draw(*args: Any, **kwargs: Any) -> Any:
+        like = args[0] if args and isinstance(args[0], torch.Tensor) else None
+        wanted = kwargs.get("dtype") or (like.dtype if like is not None else torch.get_default_dtype())
+        if wanted != torch.float64:
+            return original(*args, **kwargs)
+        return original(*args, **{**kwargs, "dtype": torch.float32}).double()
+
+    return draw
+
+
+def _without_autocast(original: Any) -> Any:
+    def __enter__(context: Any) -> Any:  # noqa: N807
+        # A context that was made once and is entered in every step is meant too.
+        wanted, context._enabled = context._enabled, False  # noqa: SLF001 - it has no public switch
+        try:
+            return original(context)
+        finally:
+            context._enabled = wanted  # noqa: SLF001
+
+    return __enter__

@@ -1,0 +1,135 @@
+"""The process in which the user's script runs again: `python -m premortem.replay.child ORDER.json`.
+
+It does as many trials of the plan as this launch can do, and writes each result as one line of JSON at once: whatever
+the script does next, what is known stays known. What is left over is for the next launch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from premortem.errors import UsageError
+from premortem.plain import dumps
+from premortem.program import Program
+from premortem.replay.autopsy import Plan
+from premortem.replay.order import Order
+from premortem.replay.sandbox import Sandbox
+from premortem.replay.trial import Result, Trial
+from premortem.watcher import ImportHook
+
+
+class Child:
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.sandbox = Sandbox(order.scratch)
+        self.stage: Any = None
+        self.plan: Plan | None = None
+        self.current: Trial | None = None
+        self.done = 0
+        self._log = order.results.open("a", encoding="utf-8")  # before the sandbox covers `open`
+
+    def run(self) -> None:
+        order = self.order
+        argv = order.argv
+        module = argv[0] == "-m"
+        program = Program(target=argv[1] if module else argv[0], module=module, argv=argv[1 + module :])
+        try:
+            program.check()
+        except UsageError as error:
+            self.tell(problem=str(error))
+            return
+        self.sandbox.install()
+        sys.meta_path.insert(0, ImportHook("torch", self._arrived))
+        sys.excepthook = self._uncaught
+        ending = program.run()
+        if self.stage is None:
+            self.tell(problem="the script ended before it imported torch")
+        elif self.current is not None and not self.stage.over:
+            self._interrupted(ending)
+        elif not self.stage.over and not self.done:
+            how = f"{ending.error}: {ending.message}" if ending.error else "it ended by itself"
+            self.tell(problem=f"the script did not reach the recorded step ({how})")
+
+    def _interrupted(self, ending: Any) -> None:
+        """In the middle of a trial: an error is a result, the end of the loop is not."""
+        assert self.current is not None  # noqa: S101 - asked by the caller
+        if ending.error:
+            result = Result(self.current, error=f"{ending.error}: {ending.message}"[:500])
+            self.tell(result=result)
+
+    def _uncaught(self, kind: Any, error: BaseException, trace: Any) -> None:
+        """Goes to the script's own output; the line is told with the result."""
+        traceback.print_exception(kind, error, trace)
+
+    # -- when torch is there --------------------------------------------------------------
+
+    def _arrived(self) -> None:
+        import torch
+
+        from premortem.probes import Attachment
+        from premortem.replay.capsule import Capsule
+        from premortem.replay.stage import Stage
+        from premortem.replay.started import versions
+
+        self.sandbox.cover_torch()
+        capsule = Capsule.load(self.order.capsule)
+        attachment = Attachment(lambda _event: None, self._fault)
+        # The trials have a microscope of their own.
+        attachment.models.before_forward.remove(attachment.inquest.lookout.consider)
+        torch.set_num_threads(capsule.manifest["versions"].get("threads") or torch.get_num_threads())
+        self.tell(here=versions())
+        self.plan = Plan(capsule.manifest, self.order.options, self.order.earlier())
+        self.stage = Stage(capsule, attachment, self._next, self.order.launch.get("position"))
+        self.stage.install()
+        if self.order.launch.get("eager"):
+            torch.compile = lambda model=None, *_, **__: model if model is not None else lambda m: m  # type: ignore[assignment]
+            torch.nn.Module.compile = lambda *_, **__: None  # type: ignore[method-assign]
+
+    def _fault(self, unit: str, error: BaseException) -> None:
+        self.tell(fault=f"{unit}: {type(error).__name__}: {error}")
+
+    def _next(self, result: Result | None) -> Trial | None:
+        assert self.plan is not None  # noqa: S101 - made before the stage
+        if result is not None:
+            self.tell(result=result)
+            self.done += 1
+            self.current = None
+            self.plan.heard(result)
+        trial = self.plan.trial
+        single = self.order.launch.get("position") is not None and self.done
+        if trial is None or single or trial.launch != self.order.launch:
+            return None
+        self.current = trial
+        return trial
+
+    def tell(self, *, result: Result | None = None, **words: Any) -> None:
+        record = {"result": result.to_json()} if result is not None else words
+        self._log.write(dumps(record) + "\n")
+        self._log.flush()
+
+
+def main() -> None:
+    order = Order.from_json(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    sys.argv = [order.argv[0]]
+    if os.name == "posix":
+        os.chdir(order.cwd)
+    child = Child(order)
+    try:
+        child.run()
+    except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
+        child.tell(problem=f"the replay itself failed ({type(error).__name__}: {error})")
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Nothing of the script may run after this: no atexit handler that uploads, no thread that waits.
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""From the live run to a capsule: state before the step, data, random states, the loss to the last bit."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from premortem.probes.recorder import Draw, Random, Window
+from premortem.probes.session import tensors_in, version
+from premortem.replay.capsule import Capsule
+from premortem.replay.pack import pack
+
+if TYPE_CHECKING:
+    from premortem.probes import Attachment
+
+Tensors = dict[str, torch.Tensor]
+
+
+def collect(
+    attachment: Attachment, optimizer: Any, key: int, step: int, reason: str, most: int
+) -> tuple[dict[str, Any], Capsule]:
+    """What to write: the manifest's facts about the step, and the tensors, of at most `most` bytes."""
+    recorder = attachment.recorder
+    window = recorder.window_of(step)
+    draws = recorder.draws_of(key, step)
+    notes: list[str] = []
+    session, track = attachment.session, attachment.optimizers.tracks[key]
+    if session.step > step:
+        notes.append(
+            f"it was known {session.step - step} steps later; weights that moved since are as they were then"
+        )
+    state: Tensors = {}
+    data: Tensors = {}
+    models = _models(attachment, window, state, notes)
+    optimizers = _optimizers(attachment, state)
+    facts = {
+        "number": step,
+        "reason": reason,
+        "optimizer": _position(attachment, key),
+        "steps": track.steps - recorder.steps_since(key, step),  # of this optimizer, before this one
+        "models": models,
+        "optimizers": optimizers,
+        "draws": [_draw(i, draw, data, notes) for i, draw in enumerate(draws)],
+        "calls": _calls(attachment, window, data),
+        "targets": len(window.targets),
+        "random": random_state(window.random, "random/start", data),
+        "losses": [exact(loss) for loss in window.losses],
+        "gradients": digest(gradients(optimizer)),
+        "scaler": _scaler(attachment),
+        "schedulers": _schedulers(attachment),
+        "guarded": getattr(attachment, "guard", None) is not None,
+        "compiled": attachment.session.compiling_used,
+        "device": _device(optimizer),
+        "precision": {
+            "default": str(torch.get_default_dtype()),
+            "tf32": bool(torch.backends.cuda.matmul.allow_tf32),
+            "deterministic": torch.are_deterministic_algorithms_enabled(),
+        },
+        "notes": notes,
+    }
+    for i, target in enumerate(window.targets):
+        data[f"target/{i}"] = target
+    for i, loss in enumerate(window.losses):
+        data[f"loss/{i}"] = loss
+    _fit(state, data, most, notes)
+    return facts, Capsule({}, _stored(state, notes), _stored(data, notes))
+
+
+# --- the parts -------------------------------------------------------------------------------
+
+
+def plain_name(name: str) -> str:
+    """Without what torch.compile puts in between."""
+    return ".".join(part for part in name.split(".") if part != "_orig_mod")
+
+
+def _models(attachment: Attachment, window: Window, state: Tensors, notes: list[str]) -> list[Any]:
+    before = dict(zip(window.buffers, window.copies, strict=True))
+    told: list[Any] = []
+    for index, model in enumerate(attachment.models.known.values()):
+        module = model.module()
+        if module is None:
+            told.append(None)
+            continue
+        for name, parameter in module.named_parameters():
+            state[f"model/{index}/{plain_name(name)}"] = parameter
+        for name, buffer in module.named_buffers():
+            state[f"model/{index}/{plain_name(name)}"] = before.get((model.key, name), buffer)
+        told.append({"name": model.name, "kind": type(module).__name__, "training": module.training})
+    return told
+
+
+def _optimizers(attachment: Attachment, state: Tensors) -> list[Any]:
+    known = {
+        id(parameter)
+        for model in attachment.models.known.values()
+        if (module := model.module()) is not None
+        for parameter in module.parameters()
+    }
+    told: list[Any] = []
+    for index, track in enumerate(attachment.optimizers.tracks.values()):
+        optimizer = track.optimizer()
+        if optimizer is None:
+            told.append(None)
+            continue
+        scalars: dict[str, Any] = {}
+        for place, parameter in enumerate(held(optimizer)):
+            if id(parameter) not in known:  # a loose parameter: of no model that is called
+                state[f"loose/{index}/{place}"] = parameter
+            for name, value in optimizer.state.get(parameter, {}).items():
+                if isinstance(value, torch.Tensor):
+                    state[f"state/{index}/{place}/{name}"] = value
+                elif isinstance(value, (int, float, bool)):
+                    scalars[f"{place}/{name}"] = value
+        groups = [
+            {name: _plain(value) for name, value in group.items() if name != "params" and _is_plain(value)}
+            for group in optimizer.param_groups
+        ]
+        told.append({"kind": type(optimizer).__name__, "groups": groups, "scalars": scalars})
+    return told
+
+
+def held(optimizer: Any) -> list[torch.Tensor]:
+    """All parameters of an optimizer, in order."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _draw(index: int, draw: Draw, data: Tensors, notes: list[str]) -> dict[str, Any]:
+    if [version(t) for t in tensors_in(draw.batch)] != draw.versions:
+        notes.append(
+            f"batch {index} was changed in place after it was drawn; the capsule has the changed one"
+        )
+    return {
+        "loader": draw.loader,
+        "batch": pack(draw.batch, f"batch/{index}", data),
+        "random": random_state(draw.random, f"random/draw/{index}", data),
+    }
+
+
+def _calls(attachment: Attachment, window: Window, data: Tensors) -> list[Any]:
+    order = {key: index for index, key in enumerate(attachment.models.known)}
+    told = []
+    for i, call in enumerate(window.calls):
+        for j, tensor in enumerate(call.tensors):
+            data[f"call/{i}/{j}"] = tensor
+        told.append({"model": order.get(call.model, -1), "grad": call.grad, "tensors": len(call.tensors)})
+    return told
+
+
+def random_state(state: Random | None, name: str, data: Tensors) -> dict[str, Any] | None:
+    if state is None:
+        return None
+    data[f"{name}/torch"] = state.torch
+    if state.cuda is not None:
+        data[f"{name}/cuda"] = state.cuda
+    if state.numpy is not None:
+        data[f"{name}/numpy"] = torch.frombuffer(bytearray(state.numpy), dtype=torch.uint8)
+    if state.python is None:
+        return {"name": name, "python": None}
+    kind, words, gauss = state.python
+    return {"name": name, "python": [kind, list(words), gauss]}
+
+
+def _scaler(attachment: Attachment) -> dict[str, Any] | None:
+    scaler = attachment.scalers.last() if attachment.scalers.last is not None else None
+    return {k: _plain(v) for k, v in scaler.state_dict().items()} if scaler is not None else None
+
+
+def _schedulers(attachment: Attachment) -> list[Any]:
+    told = []
+    for key in sorted(attachment.schedulers.told):
+        scheduler = attachment.session.schedulers.object(key)
+        if scheduler is not None:
+            state = {k: _plain(v) for k, v in vars(scheduler).items() if _is_plain(v)}
+            told.append({"kind": type(scheduler).__name__, "state": state})
+    return told
+
+
+def _position(attachment: Attachment, key: int) -> int:
+    return list(attachment.optimizers.tracks).index(key)
+
+
+def _device(optimizer: Any) -> str:
+    return next((str(p.device) for p in held(optimizer)), "cpu")
+
+
+# --- numbers ---------------------------------------------------------------------------------
+
+
+def exact(loss: torch.Tensor) -> dict[str, Any]:
+    """A scalar's value and its bits: NaN does not equal itself, bits do."""
+    value = float(loss)
+    whole = loss.detach().reshape(1).cpu().contiguous().view(torch.uint8)
+    return {"value": value, "dtype": str(loss.dtype), "bits": bytes(whole.tolist()[::-1]).hex()}
+
+
+def gradients(optimizer: Any) -> list[torch.Tensor]:
+    return [p.grad for p in held(optimizer) if p.grad is not None]
+
+
+def digest(tensors: list[torch.Tensor]) -> str:
+    """A checksum over exact bits. Different NaNs of one operation are one NaN: their sign says nothing."""
+    total = hashlib.sha256()
+    for tensor in tensors:
+        if tensor.layout != torch.strided or tensor.is_complex():
+            continue
+        whole = tensor.detach().cpu().contiguous()
+        if whole.is_floating_point():
+            whole = torch.where(torch.isnan(whole), torch.full_like(whole, float("nan")), whole)
+        total.update(whole.reshape(-1).view(torch.uint8).numpy().tobytes() if whole.numel() else b"")
+    return total.hexdigest()
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(item, (int, float, bool, str, type(None))) for item in value)
+    return isinstance(value, (int, float, bool, str, type(None))) or (
+        isinstance(value, torch.Tensor) and value.numel() == 1
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.item() if value.numel() == 1 else None
+    return list(value) if isinstance(value, tuple) else value
+
+
+# --- size ------------------------------------------------------------------------------------
+
+
+def _fit(state: Tensors, data: Tensors, most: int, notes: list[str]) -> None:
+    """Drop what a replay can do without, and say so."""
+    for kind, what in (("state/", "the state of the optimizers"), ("model/", "parameters and buffers")):
+        if _bytes(state) + _bytes(data) <= most:
+            return
+        dropped = [name for name in state if name.startswith(kind)]
+        size = sum(state[name].numel() * state[name].element_size() for name in dropped)
+        for name in dropped:
+            del state[name]
+        notes.append(
+            f"{what} ({size >> 20} MiB) did not fit into the {most >> 20} MiB that a capsule may have"
+        )
+
+
+def _bytes(tensors: Tensors) -> int:
+    return sum(t.numel() * t.element_size() for t in tensors.values())
+
+
+def _stored(tensors: Tensors, notes: list[str]) -> Tensors:
+    """Copies on the CPU, each with memory of its own, as the file needs them."""
+    stored: Tensors = {}
+    for name, tensor in tensors.items():
+        if tensor.layout != torch.strided or tensor.is_quantized or tensor.dtype == torch.complex128:
+            notes.append(
+                f"`{name}` is of a kind that a capsule cannot hold ({tensor.layout}, {tensor.dtype})"
+            )
+            continue
+        stored[name] = torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor.detach())
+    return stored

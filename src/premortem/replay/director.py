@@ -1,0 +1,177 @@
+"""Launches the script again and again until the plan is done.
+
+Each launch is a process of its own, in the recorded folder, with the recorded arguments. What the script prints goes to
+a file, what it writes goes to a folder that is thrown away (`sandbox.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from premortem.errors import PremortemError, UsageError
+from premortem.plain import dumps
+from premortem.replay.autopsy import Plan, Report
+from premortem.replay.capsule import verified
+from premortem.replay.order import Order
+from premortem.replay.started import script_of
+
+MOST_LAUNCHES = 24
+SECONDS = 600  # for one launch
+# Of the recorded environment only these are set again, and only to words of this kind.
+_AGAIN = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "PYTHONHASHSEED",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "NVIDIA_TF32_OVERRIDE",
+)
+_WORD = re.compile(r"[\w:,.-]{1,64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayOptions:
+    capsule: Path
+    cwd: Path | None = None
+    cpu: bool = False
+    trust: bool = False
+    show_output: bool = False
+    seconds: float = SECONDS
+
+
+@dataclass
+class Replayed:
+    """A replay and its circumstances."""
+
+    manifest: dict[str, Any]
+    report: Report
+    here: dict[str, Any] = field(default_factory=dict)
+    launches: int = 0
+    tail: str = ""  # the last lines that the script printed, when it went wrong
+    faults: list[str] = field(default_factory=list)
+
+
+class NotReplayable(PremortemError):  # noqa: N818 - reads as what it says
+    """The capsule is whole, but its script cannot be started."""
+
+
+def replay(options: ReplayOptions) -> Replayed:
+    """Raises PremortemError when there is nothing to launch."""
+    capsule = Path(os.path.realpath(options.capsule))
+    manifest = verified(capsule)
+    cwd = _folder(options, manifest)
+    _check_trust(options, capsule, cwd, manifest)
+    with tempfile.TemporaryDirectory(prefix="premortem-replay-") as scratch:
+        order = Order(
+            capsule=capsule,
+            results=Path(scratch, "results.jsonl"),
+            scratch=Path(os.path.realpath(scratch)),
+            cwd=str(cwd),
+            argv=manifest["started"]["argv"],
+        )
+        return _direct(order, manifest, options)
+
+
+def _direct(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> Replayed:
+    done = Replayed(manifest, Report())
+    known = -1
+    problem = ""
+    while done.launches < MOST_LAUNCHES:
+        plan = Plan(manifest, order.options, order.earlier())
+        done.report = plan.report
+        if plan.trial is None or problem:
+            break
+        if len(plan.report.results) == known:  # the last launch brought nothing new
+            problem = "the script ended before the plan was done"
+            break
+        known = len(plan.report.results)
+        order.launch = plan.trial.launch
+        done.launches += 1
+        problem, done.tail = _launch(order, manifest, options)
+        for line in order.lines():
+            done.here = line.get("here", done.here)
+            problem = problem or line.get("problem", "")
+            if "fault" in line and line["fault"] not in done.faults:
+                done.faults.append(line["fault"])
+    done.report.problem = done.report.problem or problem
+    return done
+
+
+def _launch(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> tuple[str, str]:
+    """One run of the script. Returns what went wrong with the launch itself, and the end of its output."""
+    paper = order.scratch / "order.json"
+    paper.write_text(dumps(order.to_json()), encoding="utf-8")
+    printed = order.scratch / "printed.txt"
+    command = [sys.executable, "-m", "premortem.replay.child", str(paper)]
+    problem = ""
+    with printed.open("wb") as sink:
+        output = None if options.show_output else sink
+        process = subprocess.Popen(
+            command,
+            cwd=order.cwd,
+            env=_environment(order, manifest, options),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT if output else None,
+        )
+        try:
+            process.wait(timeout=options.seconds)
+        except subprocess.TimeoutExpired:
+            problem = f"the script took longer than {options.seconds:g} s (see --seconds)"
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    if not problem and process.returncode:
+        problem = f"the script's process died (exit code {process.returncode})"
+    text = printed.read_text(encoding="utf-8", errors="replace")
+    return problem, "\n".join(text.splitlines()[-12:])
+
+
+def _environment(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> dict[str, str]:
+    variables = dict(os.environ)
+    recorded = manifest["started"].get("environment", {})
+    for name in _AGAIN:
+        if isinstance(recorded.get(name), str) and _WORD.fullmatch(recorded[name]):
+            variables[name] = recorded[name]
+    here = str(Path(__file__).parents[2])
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [here, variables.get("PYTHONPATH", "")]))
+    variables["WANDB_MODE"] = "disabled"
+    variables["PREMORTEM_CAPSULE_MIB"] = "0"
+    if options.cpu:
+        variables["CUDA_VISIBLE_DEVICES"] = ""
+    return variables
+
+
+# --- may it be launched? ---------------------------------------------------------------------
+
+
+def _folder(options: ReplayOptions, manifest: dict[str, Any]) -> Path:
+    recorded = manifest["started"].get("cwd")
+    cwd = options.cwd or Path(str(recorded))
+    if not cwd.is_dir():
+        raise NotReplayable(
+            f"the folder {cwd} of the recorded run is not here; say where its script is with --cwd DIR"
+        )
+    cwd = Path(os.path.realpath(cwd))
+    script = script_of(manifest["started"]["argv"], str(cwd))
+    if script is not None and not script.is_file():
+        raise NotReplayable(f"the script {script} is not here any more; a replay runs the script itself")
+    return cwd
+
+
+def _check_trust(options: ReplayOptions, capsule: Path, cwd: Path, manifest: dict[str, Any]) -> None:
+    """A capsule brings no code, but it says which command to start: one from a stranger must be asked about."""
+    if options.trust or (capsule.is_relative_to(cwd) and options.cwd is None):
+        return
+    command = " ".join(["python", *manifest["started"]["argv"]])
+    raise UsageError(
+        f"this capsule does not lie in the folder of its run; it would start `{command}` in {cwd}. "
+        "If that is what you want, add --trust"
+    )

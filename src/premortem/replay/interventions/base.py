@@ -1,0 +1,80 @@
+"""What an intervention is."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from premortem.replay.trial import Result, Trial
+
+Trials = Generator[Trial, Result, "Outcome | None"]  # None: there was nothing to try
+
+
+@dataclass
+class Outcome:
+    """What became of the failure under one intervention."""
+
+    title: str
+    gone: bool | None  # None: it could not be tried
+    tells: str
+    size: int  # how much of the run it changes; the smallest that helps is named
+    loss: float | None = None
+    trials: int = 1
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Case:
+    """The failure under investigation."""
+
+    manifest: dict[str, Any]
+    options: dict[str, Any]
+    plain: Result  # the reproduction
+    launch: dict[str, Any]
+    certificate: dict[str, Any] | None = None
+
+    def trial(self, name: str, **changes: Any) -> Trial:
+        """The recorded step with these changes, from where it can be reproduced."""
+        launch = {**self.launch, **changes.pop("launch", {})}
+        changes.setdefault("apply", self.manifest["reason"] == "update")
+        return Trial(name, launch=launch, **changes)
+
+    @property
+    def of_the_update(self) -> bool:
+        """Loss and gradients are finite; what the optimizer makes of them is not."""
+        return self.plain.loss_finite and not self.plain.bad_gradients and bool(self.plain.bad_update)
+
+    @property
+    def patience(self) -> int:
+        """How many trials a search may take: where each one is a launch of its own, few."""
+        return 8 if "position" in self.launch else 32
+
+
+class Intervention:
+    """One change, one trial. Searches override `run`."""
+
+    title: ClassVar[str]
+    size: ClassVar[int]
+    gone: ClassVar[str]  # what it tells when the failure goes away
+    stays: ClassVar[str]
+
+    def applies(self, case: Case) -> bool:
+        return True
+
+    def changes(self, case: Case) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def run(self, case: Case) -> Trials:
+        result = yield case.trial(self.title, **self.changes(case))
+        return self.judge(result)
+
+    def judge(self, result: Result) -> Outcome:
+        if not result.decided:
+            return self.not_tried(result)
+        tells = self.stays if result.failed else self.gone
+        return Outcome(self.title, not result.failed, tells, self.size, result.loss)
+
+    def not_tried(self, result: Result) -> Outcome:
+        why = result.error or "the script did not come to its step"
+        return Outcome(self.title, None, f"Could not be tried: {why}", self.size)

@@ -1,0 +1,101 @@
+"""Which samples of the batch it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import ClassVar
+
+from premortem.replay.interventions.base import Case, Intervention, Outcome, Trials
+from premortem.replay.trial import Result, Trial
+
+_MOST_GUILTY = (
+    3  # bad samples that are looked for one after the other; where there are more, it is not a sample
+)
+Search = Generator[Trial, Result, "list[int] | None"]
+
+
+class Samples(Intervention):
+    """The batch with only some of its samples, halved until the smallest set that still fails is left.
+
+    A sample that is taken out is replaced by a copy of one that stays, so no shape changes.
+    """
+
+    title: ClassVar[str] = "without single samples"
+    size: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        self._spent = 0
+        self._error: Result | None = None
+
+    def applies(self, case: Case) -> bool:
+        return case.plain.samples > 1 and not case.of_the_update
+
+    def run(self, case: Case) -> Trials:
+        self._spent, self._error = 0, None
+        everything = list(range(case.plain.samples))
+        guilty: list[int] = []
+        healthy: Result | None = None
+        while len(guilty) < min(_MOST_GUILTY, len(everything) - 1):
+            found = yield from self._smallest(case, [i for i in everything if i not in guilty])
+            if not found or len(found) > len(everything) // 2:
+                break
+            guilty += found
+            rest = [i for i in everything if i not in guilty]
+            if not rest:
+                break
+            result = yield from self._try(case, rest)
+            if result is not None and not result.failed:
+                healthy = result
+                break
+        return self._outcome(case, sorted(guilty), healthy, len(everything))
+
+    def _try(self, case: Case, samples: list[int]) -> Generator[Trial, Result, Result | None]:
+        """None when it could not be tried, or enough was tried."""
+        if self._spent >= case.patience or self._error is not None:
+            return None
+        self._spent += 1
+        result = yield case.trial(self.title, samples=samples)
+        if not result.decided:
+            self._error = result
+            return None
+        return result
+
+    def _smallest(self, case: Case, among: list[int]) -> Search:
+        """Halve while one half still fails alone; else leave out parts that are not needed."""
+        hint = [i for i in (case.certificate or {}).get("rows", []) if i in among]
+        if hint and len(hint) < len(among):  # what the microscope saw is tried first
+            result = yield from self._try(case, hint)
+            if result is not None and result.failed:
+                among = hint
+        while len(among) > 1:
+            half = len(among) // 2
+            for part in (among[:half], among[half:]):
+                result = yield from self._try(case, part)
+                if result is None:
+                    return None
+                if result.failed:
+                    among = part
+                    break
+            else:
+                return among  # only together
+        return among
+
+    def _outcome(self, case: Case, guilty: list[int], healthy: Result | None, total: int) -> Outcome:
+        shown = ", ".join(map(str, guilty))
+        which = f"sample {shown}" if len(guilty) == 1 else f"samples {shown}"
+        if healthy is not None:
+            verb = "is" if len(guilty) == 1 else "are"
+            tells = f"{which[0].upper()}{which[1:]} of {total} {verb} enough to make it fail; without, it is finite."
+            gone: bool | None = True
+        elif self._error is not None:
+            return self.not_tried(self._error)
+        else:
+            gone = False
+            reach = (
+                "" if case.manifest["draws"] else " (as far as the data could be reached without a loader)"
+            )
+            tells = f"The rest of the batch fails without single samples too{reach}."
+        title = f"without {which}" if healthy is not None else self.title
+        loss = healthy.loss if healthy is not None else case.plain.loss
+        evidence = {"samples": guilty, "of": total}
+        return Outcome(title, gone, tells, self.size, loss, self._spent, evidence)

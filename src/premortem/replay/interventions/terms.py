@@ -1,0 +1,44 @@
+"""Which term of the loss it takes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from premortem.replay.interventions.base import Case, Intervention, Outcome, Trials
+from premortem.replay.trial import Term
+
+
+class LossTerms(Intervention):
+    """Where the loss is a sum: the value and the gradient of each term, then the loss without the broken one."""
+
+    title: ClassVar[str] = "loss terms one by one"
+    size: ClassVar[int] = 2
+
+    def applies(self, case: Case) -> bool:
+        return not case.of_the_update
+
+    def run(self, case: Case) -> Trials:
+        result = yield case.trial(self.title, terms=True)
+        if not result.decided:
+            return self.not_tried(result)
+        terms = result.terms
+        if len(terms) < 2:
+            return None
+        broken = [term for term in terms if not term.healthy]
+        evidence = {"terms": [vars(term) for term in terms]}
+        if len(broken) != 1:
+            tells = "All terms are broken." if broken else "Each term alone is finite; only their sum is not."
+            if 1 < len(broken) < len(terms):
+                tells = f"Broken are {', '.join(f'`{t.op}`' for t in broken)}, {len(broken)} of {len(terms)} terms."
+            return Outcome(self.title, False, tells, self.size, result.loss, 1, evidence)
+        without = yield case.trial(self.title, without_term=broken[0].index)
+        if not without.decided:
+            return self.not_tried(without)
+        tells = f"{describe(broken[0])}; the other {len(terms) - 1} and their gradients are finite."
+        title = f"without the loss term `{broken[0].op}`"
+        return Outcome(title, not without.failed, tells, self.size, without.loss, 2, evidence)
+
+
+def describe(term: Term) -> str:
+    what = "is not finite" if not term.finite else "is finite, but its gradient is not"
+    return f"The term `{term.op}` ({term.value}) {what}"

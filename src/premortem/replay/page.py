@@ -1,0 +1,181 @@
+"""The one page that a replay ends with, for a person and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console as Terminal
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from premortem import __version__
+from premortem.plain import plain
+from premortem.replay.director import Replayed
+
+_COMPARED = ("torch", "python", "cuda", "device", "numpy", "threads")
+_MADE = {"nan": "NaN", "inf": "infinity", "-inf": "minus infinity"}
+
+
+def show(done: Replayed, terminal: Terminal) -> None:
+    terminal.print(Group(*_page(done)), soft_wrap=False)
+
+
+def record(done: Replayed, capsule: Path) -> str:
+    """The same as strict JSON."""
+    report = done.report
+    found = {
+        "premortem": __version__,
+        "capsule": str(capsule),
+        "step": done.manifest["number"],
+        "reproduced": report.reproduced,
+        "bitwise": report.bitwise,
+        "gradients_bitwise": report.gradients,
+        "certainty": "proved" if report.reproduced else "suspected",
+        "failure": report.failure if report.reproduced else "",
+        "cause": cause(done),
+        "certificate": report.certificate,
+        "smallest": asdict(report.smallest) if report.smallest is not None else None,
+        "interventions": [asdict(outcome) for outcome in report.outcomes],
+        "differences": differences(done),
+        "warnings": [*done.manifest["notes"], *report.warnings],
+        "problem": report.problem,
+        "launches": done.launches,
+        "trials": len(report.results),
+    }
+    return json.dumps(plain(found), allow_nan=False, indent=2) + "\n"
+
+
+# --- sentences -------------------------------------------------------------------------------
+
+
+def cause(done: Replayed) -> str:
+    """One or two sentences: where it is born, and the least that removes it."""
+    report = done.report
+    if not report.reproduced:
+        return ""
+    parts = [_birth(report.certificate)] if report.certificate else []
+    if report.smallest is not None:
+        parts.append(f"The smallest change that removes it: {report.smallest.title}. {report.smallest.tells}")
+    elif report.outcomes:
+        parts.append("None of the changes that were tried removes it.")
+    return " ".join(parts)
+
+
+def _birth(found: dict[str, Any]) -> str:
+    made = _MADE.get(found["made"], "a value that is not finite")
+    place = f" at {found['file']}:{found['line']}" if found["file"] else ""
+    if found["stage"] == "data":
+        return f"{made} came in with the data (`{found['what']}`){place}."
+    if found["stage"] == "weights":
+        return f"The weight `{found['parameter']}` held {made} before the step."
+    op = f"`{found['op']}`" if found["op"] else "an operation"
+    where = {"backward": "the gradient of ", "update": "the optimizer's "}.get(found["stage"], "")
+    module = f" in `{found['module']}`" if found["module"] else ""
+    detail = f": {found['detail']}" if found["detail"] else ""
+    whole = f"{made} was born in {where}{op}{place}{module}{detail}."
+    return whole[0].upper() + whole[1:]
+
+
+def differences(done: Replayed) -> list[str]:
+    """What is not the same here as in the recorded run."""
+    then, now = done.manifest["versions"], done.here
+    found = [
+        f"{name} {then.get(name)} then, {now.get(name)} here"
+        for name in _COMPARED
+        if now and then.get(name) != now.get(name)
+    ]
+    if str(done.manifest.get("device", "")).startswith("cuda") and now.get("device") == "cpu":
+        found.append(
+            "it ran on a GPU and is replayed on the CPU: sums are rounded differently, and dropout draws other numbers"
+        )
+    return found
+
+
+# --- the page --------------------------------------------------------------------------------
+
+
+def _page(done: Replayed) -> list[Any]:
+    report, manifest = done.report, done.manifest
+    lines: list[Any] = [Text(f"Replay of step {manifest['number']}", "bold")]
+    started = " ".join(manifest["started"]["argv"])
+    lines.append(Text(f"  {started}  in {manifest['started'].get('cwd', '')}", "dim"))
+    lines.append(_verdict(done))
+    notes = [*differences(done), *manifest["notes"], *report.warnings]
+    lines += [Text(f"  note   {sentence}", "dim") for sentence in notes]
+    if not report.reproduced:
+        if done.tail:
+            lines += [Text("  the last lines of the script:", "dim"), Text(_indented(done.tail), "dim")]
+        return lines
+    lines += [Text(), Text("Cause (proved)", "bold red"), Text(f"  {cause(done)}")]
+    if report.certificate:
+        lines += _certificate(report.certificate)
+    if report.outcomes:
+        lines += [Text(), _table(done)]
+    kept = "What the script wrote went to a folder that is thrown away; its own files are as they were."
+    lines += [Text(), Text(f"{kept} Trials: {len(report.results)}, launches: {done.launches}.", "dim")]
+    if report.problem:
+        lines.append(Text(f"The plan was cut short: {report.problem}.", "yellow"))
+    return lines
+
+
+def _verdict(done: Replayed) -> Text:
+    report, manifest = done.report, done.manifest
+    then = ", ".join(f"{float(loss['value']):.6g}" for loss in manifest["losses"]) or "unknown"
+    if not report.reproduced:
+        what = report.problem or "the same step is finite here"
+        return Text(f"  Not reproduced: {what}.", "bold yellow")
+    if report.bitwise:
+        how = f"loss {then}, the same to the last bit"
+        how += ", and so are all gradients" if report.gradients else "; the gradients differ in some bits"
+    else:
+        now = report.results[0].loss
+        how = f"it fails here too, but not bit for bit (loss {then} then, {now} here)"
+    place = " The script was taken to its place in the loop first." if report.at_its_place else ""
+    return Text(f"  Reproduced: {how}.{place}", "bold green" if report.bitwise else "bold yellow")
+
+
+def _certificate(found: dict[str, Any]) -> list[Text]:
+    facts = [
+        ("op", found["op"]),
+        ("where", f"{found['file']}:{found['line']}" if found["file"] else ""),
+        ("module", found["module"]),
+        ("weight", found["parameter"]),
+        ("samples", ", ".join(map(str, found["rows"]))),
+        ("type", found["dtype"]),
+    ]
+    lines = [Text(f"  {label:<8}{value}") for label, value in facts if value]
+    for operand in found["operands"]:
+        size = "x".join(map(str, operand["shape"])) or "a number"
+        lines.append(
+            Text(f"  {'operand':<8}{operand['name']}: {_range(operand)} ({operand['dtype']}, {size})")
+        )
+    return lines
+
+
+def _range(operand: dict[str, Any]) -> str:
+    low, high = float(operand["low"]), float(operand["high"])
+    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+
+
+def _table(done: Replayed) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("tried", "failure", "loss", "what it tells"):
+        table.add_column(title)
+    for outcome in done.report.outcomes:
+        state = {True: Text("gone", "green"), False: Text("stays", "red"), None: Text("not tried", "yellow")}
+        smallest = outcome is done.report.smallest
+        table.add_row(
+            Text(outcome.title, "bold" if smallest else ""),
+            state[outcome.gone],
+            "" if outcome.loss is None else f"{outcome.loss:.6g}",
+            Text(outcome.tells),
+        )
+    return table
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

@@ -1,0 +1,91 @@
+"""One trial: the recorded step, run again with something changed, and what came of it. Plain values, as JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Trial:
+    """What is changed. A trial that changes nothing reproduces the failure."""
+
+    name: str  # of the intervention it belongs to
+    samples: list[int] | None = None  # only these, counted over all batches of the step
+    precision: str = ""  # "float32" or "float64": autocast off, and everything in it
+    microscope: bool = False
+    terms: bool = False  # look at the loss term by term
+    without_term: int | None = None
+    clip: float | None = None
+    rate: float | None = None  # the learning rates times this
+    apply: bool = False  # really make the update, to see whether it is finite (it is undone)
+    deterministic: bool = False
+    launch: dict[str, Any] = field(default_factory=dict)  # what only a new process can change
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass
+class Term:
+    """One summand of the loss."""
+
+    index: int
+    op: str
+    file: str
+    line: int
+    value: float | str
+    finite: bool
+    gradient_finite: bool | None
+
+    @property
+    def healthy(self) -> bool:
+        return self.finite and self.gradient_finite is not False
+
+
+@dataclass
+class Result:
+    """What came of a trial."""
+
+    trial: Trial
+    losses: list[dict[str, Any]] = field(default_factory=list)
+    gradients: str = ""  # checksum
+    bad_gradients: list[str] = field(default_factory=list)  # names
+    bad_update: list[str] = field(default_factory=list)
+    samples: int = 0
+    low_precision: bool = False  # something was computed in 16 bits
+    terms: list[Term] = field(default_factory=list)
+    certificate: dict[str, Any] | None = None
+    error: str = ""  # the script failed, or the trial could not be made
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def loss_finite(self) -> bool:
+        return all(math.isfinite(float(loss["value"])) for loss in self.losses)
+
+    @property
+    def failed(self) -> bool:
+        return not self.loss_finite or bool(self.bad_gradients or self.bad_update)
+
+    @property
+    def decided(self) -> bool:
+        """Whether it ran far enough to be judged."""
+        return not self.error and bool(self.losses or self.gradients)
+
+    @property
+    def loss(self) -> float | None:
+        return float(self.losses[-1]["value"]) if self.losses else None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Result:
+        return cls(
+            **{
+                **record,
+                "trial": Trial(**record["trial"]),
+                "terms": [Term(**term) for term in record["terms"]],
+            }
+        )

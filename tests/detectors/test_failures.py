@@ -1,0 +1,42 @@
+from dataclasses import replace
+
+from premortem.events import NonFinite, Operand
+from premortem.failures import TrainingFailed, with_failures
+from tests.detectors.faults.non_finite_training import EVENTS, HEALTHY, UNKNOWN
+from tests.detectors.rehearsal import line
+
+NAN = float("nan")
+SEEN = NonFinite(
+    step=40,
+    at=line(41),
+    stage="forward",
+    value=NAN,
+    op="log",
+    detail="the logarithm of 0",
+    made="-inf",
+    operands=(Operand("self", "float32", (64, 3), 0.0, 3.2),),
+    located=True,
+    watched=True,
+)
+
+
+def failures(events):
+    return [event for event in with_failures(events) if isinstance(event, TrainingFailed)]
+
+
+def test_a_failure_is_told_once():
+    (failure,) = failures(EVENTS)
+    assert (failure.origin.op, failure.began) == ("log", failure.origin.step)
+    assert [failures(run) for run in HEALTHY[:4]] == [[], [], [], []]
+
+
+def test_what_the_microscope_saw_later_takes_the_place_of_what_was_known():
+    first, second = failures([*UNKNOWN, SEEN])
+    assert (first.origin, second.origin.at) == (None, line(41))
+    first, second = failures([*EVENTS, SEEN, SEEN])
+    assert second.began == first.began, "it began when it was seen first"
+    assert second.origin.watched
+
+
+def test_broken_weights_explain_nothing():
+    assert len(failures([*EVENTS, replace(SEEN, stage="weights")])) == 1

@@ -1,0 +1,90 @@
+"""What is said of a failure, for each way it can begin."""
+
+from premortem.detectors.masked_non_finite import MaskedNonFinite
+from premortem.detectors.non_finite_input import NonFiniteInput
+from premortem.detectors.non_finite_training import NonFiniteTraining
+from premortem.detectors.overflow import Overflow
+from premortem.findings import Certainty
+from tests.detectors.faults import masked_non_finite, non_finite_input, non_finite_training, overflow
+from tests.detectors.test_contract import heard, observe
+
+SEEN = {
+    "module": "model.scale",
+    "made": "-inf",
+    "dtype": "float32",
+    "rows": (17,),
+    "samples": 64,
+    "located": True,
+    "watched": True,
+}
+
+
+def broken(**origin):
+    (finding,) = observe(NonFiniteTraining(), heard(non_finite_training.run(origin=origin)))
+    return finding
+
+
+def test_the_operation_is_the_place():
+    finding = broken(**non_finite_training.LOG, **SEEN)
+    assert finding.message.startswith(
+        "the logarithm of 0 at train.py:22 made -inf (in model.scale, sample 17 of 64, float32)"
+    )
+    assert (finding.where.line, finding.where.module, finding.certainty) == (
+        22,
+        "model.scale",
+        Certainty.PROVED,
+    )
+
+
+def test_a_derivative():
+    root = {**SEEN, "stage": "backward", "op": "sqrt", "detail": "the derivative of sqrt at 0", "made": "inf"}
+    finding = broken(**root, parameter="model.head.weight")
+    assert (
+        "backward gave `model.head.weight` a gradient that was not: the derivative of sqrt at 0"
+        in finding.message
+    )
+    assert finding.where.parameter == "model.head.weight"
+
+
+def test_an_update():
+    finding = broken(stage="update", op="addcdiv", detail="a division by 0", parameter="model.w", **SEEN)
+    assert finding.message.startswith(
+        "the update of `model.w` was not finite: a division by 0 at train.py:22"
+    )
+
+
+def test_what_little_is_known_without_an_origin():
+    (unknown,) = observe(NonFiniteTraining(), heard(non_finite_training.UNKNOWN))
+    (diverged,) = observe(NonFiniteTraining(), heard(non_finite_training.DIVERGED))
+    (gradient,) = observe(NonFiniteTraining(), heard(non_finite_training.GRADIENT))
+    assert unknown.message.startswith("the loss became NaN or infinite")
+    assert diverged.family == "exploding"
+    assert (gradient.where.parameter, gradient.certainty) == ("model.0.weight", Certainty.MEASURED)
+
+
+def test_data():
+    (finding,) = observe(NonFiniteInput(), heard(non_finite_input.EVENTS))
+    assert finding.message.startswith("the input holds NaN or infinity (samples 3, 17)")
+    (on_gpu,) = observe(NonFiniteInput(), heard(non_finite_input.ON_GPU))
+    assert on_gpu.message.startswith("the input holds NaN or infinity:")
+    (target,) = observe(NonFiniteInput(), heard(non_finite_input.TARGET))
+    assert target.message.startswith("the target holds")
+
+
+def test_overflow():
+    (finding,) = observe(Overflow(), heard(overflow.EVENTS))
+    assert "in one step: exp of 104" in finding.message
+    (constant,) = observe(Overflow(), heard(overflow.CONSTANT))
+    assert "does not fit its type" in constant.message
+
+
+def test_steps_that_are_thrown_away_again_and_again():
+    (finding,) = observe(MaskedNonFinite(), heard(masked_non_finite.THROWN))
+    assert finding.message == "20 batches in a row gave gradients that are not finite and were skipped"
+    assert (finding.where.line, finding.where.module) == (13, "model.scale")
+    assert "the derivative of sqrt at 0 made inf in the backward pass of train.py:13" in finding.cause
+
+
+def test_every_way_to_hide_it():
+    for run in ("WHOLE", "OF_GRADIENTS", "WIPED_OUT", "REPLACED", "SKIPPED"):
+        assert observe(MaskedNonFinite(), heard(getattr(masked_non_finite, run))), run

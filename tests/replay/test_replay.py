@@ -1,0 +1,107 @@
+"""The failed step again: bit for bit, with the line to blame, and the smallest change that removes the failure."""
+
+from typing import NamedTuple
+
+import pytest
+
+
+class Case(NamedTuple):
+    script: str
+    step: int  # at which it fails
+    op: str
+    line: str  # part of the line to blame
+    smallest: str  # the change that is named
+    samples: list[int] | None = None
+
+
+CASES = [
+    Case("shuffled_loader.py", 15, "sqrt", "torch.sqrt(", "without sample 1", [1]),
+    Case("plain_slices.py", 5, "log", "torch.log(y)", "without sample 13", [13]),
+    Case("drawn_indices.py", 11, "exp", "torch.exp(", "without samples 19, 21", [19, 21]),
+    Case("batch_norm.py", 5, "div", "image.amin(", "without sample 2", [2]),
+    Case("accumulation.py", 2, "div", "x.norm(", "without sample 30", [30]),
+    Case("two_models.py", 4, "pow", "torch.pow(", "without the loss term `spread`"),
+    Case("autocast.py", 3, "exp", "torch.exp(", "without sample 8", [8]),
+    Case("trainer_class.py", 5, "log1p", "torch.log1p(", "without sample 1", [1]),
+    Case("grows_with_the_step.py", 11, "mul", "penalty =", "without the loss term `penalty`"),
+    Case("half_precision.py", 8, "", "", "float32, autocast off"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.script)
+def test_a_failed_step_is_reproduced_and_its_cause_proved(case, scene):
+    place = scene(case.script)
+    ran = place.watch()
+    assert place.capsules, ran.stderr
+    assert place.capsules[0].name == f"step-{case.step}"
+
+    done, found = place.replay()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert found["reproduced"]
+    assert found["bitwise"]
+    assert found["gradients_bitwise"]
+    assert found["certainty"] == "proved"
+    certificate = found["certificate"]
+    if case.op:
+        assert certificate["op"] == case.op
+        assert case.line in place.line(certificate["line"])
+    assert found["smallest"]["title"] == case.smallest
+    assert found["smallest"]["gone"]
+    if case.samples is not None:
+        assert found["smallest"]["evidence"]["samples"] == case.samples
+    assert case.smallest in done.stdout
+
+
+def test_a_failure_in_the_very_first_step(scene):
+    place = scene("first_step.py")
+    place.watch()
+    assert place.capsules[0].name == "step-1"
+    done, found = place.replay()
+    assert done.returncode == 0, done.stdout
+    assert found["bitwise"]
+    assert "torch.inf" in place.line(found["certificate"]["line"])
+
+
+def test_the_script_is_shown_only_when_asked_and_its_files_stay(watched):
+    out = watched.folder / "out"
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.iterdir()}
+    assert {path.name for path in before} == {"log.json", "last.pt"}
+    done, found = watched.replay()
+    assert found["reproduced"]
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.iterdir()} == before
+    assert sorted(path.name for path in watched.folder.iterdir()) == [
+        ".premortem",
+        "f.json",
+        "out",
+        "r.json",
+        "trainer_class.py",
+    ]
+    assert "Reproduced: loss nan, the same to the last bit" in done.stdout
+
+
+def test_a_run_that_is_stopped_is_autopsied_by_itself(scene):
+    place = scene("trainer_class.py")
+    done = place.watch(options=["--policy", "strict", "--autopsy"])
+    assert done.returncode == 3, done.stderr
+    assert "Replay of step 5" in done.stderr
+    assert "born in `log1p`" in done.stderr
+    assert "Replay" not in done.stdout
+
+
+def test_the_finding_points_to_the_capsule(watched):
+    pointing = [f for f in watched.findings if "capsule" in f["evidence"]]
+    assert pointing
+    assert pointing[0]["evidence"]["capsule"] == str(watched.capsules[0])
+    assert "premortem replay .premortem/runs/" in pointing[0]["remedy"]
+
+
+def test_a_step_that_is_finite_elsewhere_is_not_called_reproduced(scene):
+    place = scene("trainer_class.py")
+    place.watch()
+    script = place.folder / place.script
+    script.write_text(script.read_text().replace("torch.log1p(series)", "torch.log1p(series.clamp(min=0))"))
+    done, found = place.replay()
+    assert done.returncode == 1
+    assert not found["reproduced"]
+    assert "Not reproduced: the same step is finite here" in done.stdout
