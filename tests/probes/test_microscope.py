@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 from torch.utils.checkpoint import checkpoint
 
 from premortem.probes.microscope import Microscope
+from premortem.probes.session import Session
 from tests.probes.planted import CLEAN, FAULTS, without
 
 BATCH = 6
@@ -265,3 +266,17 @@ def test_the_backward_pass_is_seen_on_a_gpu(parts):
         (out - out).square().sum(1).sqrt().mean().backward()
     seen = scope.certificate()
     assert (seen.op, seen.stage, seen.at.file) == ("sqrt", "backward", __file__)
+
+
+def test_being_asked_by_another_probe_changes_nothing(parts):
+    model, x, _ = parts
+    session = Session(lambda event: None, lambda unit, error: None)
+    with Microscope(session) as scope:
+        loss = without(model(x).abs()).log().mean()
+        with session.looking_at("a probe"):
+            assert scope.certificate(loss).op == "log"
+            assert session.looking
+            assert _get_current_dispatch_mode_stack() == []
+        assert not session.looking
+        assert torch.is_grad_enabled()
+        assert _get_current_dispatch_mode_stack() == [scope]

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 from premortem.events import NonFinite
 from premortem.probes.microscope import Microscope
 from premortem.probes.modules import Models
+from premortem.probes.places import Directory
 from premortem.probes.session import Session
 
 _FIRST_STEPS = 2
@@ -28,6 +29,7 @@ class Lookout:
         self.models = models
         self.scope: Microscope | None = None
         self._until = _FIRST_STEPS if _HARMLESS else 0
+        self._directory = Directory()
         self._alarms = 0
         self._satisfied = False
         self._forwards = 0
@@ -61,7 +63,7 @@ class Lookout:
             self.leave()
         elif self.scope is None and not _get_current_dispatch_mode_stack():
             # Only on an empty stack: code that leaves a mode takes the uppermost, whoever that is.
-            self.scope = Microscope(self.session, self._samples)
+            self.scope = Microscope(self.session, self._samples, self._directory)
             self.scope.__enter__()
 
     def certificate(self, of: torch.Tensor | None = None) -> NonFinite | None:

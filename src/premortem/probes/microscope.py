@@ -50,6 +50,7 @@ class Microscope(TorchDispatchMode):
         self,
         session: Session | None = None,
         samples: Callable[[], int | None] = lambda: None,  # the size of the batch, when it is known
+        directory: Directory | None = None,  # names that are known already
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._session = session
@@ -59,7 +60,7 @@ class Microscope(TorchDispatchMode):
         self._cover = Covers()
         self.faults: list[BaseException] = []  # bugs of ours
         self.blind = False  # closed: by a bug of ours, or because it is not needed any more
-        self.directory = Directory()
+        self.directory = directory or Directory()
         self._registrar = Registrar(self.directory, samples)
         self.forget()
 
@@ -144,6 +145,8 @@ class Microscope(TorchDispatchMode):
     def _look(self) -> Iterator[None]:
         """We use torch ourselves now: without gradients, unseen by other probes; a bug of ours ends the look."""
         session = self._session
+        looked = session is not None and session.looking  # another probe asks us
+        paused = self._paused
         self._grad = grad = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
         self._busy = True
@@ -159,10 +162,11 @@ class Microscope(TorchDispatchMode):
                 session.fault("microscope", error)
         finally:
             self._busy = False
-            self.resume()
+            if not paused:
+                self.resume()
             torch._C._set_grad_enabled(grad)
             if session is not None:
-                session.looking = False
+                session.looking = looked
 
     # -- one operation --------------------------------------------------------------------
 

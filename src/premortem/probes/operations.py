@@ -103,6 +103,7 @@ def readable(thing: Any) -> Iterator[torch.Tensor]:
     elif (
         type(thing) in {torch.Tensor, nn.Parameter}
         and thing.layout == torch.strided
+        and not thing.is_nested
         and (thing.is_floating_point() or thing.is_complex())
         and thing.numel()
         and thing.device.type != "meta"

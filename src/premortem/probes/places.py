@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+import weakref
 from typing import Any, NamedTuple
 
 import torch
@@ -83,11 +84,11 @@ class Directory:
     """What the modules and parameters that were seen are called."""
 
     def __init__(self) -> None:
-        self._roots: dict[int, tuple[nn.Module, str]] = {}
+        self._roots: dict[int, tuple[weakref.ref[nn.Module], str]] = {}
 
     def meet(self, root: nn.Module | None) -> None:
-        if root is not None and id(root) not in self._roots:
-            self._roots[id(root)] = (root, user_name(root) or type(root).__name__)
+        if root is not None and not self._knows(root):
+            self._roots[id(root)] = (weakref.ref(root), user_name(root) or type(root).__name__)
 
     def path(self, place: Place) -> str:
         if place.root is None or place.module is None:
@@ -102,11 +103,16 @@ class Directory:
     def holder(self, tensor: torch.Tensor) -> str:
         """The parameter or buffer that this memory belongs to, "" when it is none."""
         mine = storage(tensor)
-        for root, name in self._roots.values():
-            for own, value in [*root.named_parameters(), *root.named_buffers()]:
+        for reference, name in self._roots.values():
+            root = reference()
+            for own, value in [*root.named_parameters(), *root.named_buffers()] if root is not None else ():
                 if value.layout == torch.strided and storage(value) == mine:
                     return f"{name}.{own}"
         return ""
+
+    def _knows(self, root: nn.Module) -> bool:
+        known = self._roots.get(id(root))
+        return known is not None and known[0]() is root
 
 
 def owner_of(tensors: list[torch.Tensor], optimizer: Optimizer) -> torch.Tensor | None:
