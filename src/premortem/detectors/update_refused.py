@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.failures import climbing
 from premortem.events import BatchDrawn, Event, ModelSeen, OptimizerStep, StepRefused
+from premortem.failures import climbing
 from premortem.findings import Certainty, Finding, Severity
 
 
