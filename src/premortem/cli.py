@@ -182,6 +182,30 @@ def run(tokens: Sequence[str]) -> int:
     )
 
 
+# --- lint ------------------------------------------------------------------------------------
+
+
+def lint_parser() -> Parser:
+    parser = Parser(
+        prog="premortem lint",
+        usage="premortem lint [options] PATH...",
+        description="Read training code and configs for what goes wrong later. Never imports torch.",
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files or folders")
+    parser.add_argument(
+        "--format", default="text", metavar="text|json", help="how to print what was found (default: text)"
+    )
+    return parser
+
+
+def lint(tokens: Sequence[str]) -> int:
+    options = lint_parser().parse(tokens)
+
+    from premortem.lint import verb
+
+    return verb.run(options)
+
+
 # --- explain ---------------------------------------------------------------------------------
 
 
@@ -263,6 +287,7 @@ class Verb(NamedTuple):
 
 VERBS: dict[str, Verb] = {
     "run": Verb("run a training script under supervision", run_parser, run),
+    "lint": Verb("read training code and configs before they run", lint_parser, lint),
     "explain": Verb("what a finding means and what to do", explain_parser, explain),
     "demo": Verb("see premortem at work in one minute", demo_parser, demo),
 }

@@ -1,0 +1,32 @@
+"""What lint says about a file as a whole. These are units like rules, but the engine speaks for them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+
+
+class UnreadableFile:
+    """The file is not Python that this version can read, so nothing else in it was checked.
+
+    ## Why it matters
+    What cannot be parsed cannot be checked. Other files are not affected.
+
+    ## Usual causes
+    - Python 2 code
+    - a file cut off in the middle, or with the marks of an unfinished merge
+    - syntax that is newer than the Python that runs premortem
+    - an encoding other than the one the file declares
+
+    ## What to do
+    Mend the syntax, or leave the file out: `exclude = ["old/*.py"]` in `[tool.premortem.lint]`.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM590", name="unreadable-file", family="environment", severity=Severity.WARNING
+    )
+
+
+ALL: tuple[type, ...] = (UnreadableFile,)
