@@ -29,5 +29,5 @@ def record(diagnostic: Diagnostic) -> dict[str, Any]:
     return found
 
 
-def render(diagnostics: Sequence[Diagnostic]) -> str:
+def render(diagnostics: Sequence[Diagnostic], files: int) -> str:
     return json.dumps([record(one) for one in diagnostics], indent=2, ensure_ascii=False) + "\n"
