@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from premortem.lint.source import BOM, NEWLINE, Unreadable
+from premortem.lint.text import BOM, Lines
+from premortem.lint.tree import Unreadable
 
 SUFFIXES = (".yaml", ".yml", ".toml", ".json")
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -39,12 +40,12 @@ class Entry:
         return next((part for part in reversed(self.key) if not part.isdigit()), "")
 
 
-class Config:
+class Config(Lines):
     """One configuration file; raises `Unreadable` when `entries` is first asked for and the file is broken."""
 
     def __init__(self, path: str, data: bytes) -> None:
+        super().__init__(data)
         self.path = path
-        self.data = data
         self.suffix = "." + path.rpartition(".")[2].lower()
 
     @property
@@ -72,17 +73,6 @@ class Config:
         for entry in self.entries:
             found.setdefault(entry.key[:-1], {})[entry.key[-1]] = entry
         return found
-
-    @cached_property
-    def _line_starts(self) -> list[int]:
-        first = len(BOM) if self.data.startswith(BOM) else 0
-        return [first, *(match.end() for match in NEWLINE.finditer(self.data))]
-
-    def place(self, offset: int) -> tuple[int, int]:
-        """Line and column (from 1, in characters) of a byte."""
-        starts = self._line_starts
-        line = bisect.bisect_right(starts, offset) or 1
-        return line, len(self.data[starts[line - 1] : offset].decode(errors="replace")) + 1
 
     def entry(self, key: tuple[str, ...], text: str, *, plain: bool, start: int, end: int) -> Entry:
         line, column = self.place(start)

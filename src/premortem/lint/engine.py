@@ -1,26 +1,51 @@
-"""Files in, diagnostics out: read, sum up, check; then once more where a rule needed to know the whole project."""
+"""One file through the rules: read, sum up, check, silence what comments silence."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from premortem.cards import Card
 from premortem.lint import files, notebooks, problems
-from premortem.lint.configs import SUFFIXES, Config
+from premortem.lint.configs import SUFFIXES as CONFIGS
+from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts, NotYet, Summary, summarise
+from premortem.lint.facts import Facts, NotYet, Summary
 from premortem.lint.rule import ConfigRule, Rule
 from premortem.lint.source import Source, Unreadable
+from premortem.lint.summaries import summarise
+from premortem.lint.suppress import Suppressions
+
+TOO_LARGE = 2_000_000  # bytes of code: nobody writes that by hand, and its tree would fill the memory
+LARGE_CONFIG = 500_000  # bytes: that is data
 
 
 @dataclass(slots=True)
 class Checked:
-    """What the first pass learned about one file."""
+    """What one pass learned about one file."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     summary: Summary | None = None
     waiting: list[str] = field(default_factory=list)  # codes of rules that wait for the facts
+
+    def tell(self, path: str, card: Card, message: str, problem: Unreadable | None = None) -> None:
+        """A report about the file as a whole, or about the place where reading it failed."""
+        line, column = (problem.line, problem.column) if problem else (1, 1)
+        self.diagnostics.append(
+            Diagnostic(
+                path=path,
+                cell=problem.cell if problem else None,
+                line=line,
+                column=column,
+                end_line=line,
+                end_column=column,
+                card=card,
+                message=message,
+                severity=card.severity,
+            )
+        )
 
 
 def all_rules() -> tuple[Rule | ConfigRule, ...]:
@@ -32,61 +57,78 @@ def all_rules() -> tuple[Rule | ConfigRule, ...]:
 def check_file(path: str, data: bytes, rules: Iterable[Rule | ConfigRule], project: Facts) -> Checked:
     """One file through these rules. Never raises because of what is in the file."""
     checked = Checked()
-    if path.endswith(SUFFIXES):
-        _check_config(Config(path, data), rules, project, checked)
-        return checked
     try:
-        if path.endswith(".ipynb"):
-            source, broken = notebooks.read(path, data)
-            checked.diagnostics += [unreadable(path, problem, cell) for cell, problem in broken]
+        if path.endswith(CONFIGS):
+            _check_config(Config(path, data), rules, project, checked)
         else:
-            source = Source.read(path, data, module=files.module_name(path))
+            _check_python(path, data, rules, project, checked)
     except Unreadable as problem:
-        checked.diagnostics.append(unreadable(path, problem))
-        return checked
-    checked.summary = summarise(source)
-    for rule in rules:
-        if isinstance(rule, Rule) and rule.wants(source.data):
-            _run(rule, rule.check(source, project), checked)
+        checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
     return checked
+
+
+def _check_python(
+    path: str, data: bytes, rules: Iterable[Rule | ConfigRule], project: Facts, checked: Checked
+) -> None:
+    source = read(path, data, checked)
+    try:
+        checked.summary = summarise(source)
+        for rule in rules:
+            if isinstance(rule, Rule) and rule.wants(source.data):
+                _run(rule, path, rule.check(source, project), checked)
+        silent = Suppressions(source.data, python=True)
+        if silent:
+            checked.diagnostics = [
+                one for one in checked.diagnostics if not silent.silences(one, source.lines_before(one.cell))
+            ]
+    finally:
+        source.release()
+
+
+def read(path: str, data: bytes, checked: Checked) -> Source:
+    """The source of a script or a notebook; what is wrong with single cells goes to `checked`."""
+    if path.endswith(".ipynb"):
+        source, broken = notebooks.read(path, data)
+        for problem in broken:
+            checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
+        return source
+    if len(data) > TOO_LARGE:
+        raise Unreadable(f"this file has {len(data) / 1e6:.1f} MB of code and was not checked")
+    return Source.read(path, data, module=files.module_name(path))
 
 
 def _check_config(
     config: Config, rules: Iterable[Rule | ConfigRule], project: Facts, checked: Checked
 ) -> None:
+    if len(config.data) > LARGE_CONFIG:
+        return
     for rule in rules:
         if isinstance(rule, ConfigRule) and rule.wants(config.data):
-            try:
-                _run(rule, rule.check(config, project), checked)
-            except Unreadable as problem:
-                checked.diagnostics.append(unreadable(config.path, problem))
-                return
+            _run(rule, config.path, rule.check(config, project), checked)
+    silent = Suppressions(config.data, python=False)
+    if silent:
+        checked.diagnostics = [one for one in checked.diagnostics if not silent.silences(one)]
 
 
-def _run(rule: Rule | ConfigRule, found: Iterator[Diagnostic], checked: Checked) -> None:
+def _run(rule: Rule | ConfigRule, path: str, found: Iterator[Diagnostic], checked: Checked) -> None:
     try:
         checked.diagnostics += list(found)
     except NotYet:
         checked.waiting.append(rule.card.code)
-
-
-def unreadable(path: str, problem: Unreadable, cell: int | None = None) -> Diagnostic:
-    card = problems.UnreadableFile.card
-    return Diagnostic(
-        path=path,
-        cell=cell,
-        line=problem.line,
-        column=problem.column,
-        end_line=problem.line,
-        end_column=problem.column,
-        card=card,
-        message=str(problem),
-        severity=card.severity,
-    )
+    except Unreadable:
+        raise
+    except Exception as error:  # noqa: BLE001 - a rule that breaks must not take the others with it
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        checked.tell(
+            path,
+            problems.RuleFailed.card,
+            f"the rule {rule.card.code} {rule.card.name} failed here ({type(error).__name__}: {error}, "
+            f"{Path(place.filename).name}:{place.lineno}); the other rules went on",
+        )
 
 
 def lint(paths: Sequence[str], root: Path, rules: Sequence[Rule | ConfigRule]) -> list[Diagnostic]:
-    """Check these files with the facts of all of them."""
+    """Check exactly these files with the facts of all of them, in this process and without a cache."""
     first = Facts(root)
     checked = {path: check_file(path, Path(path).read_bytes(), rules, first) for path in paths}
     facts = Facts(root, summaries=[one.summary for one in checked.values() if one.summary is not None])
@@ -94,5 +136,9 @@ def lint(paths: Sequence[str], root: Path, rules: Sequence[Rule | ConfigRule]) -
         if one.waiting:
             again = [rule for rule in rules if rule.card.code in one.waiting]
             one.diagnostics += check_file(path, Path(path).read_bytes(), again, facts).diagnostics
-    found = {diagnostic: None for one in checked.values() for diagnostic in one.diagnostics}
-    return sorted(found, key=lambda diagnostic: diagnostic.sort_key)
+    return in_order(diagnostic for one in checked.values() for diagnostic in one.diagnostics)
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """By place; what was said twice, by both passes, once."""
+    return sorted(dict.fromkeys(diagnostics), key=lambda diagnostic: diagnostic.sort_key)

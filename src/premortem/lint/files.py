@@ -3,46 +3,77 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from premortem.errors import UsageError
 from premortem.lint.configs import SUFFIXES as CONFIGS
 
-SUFFIXES = (".py", ".ipynb", *CONFIGS)
+PYTHON = (".py", ".ipynb")
+SUFFIXES = (*PYTHON, *CONFIGS)
 SKIPPED_FOLDERS = frozenset(
     ".git .hg .svn .tox .nox .venv venv .eggs .mypy_cache .pytest_cache .ruff_cache .ipynb_checkpoints "
-    ".premortem __pycache__ __pypackages__ node_modules site-packages build dist".split()
+    ".premortem __pycache__ __pypackages__ node_modules site-packages".split()
 )
 
 
-def find(paths: Sequence[str]) -> list[str]:
-    """The files under these paths, each once, sorted; a file that is named is taken whatever its folder."""
-    found: dict[str, None] = {}
+def find(paths: Sequence[str], excluded: Callable[[str], bool] = lambda path: False) -> list[str]:
+    """The files under these paths, each once. A file that is named itself is taken whatever is excluded."""
+    found: dict[str, str] = {}
     for path in paths:
-        if os.path.isdir(path):  # noqa: PTH112 - paths stay the strings they were given as
-            found.update(dict.fromkeys(sorted(_below(path))))
+        if os.path.isdir(path):  # noqa: PTH112 - thousands of paths, and they stay the strings that were given
+            for file in below(path, excluded):
+                found.setdefault(os.path.normpath(file), file)
         elif os.path.exists(path):  # noqa: PTH110 - likewise
-            found[path] = None
+            _refuse_other_kinds(path)
+            found.setdefault(os.path.normpath(path), path)
+        elif os.path.islink(path):  # noqa: PTH114 - likewise
+            raise UsageError(f"`{path}` is a link that leads nowhere")
         else:
             raise UsageError(f"there is no file or folder `{path}`")
-    return list(found)
+    return list(found.values())
 
 
-def _below(folder: str) -> Iterator[str]:
+def _refuse_other_kinds(path: str) -> None:
+    if path.endswith(SUFFIXES):
+        return
+    try:
+        with Path(path).open("rb") as file:
+            first = file.readline(200)
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be read ({error.strerror})") from None
+    if not (first.startswith(b"#!") and b"python" in first):
+        raise UsageError(f"`{path}` is no Python file, no notebook and no config (YAML, TOML, JSON)")
+
+
+def below(folder: str, excluded: Callable[[str], bool] = lambda path: False) -> Iterator[str]:
+    """Files of the kinds lint knows, sorted, without following links to folders."""
     for here, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
-        for name in names:
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in SKIPPED_FOLDERS and not excluded(os.path.join(here, name))  # noqa: PTH118
+        )
+        for name in sorted(names):
             if name.endswith(SUFFIXES):
-                yield os.path.join(here, name)  # noqa: PTH118 - many thousands of them
+                file = os.path.join(here, name)  # noqa: PTH118 - many thousands of them
+                if not excluded(file):
+                    yield file
 
 
 def module_name(path: str) -> str:
     """`pkg.sub.name` for a file inside packages, `name` for a script."""
-    file = Path(path)
-    parts = [] if file.name == "__init__.py" else [file.stem]
-    folder = file.parent
-    while (folder / "__init__.py").exists() and folder.name:
-        parts.append(folder.name)
-        folder = folder.parent
-    return ".".join(reversed(parts))
+    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - once for every file
+    stem = name.rpartition(".")[0] or name
+    package = _package(folder)
+    return package if stem == "__init__" else f"{package}.{stem}" if package else stem
+
+
+@lru_cache(maxsize=4096)
+def _package(folder: str) -> str:
+    if not os.path.exists(os.path.join(folder, "__init__.py")):  # noqa: PTH110, PTH118 - likewise
+        return ""
+    above, name = os.path.split(folder)
+    outer = _package(above)
+    return f"{outer}.{name}" if outer else name

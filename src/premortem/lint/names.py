@@ -72,8 +72,10 @@ class Names:
         module = statement.module or ""
         if not statement.level:
             return module
-        here = self._source.module.split(".")
-        package = here[: len(here) - statement.level] if self._source.module else []
+        here = self._source.module.split(".") if self._source.module else []
+        if self._source.path.endswith("__init__.py"):
+            here.append("__init__")  # which is in its package, as any module is
+        package = here[: len(here) - statement.level]
         return ".".join([*package, module]) if module else ".".join(package)
 
     def _add_definitions(self) -> None:

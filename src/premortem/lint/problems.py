@@ -29,4 +29,22 @@ class UnreadableFile:
     )
 
 
-ALL: tuple[type, ...] = (UnreadableFile,)
+class RuleFailed:
+    """A rule of premortem broke on this file. What the other rules say about it still holds.
+
+    ## Why it matters
+    What this rule would have found in this file is not reported.
+
+    ## Usual causes
+    A fault in premortem.
+
+    ## What to do
+    Report it with the line that is named, and go on with `--ignore` and the rule's code.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM599", name="rule-failed", family="environment", severity=Severity.INFO
+    )
+
+
+ALL: tuple[type[UnreadableFile | RuleFailed], ...] = (UnreadableFile, RuleFailed)

@@ -1,0 +1,186 @@
+"""Trees: parsing a file into one, the flat walk over it, and small questions about its nodes."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TypeAlias, TypeVar
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Scope: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
+Loop: TypeAlias = ast.For | ast.AsyncFor | ast.While
+Assignment: TypeAlias = ast.Assign | ast.AnnAssign | ast.AugAssign
+Node = TypeVar("Node", bound=ast.AST)
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+TRIES: tuple[type[ast.AST], ...] = tuple(
+    getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name)
+)
+
+# Fields that hold no code, or code that never runs a training step.
+_SKIPPED = frozenset(
+    "ctx op ops type_comment type_ignores kind id attr arg name is_async module level simple conversion "
+    "returns annotation type_params".split()
+)
+_LEAVES = frozenset(
+    (str, int, float, complex, bytes, bool, type(None), type(...), ast.Name, ast.Constant, ast.Pass)
+)
+_fields: dict[type, tuple[str, ...]] = {}
+
+
+class Unreadable(Exception):  # noqa: N818 - a state of the file, not an error of premortem
+    """The file cannot be parsed; the text is a sentence for people."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1, cell: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+        self.cell = cell
+
+
+def _children(node: ast.AST) -> tuple[str, ...]:
+    """Fields that can hold code, last first: a stack then yields them in the order of the source."""
+    found = tuple(name for name in reversed(node._fields) if name not in _SKIPPED)
+    _fields[node.__class__] = found
+    return found
+
+
+def dotted(node: ast.AST | None) -> str:
+    """`self.model.head` as text; "" for what is not a plain chain of names."""
+    parts: list[str] = []
+    while node.__class__ is ast.Attribute:
+        parts.append(node.attr)
+        node = node.value
+    if node.__class__ is not ast.Name:
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def receiver(call: ast.Call) -> ast.expr | None:
+    """`x` in `x.step()`; None for a plain function call."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def last_name(node: ast.AST) -> str:
+    """`step` of `a.step`, `a.step()` and `step`; "" for anything else."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr | None:
+    """The value given for a parameter, by keyword or by position (counted from 0); None when not given."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if position is None or len(call.args) <= position:
+        return None
+    if any(isinstance(arg, ast.Starred) for arg in call.args[: position + 1]):
+        return None
+    return call.args[position]
+
+
+def constant(node: ast.AST | None) -> object:
+    """The value of a literal, signs included (`-1e9`); None for anything else, and for None itself."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        value = constant(node.operand)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return -value if isinstance(node.op, ast.USub) else value
+    return None
+
+
+def parts(target: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for element in target.elts:
+            yield from parts(element)
+    else:
+        yield target.value if isinstance(target, ast.Starred) else target
+
+
+def in_order(*nodes: Node) -> tuple[Node, ...]:
+    return tuple(sorted(nodes, key=lambda node: (node.lineno, node.col_offset)))  # type: ignore[attr-defined]
+
+
+def below(node: ast.AST, *, nested: bool) -> Iterator[ast.AST]:
+    stack: list[ast.AST] = [*reversed(list(ast.iter_child_nodes(node)))]
+    while stack:
+        here = stack.pop()
+        yield here
+        if nested or not isinstance(here, SCOPES):
+            stack.extend(reversed(list(ast.iter_child_nodes(here))))
+
+
+def walk(tree: ast.Module) -> dict[type, list[ast.AST]]:
+    """Every node that is not a leaf, by its class, in the order of the source. The only walk of a whole file."""
+    buckets: defaultdict[type, list[ast.AST]] = defaultdict(list)
+    stack: list[ast.AST] = [tree]
+    pop, push, extend = stack.pop, stack.append, stack.extend
+    fields, leaves = _fields, _LEAVES
+    while stack:
+        node = pop()
+        kind = node.__class__
+        if kind in leaves:
+            continue
+        buckets[kind].append(node)
+        values = node.__dict__
+        for name in fields.get(kind) or _children(node):
+            value = values.get(name)
+            if value is None:
+                continue
+            if value.__class__ is list:
+                extend(value[::-1])
+            else:
+                push(value)
+    buckets.default_factory = None
+    return buckets
+
+
+def parse(path: str, data: bytes, *, notebook: bool) -> ast.Module:
+    flags = ast.PyCF_ONLY_AST | (ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if notebook else 0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # From text where the bytes declare an encoding: they have been turned into UTF-8 already.
+            code = data.decode("utf-8-sig") if b"coding" in data[:400] else data
+            tree = compile(code, path, "exec", flags, dont_inherit=True)
+    except SyntaxError as error:
+        raise Unreadable(_sentence(error), error.lineno or 1, error.offset or 1) from None
+    except (ValueError, UnicodeError):
+        raise Unreadable("this file is binary or damaged, not Python text") from None
+    except (RecursionError, MemoryError):
+        raise Unreadable("this file is nested too deeply to be read") from None
+    assert isinstance(tree, ast.Module)  # noqa: S101 - mode "exec" gives nothing else
+    return tree
+
+
+_PYTHON_2 = re.compile(
+    r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
+    r"|leading zeros in decimal|invalid hexadecimal literal|inconsistent use of tabs"
+)
+
+
+def _sentence(error: SyntaxError) -> str:
+    what = error.msg or "invalid syntax"
+    if _PYTHON_2.search(what):
+        return f"this file looks like Python 2 ({what}); nothing in it was checked"
+    return f"this file cannot be parsed ({what}); nothing in it was checked"
+
+
+def reencoded(data: bytes) -> tuple[str, bytes]:
+    try:
+        encoding, _lines = tokenize.detect_encoding(io.BytesIO(data).readline)
+        if encoding in {"utf-8", "utf-8-sig"}:
+            return "utf-8", data
+        return encoding, data.decode(encoding).encode()
+    except (SyntaxError, UnicodeError, LookupError) as error:
+        raise Unreadable(f"this file's text does not fit its encoding ({error})") from None
