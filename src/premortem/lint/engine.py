@@ -72,7 +72,7 @@ def _check_python(
 ) -> None:
     source = read(path, data, checked)
     try:
-        checked.summary = summarise(source)
+        checked.summary = _summary(source, checked)
         for rule in rules:
             if isinstance(rule, Rule) and rule.wants(source.data):
                 _run(rule, path, rule.check(source, project), checked)
@@ -118,20 +118,30 @@ def _run(rule: Rule | ConfigRule, path: str, found: Iterator[Diagnostic], checke
     except Unreadable:
         raise
     except Exception as error:  # noqa: BLE001 - a rule that breaks must not take the others with it
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        checked.tell(
-            path,
-            problems.RuleFailed.card,
-            f"the rule {rule.card.code} {rule.card.name} failed here ({type(error).__name__}: {error}, "
-            f"{Path(place.filename).name}:{place.lineno}); the other rules went on",
-        )
+        _tell_of_failure(f"the rule {rule.card.code} {rule.card.name}", path, error, checked)
 
 
-def lint(paths: Sequence[str], root: Path, rules: Sequence[Rule | ConfigRule]) -> list[Diagnostic]:
+def _summary(source: Source, checked: Checked) -> Summary:
+    try:
+        return summarise(source)
+    except Exception as error:  # noqa: BLE001 - likewise: what it would have said is missing, nothing more
+        _tell_of_failure("summing up", source.path, error, checked)
+        return Summary()
+
+
+def _tell_of_failure(what: str, path: str, error: Exception, checked: Checked) -> None:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    fault = f"{type(error).__name__}: {error}, {Path(place.filename).name}:{place.lineno}"
+    checked.tell(path, problems.RuleFailed.card, f"{what} failed here ({fault}); the other rules went on")
+
+
+def lint(
+    paths: Sequence[str], root: Path, rules: Sequence[Rule | ConfigRule], target: Target | None = None
+) -> list[Diagnostic]:
     """Check exactly these files with the facts of all of them, in this process and without a cache."""
-    first = Facts(root)
+    first = Facts(root, target)
     checked = {path: check_file(path, Path(path).read_bytes(), rules, first) for path in paths}
-    facts = Facts(root, summaries=[one.summary for one in checked.values() if one.summary is not None])
+    facts = Facts(root, target, [one.summary for one in checked.values() if one.summary is not None])
     for path, one in checked.items():
         if one.waiting:
             again = [rule for rule in rules if rule.card.code in one.waiting]

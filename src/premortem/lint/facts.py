@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from premortem.lint.marks import CONVERTED, OUTPUT
 from premortem.lint.summaries import VERBS, Summary, join
 
 if TYPE_CHECKING:
@@ -69,6 +70,16 @@ class Facts:
     def yaml_loaders(self) -> frozenset[str]:
         """How the project reads YAML: of "pyyaml", "omegaconf", "hydra", "ruamel"."""
         return frozenset(mark[5:] for mark in self._joined.marks if mark.startswith("yaml:"))
+
+    def converts(self, key: str) -> bool:
+        """Whether some file turns a setting of this name into a number itself: `float(config["lr"])`."""
+        return CONVERTED + key in self._joined.marks
+
+    def output_of(self, name: str) -> str:
+        """How the output of a class of the project ends ("softmax", "sigmoid"), by its imported name; "" if unknown."""
+        wanted = OUTPUT + ".".join(name.split(".")[-2:]) + "="
+        found = {mark[len(wanted) :] for mark in self._joined.marks if mark.startswith(wanted)}
+        return found.pop() if len(found) == 1 else ""
 
     def uses(self, package: str) -> bool:
         """Whether some file imports this top-level package."""

@@ -1,9 +1,8 @@
-"""Which statements can follow which in one function, and where a value comes from.
+"""Where a value comes from, and which statements can follow which, in one function or the module.
 
-Nodes are statements; a compound statement stands for its own head (the test of an `if`, what a `for` iterates over).
-Every branch can be taken, a loop can run any number of times, and any statement inside `try` can raise into its
-handlers: paths are possible paths, not proven ones. Calls are opaque here: what a callee in the project does is
-asked of the facts (`project.does`).
+Paths are possible paths, not proven ones: every branch can be taken, a loop can run any number of times, a statement
+inside `try` can raise into its handlers. Calls are opaque: `source.callee(call)` gives the function of this file that
+is called, `project.does(name, verb)` says what functions of the whole project do.
 """
 
 from __future__ import annotations
@@ -11,84 +10,85 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from premortem.lint.source import FUNCTIONS, LOOPS, SCOPES, TRIES, dotted
+from premortem.lint.bindings import Definition, bindings, parameters
+from premortem.lint.graph import Graph
+from premortem.lint.tree import argument, dotted
 
 if TYPE_CHECKING:
-    from premortem.lint.source import Loop, Source
+    from premortem.lint.source import Source
+    from premortem.lint.tree import Function, Loop
 
+__all__ = ["Definition", "Flow"]
 
-class Exit(ast.Pass):
-    """The end of a scope, as a statement that can be reached."""
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A place where a name gets its value.
-
-    `how` is "assign", "augmented", "unpack", "for", "with", "parameter", "import", "except", "def" or "delete".
-    `value` is the expression it comes from: the right-hand side, what is iterated, the context manager, a
-    parameter's default; None where there is none.
-    """
-
-    name: str
-    how: str
-    statement: ast.AST
-    value: ast.expr | None
+DEPTH = 8  # assignments and calls followed back from a value
 
 
 class Flow:
-    """The control flow of one scope."""
+    """The flow of one scope. Wherever a statement is asked for, any node inside it will do."""
 
     def __init__(self, source: Source, scope: ast.AST) -> None:
         self.source = source
         self.scope = scope
-        self.end: Final = Exit()
-        self._next: dict[ast.AST, set[ast.AST]] = {}
-        _Builder(self._next, self.end).scope(scope)
-        self._definitions: dict[ast.AST, tuple[Definition, ...]] = {}
+        self.graph = Graph(scope)
+        self.end = self.graph.end
+        self._known: dict[ast.AST, tuple[Definition, ...]] = {}
 
     # --- paths -----------------------------------------------------------------------------------
 
-    def reaches(self, start: ast.AST, goal: ast.AST, avoiding: Collection[ast.AST] = ()) -> bool:
+    def reaches(
+        self, start: ast.AST, goal: ast.AST, avoiding: Collection[ast.AST] = (), *, raising: bool = True
+    ) -> bool:
         """Whether some path leads from after `start` to `goal` without executing any of `avoiding`.
 
-        All three may be any node inside a statement. `goal` may be `flow.end`. `start` itself counts as a goal only
-        when a loop leads back to it.
+        `goal` may be `flow.end`, `start` may be `flow.scope` (the beginning). `start` itself counts as a goal only when
+        a loop leads back to it. `raising=False` leaves out paths on which a statement fails into a handler.
         """
-        walls = {self._statement(node) for node in avoiding}
-        wanted = self._statement(goal)
-        return any(found is wanted for found in self._after(self._statement(start), walls))
+        wanted = self.statement(goal)
+        return any(found is wanted for found in self._after(start, avoiding, raising=raising))
 
-    def next_iteration(self, start: ast.AST, loop: Loop, avoiding: Collection[ast.AST] = ()) -> bool:
+    def next_iteration(
+        self, start: ast.AST, loop: Loop, avoiding: Collection[ast.AST] = (), *, raising: bool = True
+    ) -> bool:
         """Whether a path leads from after `start` to the next turn of `loop`, avoiding those statements."""
-        return self.reaches(start, loop, avoiding)
+        return self.reaches(start, loop, avoiding, raising=raising)
 
-    def after(self, start: ast.AST, avoiding: Collection[ast.AST] = ()) -> set[ast.AST]:
+    def always_before(self, first: ast.AST, second: ast.AST) -> bool:
+        """Whether every path from the beginning to `second` executes `first`."""
+        return not self.reaches(self.scope, second, avoiding=[first])
+
+    def after(
+        self, start: ast.AST, avoiding: Collection[ast.AST] = (), *, raising: bool = True
+    ) -> set[ast.AST]:
         """Every statement that can be executed after `start` on paths without those to avoid."""
-        walls = {self._statement(node) for node in avoiding}
-        return set(self._after(self._statement(start), walls))
+        return set(self._after(start, avoiding, raising=raising))
 
-    def _after(self, start: ast.AST, walls: set[ast.AST]) -> Iterator[ast.AST]:
+    def _after(self, start: ast.AST, avoiding: Collection[ast.AST], *, raising: bool) -> Iterator[ast.AST]:
+        walls = {self.statement(node) for node in avoiding}
+        follows, raises = self.graph.follows, self.graph.raises
+        first = self.statement(start)
         seen: set[ast.AST] = set()
-        pending = deque(self._next.get(start, ()))
+        pending = deque(follows.get(first, ()))
+        if raising:
+            pending.extend(raises.get(first, ()))
         while pending:
             here = pending.popleft()
             if here in seen or here in walls:
                 continue
             seen.add(here)
             yield here
-            pending.extend(self._next.get(here, ()))
+            pending.extend(follows.get(here, ()))
+            if raising:
+                pending.extend(raises.get(here, ()))
 
-    def _statement(self, node: ast.AST) -> ast.AST:
-        if node in self._next or node is self.end:
+    def statement(self, node: ast.AST) -> ast.AST:
+        """The statement of this scope that a node belongs to."""
+        follows = self.graph.follows
+        if node in follows:
             return node
-        for above in self.source.ancestors(node):
-            if above in self._next:
-                return above
-        return node
+        return next((above for above in self.source.ancestors(node) if above in follows), node)
 
     # --- values ----------------------------------------------------------------------------------
 
@@ -97,218 +97,105 @@ class Flow:
 
         `name` defaults to the text of `use`.
         """
-        wanted = name or dotted(use)
-        here = self._statement(use)
+        return self._reaching(use, name or dotted(use))[0]
+
+    def _reaching(self, use: ast.AST, name: str) -> tuple[tuple[Definition, ...], bool]:
+        """... and whether the use can also be reached without any of them."""
         found: list[Definition] = []
+        unbound = False
         seen: set[ast.AST] = set()
-        pending = deque(self._before.get(here, ()))
+        pending = deque(self._before.get(self.statement(use), ()))
         while pending:
             statement = pending.popleft()
             if statement in seen:
                 continue
             seen.add(statement)
-            own = [one for one in self._defined_by(statement) if one.name == wanted]
+            own = [one for one in self._defined_by(statement) if one.name == name]
             found += own
             # An augmented assignment passes on what was there.
             if not own or all(one.how == "augmented" for one in own):
                 pending.extend(self._before.get(statement, ()))
-        return tuple(found)
+                unbound = unbound or statement is self.scope
+        return tuple(found), unbound
 
-    def origins(self, expr: ast.expr, depth: int = 8) -> tuple[ast.expr, ...]:
+    def origins(self, expr: ast.expr, *, calls: bool = False) -> tuple[ast.expr, ...]:
         """The expressions a value can come from: names are followed back through plain assignments.
 
-        A name that cannot be followed (a parameter, a loop variable, something from outside) stays itself.
+        A name that cannot be followed (a parameter, a loop variable, something from outside) stays itself. With
+        `calls`, a call of a function in this file stands for what that function returns.
         """
-        if not isinstance(expr, (ast.Name, ast.Attribute)) or depth == 0:
-            return (expr,)
-        reaching = self.definitions(expr)
-        if not reaching:
-            return (expr,)
-        found: list[ast.expr] = []
-        for one in reaching:
-            if one.how == "assign" and one.value is not None and one.value is not expr:
-                found += self.origins(one.value, depth - 1)
-            else:
-                found.append(expr)
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(self.trace(expr, calls=calls, depth=DEPTH)))
 
-    @property
+    def trace(self, expr: ast.expr, *, calls: bool, depth: int) -> Iterator[ast.expr]:
+        """As `origins`, one by one, with a limit."""
+        if depth == 0:
+            yield expr
+        elif isinstance(expr, ast.IfExp):
+            yield from self.trace(expr.body, calls=calls, depth=depth - 1)
+            yield from self.trace(expr.orelse, calls=calls, depth=depth - 1)
+        elif isinstance(expr, ast.NamedExpr):
+            yield from self.trace(expr.value, calls=calls, depth=depth - 1)
+        elif calls and isinstance(expr, ast.Call) and (function := self.source.callee(expr)):
+            yield from self._returned(expr, function, depth=depth - 1)
+        elif not isinstance(expr, (ast.Name, ast.Attribute)) or not dotted(expr):
+            yield expr
+        else:
+            reaching, unbound = self._reaching(expr, dotted(expr))
+            for one in reaching:
+                if one.how == "assign" and one.value is not None and one.value is not expr:
+                    yield from self.trace(one.value, calls=calls, depth=depth - 1)
+                else:
+                    yield expr
+            if unbound or not reaching:
+                yield expr
+
+    def _returned(self, call: ast.Call, function: Function, depth: int) -> Iterator[ast.expr]:
+        """What a call gives, seen from here: parameters of the callee are replaced by what is passed."""
+        inside = self.source.flow(function)
+        returns = [
+            node.value
+            for node in self.source.within(function, nested=False)
+            if isinstance(node, ast.Return) and node.value is not None
+        ]
+        if not returns or any(
+            isinstance(node, (ast.Yield, ast.YieldFrom))
+            for node in self.source.within(function, nested=False)
+        ):
+            yield call
+            return
+        for value in returns:
+            for origin in inside.trace(value, calls=True, depth=depth):
+                passed = self._passed(call, function, origin)
+                if passed is None:
+                    yield origin
+                else:
+                    yield from self.trace(passed, calls=True, depth=depth - 1 if depth else 0)
+
+    @staticmethod
+    def _passed(call: ast.Call, function: Function, origin: ast.expr) -> ast.expr | None:
+        """The argument of the call that a parameter of the callee stands for."""
+        if not isinstance(origin, ast.Name):
+            return None
+        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+        if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
+            names = names[1:]
+        if origin.id in names:
+            return argument(call, origin.id, names.index(origin.id))
+        return (
+            argument(call, origin.id) if origin.id in {one.arg for one in function.args.kwonlyargs} else None
+        )
+
+    @cached_property
     def _before(self) -> dict[ast.AST, set[ast.AST]]:
-        if not hasattr(self, "_previous"):
-            self._previous: dict[ast.AST, set[ast.AST]] = {}
-            for here, following in self._next.items():
+        previous: dict[ast.AST, set[ast.AST]] = {}
+        for edges in (self.graph.follows, self.graph.raises):
+            for here, following in edges.items():
                 for there in following:
-                    self._previous.setdefault(there, set()).add(here)
-        return self._previous
+                    previous.setdefault(there, set()).add(here)
+        return previous
 
     def _defined_by(self, statement: ast.AST) -> tuple[Definition, ...]:
-        if statement not in self._definitions:
-            found = _parameters(statement) if statement is self.scope else _bindings(statement)
-            self._definitions[statement] = tuple(found)
-        return self._definitions[statement]
-
-
-class _Builder:
-    """Writes down for every statement which ones can come next."""
-
-    def __init__(self, following: dict[ast.AST, set[ast.AST]], end: ast.AST) -> None:
-        self._next = following
-        self._end = end
-        self._loops: list[tuple[ast.AST, list[ast.AST]]] = []  # the head, and the `break`s that leave it
-        self._handlers: list[list[ast.AST]] = []  # where a raise inside the current `try` can go
-
-    def scope(self, scope: ast.AST) -> None:
-        body = scope.body if isinstance(scope, (*FUNCTIONS, ast.Module, ast.ClassDef)) else []
-        self._next[scope] = set()
-        ends = self._block(body, [scope])
-        self._link(ends, self._end)
-        self._next[self._end] = set()
-
-    def _link(self, sources: list[ast.AST], target: ast.AST) -> None:
-        for source in sources:
-            self._next.setdefault(source, set()).add(target)
-
-    def _block(self, body: list[ast.stmt], ends: list[ast.AST]) -> list[ast.AST]:
-        """Chains statements; returns those after which the block is over. An empty list: nothing gets there."""
-        for statement in body:
-            self._link(ends, statement)
-            self._next.setdefault(statement, set())
-            for handlers in self._handlers[-1:]:
-                self._next[statement].update(handlers)
-            ends = self._statement(statement)
-        return ends
-
-    def _statement(self, node: ast.stmt) -> list[ast.AST]:
-        if isinstance(node, ast.If):
-            return [
-                *self._block(node.body, [node]),
-                *(self._block(node.orelse, [node]) if node.orelse else [node]),
-            ]
-        if isinstance(node, LOOPS):
-            return self._loop(node)
-        if isinstance(node, (ast.With, ast.AsyncWith)):
-            return self._block(node.body, [node])
-        if isinstance(node, TRIES):
-            return self._try(node)  # type: ignore[arg-type]
-        if isinstance(node, ast.Match):
-            ends: list[ast.AST] = [node]
-            for case in node.cases:
-                ends += self._block(case.body, [node])
-            return ends
-        if isinstance(node, ast.Return):
-            self._link([node], self._end)
-            return []
-        if isinstance(node, ast.Raise):
-            if not self._handlers:
-                self._link([node], self._end)
-            return []
-        if isinstance(node, ast.Break):
-            if self._loops:
-                self._loops[-1][1].append(node)
-            return []
-        if isinstance(node, ast.Continue):
-            if self._loops:
-                self._link([node], self._loops[-1][0])
-            return []
-        return [node]
-
-    def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> list[ast.AST]:
-        breaks: list[ast.AST] = []
-        self._loops.append((node, breaks))
-        self._link(self._block(node.body, [node]), node)
-        self._loops.pop()
-        endless = (
-            isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
-        )
-        if endless:
-            return breaks
-        return [*self._block(node.orelse, [node]), *breaks] if node.orelse else [node, *breaks]
-
-    def _try(self, node: ast.Try) -> list[ast.AST]:
-        handlers: list[ast.AST] = list(node.handlers)
-        targets = handlers or (list(node.finalbody[:1]) if node.finalbody else [])
-        self._handlers.append(targets)
-        ends = self._block(node.body, [node])
-        self._handlers.pop()
-        ends = self._block(node.orelse, ends) if node.orelse else ends
-        for handler in node.handlers:
-            self._next.setdefault(handler, set())
-            ends += self._block(handler.body, [handler])
-        if not node.finalbody:
-            return ends
-        return self._block(node.finalbody, ends)
-
-
-def _parameters(scope: ast.AST) -> Iterator[Definition]:
-    if not isinstance(scope, FUNCTIONS):
-        return
-    given = scope.args
-    plain = [*given.posonlyargs, *given.args]
-    defaults: list[ast.expr | None] = [*([None] * (len(plain) - len(given.defaults))), *given.defaults]
-    for argument, default in zip([*plain, *given.kwonlyargs], [*defaults, *given.kw_defaults], strict=True):
-        yield Definition(argument.arg, "parameter", scope, default)
-    for rest in (given.vararg, given.kwarg):
-        if rest is not None:
-            yield Definition(rest.arg, "parameter", scope, None)
-
-
-def _bindings(statement: ast.AST) -> Iterator[Definition]:
-    if isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            yield from _target(target, "assign", statement, statement.value)
-    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        yield from _target(statement.target, "assign", statement, statement.value)
-    elif isinstance(statement, ast.AugAssign):
-        yield from _target(statement.target, "augmented", statement, statement.value)
-    elif isinstance(statement, (ast.For, ast.AsyncFor)):
-        yield from _target(statement.target, "for", statement, statement.iter)
-    elif isinstance(statement, (ast.With, ast.AsyncWith)):
-        for item in statement.items:
-            if item.optional_vars is not None:
-                yield from _target(item.optional_vars, "with", statement, item.context_expr)
-    elif isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-        yield Definition(statement.name, "def", statement, None)
-    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-        for alias in statement.names:
-            yield Definition(alias.asname or alias.name.partition(".")[0], "import", statement, None)
-    elif isinstance(statement, ast.ExceptHandler) and statement.name:
-        yield Definition(statement.name, "except", statement, None)
-    for node in _own_expressions(statement):
-        if isinstance(node, ast.NamedExpr):
-            yield Definition(node.target.id, "assign", statement, node.value)
-
-
-def _target(target: ast.expr, how: str, statement: ast.AST, value: ast.expr) -> Iterator[Definition]:
-    if isinstance(target, (ast.Tuple, ast.List)):
-        values: list[ast.expr | None] = [None] * len(target.elts)
-        paired = (
-            how == "assign"
-            and isinstance(value, (ast.Tuple, ast.List))
-            and len(value.elts) == len(target.elts)
-            and not any(isinstance(one, ast.Starred) for one in (*value.elts, *target.elts))
-        )
-        if paired:
-            values = list(value.elts)  # type: ignore[attr-defined]
-        for element, part in zip(target.elts, values, strict=True):
-            inner = element.value if isinstance(element, ast.Starred) else element
-            if part is not None:
-                yield from _target(inner, how, statement, part)
-            else:
-                yield from _target(inner, how if how != "assign" else "unpack", statement, value)
-    elif text := dotted(target):
-        yield Definition(text, how, statement, value)
-
-
-def _own_expressions(statement: ast.AST) -> Iterator[ast.AST]:
-    """The expressions a statement itself evaluates, not those of the statements inside it."""
-    stack: list[ast.AST] = [
-        child for child in ast.iter_child_nodes(statement) if not isinstance(child, (ast.stmt, *SCOPES))
-    ]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.ExceptHandler, ast.match_case)):
-            continue
-        yield node
-        stack.extend(
-            child for child in ast.iter_child_nodes(node) if not isinstance(child, (ast.stmt, *SCOPES))
-        )
+        if statement not in self._known:
+            found = parameters(statement) if statement is self.scope else bindings(statement)
+            self._known[statement] = tuple(found)
+        return self._known[statement]

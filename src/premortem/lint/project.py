@@ -9,7 +9,7 @@ second pass    only files in which a rule had a suspicion it could not settle al
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from premortem.cards import Card
 from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, selection, summaries
+from premortem.lint import target as targets
 from premortem.lint.cache import Cache
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.settings import Settings
@@ -37,6 +38,13 @@ class Plan:
     target: Target | None = None
     codes: tuple[str, ...] = ()  # of the rules that run
     whole: bool = True  # False: files around the named ones may be read for facts
+
+
+def plan(root: Path, asked: Settings, *, whole: bool) -> Plan:
+    """From settings to what runs."""
+    rules = selection.chosen(engine.all_rules(), asked)
+    codes = tuple(rule.card.code for rule in rules)
+    return Plan(root, asked, targets.find(root, asked.torch), codes, whole)
 
 
 @dataclass(slots=True)
@@ -100,7 +108,7 @@ def _second_pass(
         return
     said = [summaries.from_json(entry["summary"]) for entry in entries.values() if entry["summary"]]
     if not plan.whole:
-        said += _around(entries, plan, folder, workers)
+        said += around(entries, plan, folder, workers)
     whole = summaries.join(said)
     name = caching.digest(summaries.as_json(whole))
     tasks = []
@@ -117,7 +125,7 @@ def _second_pass(
         cache.touch()
 
 
-def _around(entries: Iterable[str], plan: Plan, folder: Path | None, workers: Workers) -> list[Summary]:
+def around(entries: Iterable[str], plan: Plan, folder: Path | None, workers: Workers) -> list[Summary]:
     """Summaries of the project's other files: a rule must not blame one file for what another one does."""
     named = {os.path.abspath(path) for path in entries}  # noqa: PTH100 - once for every file
 
@@ -148,9 +156,12 @@ def _collect(entries: dict[str, dict[str, Any]], cards: dict[str, Card], plan: P
         for path, entry in entries.items()
         for record in (*entry["diagnostics"], *entry.pop("now", ()))
     )
-    return engine.in_order(
-        one
-        for one in found
-        if not selection.ignored_here(one.card, one.path, plan.root, plan.settings)
-        and not any(selection.matches(one.card, word) for word in plan.settings.ignore)
-    )
+    return engine.in_order(wanted(found, plan))
+
+
+def wanted(found: Iterable[Diagnostic], plan: Plan) -> Iterator[Diagnostic]:
+    """Without what the settings ignore, here or everywhere."""
+    for one in found:
+        if not selection.ignored_here(one.card, one.path, plan.root, plan.settings):
+            if not any(selection.matches(one.card, word) for word in plan.settings.ignore):
+                yield one

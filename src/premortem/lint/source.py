@@ -276,6 +276,45 @@ class Source(Lines):
         return tuple(found)
 
     @cached_property
+    def _top_functions(self) -> dict[str, Function | None]:
+        """Functions of the module's top level by name; None where a name is defined twice."""
+        found: dict[str, Function | None] = {}
+        for statement in self.tree.body:
+            if isinstance(statement, FUNCTIONS):
+                found[statement.name] = None if statement.name in found else statement
+        return found
+
+    def callee(self, call: ast.Call) -> Function | None:
+        """The function of this file that a call runs: `f()` of the top level, or `self.f()` of the same class."""
+        if isinstance(call.func, ast.Name):
+            function = self._top_functions.get(call.func.id)
+            return function if function and call.func.id not in self._shadowed(call) else None
+        owner = receiver(call)
+        if isinstance(owner, ast.Name) and owner.id in {"self", "cls"} and (cls := self.class_of(call)):
+            return self.method(cls, last_name(call))
+        return None
+
+    def _shadowed(self, node: ast.AST) -> set[str]:
+        """Parameters of the functions around a node: they hide what the module defines."""
+        return {
+            one.arg
+            for above in self.ancestors(node)
+            if isinstance(above, (*FUNCTIONS, ast.Lambda))
+            for one in (*above.args.posonlyargs, *above.args.args, *above.args.kwonlyargs)
+        }
+
+    def method(self, cls: ast.ClassDef, name: str, depth: int = 4) -> Function | None:
+        """A method of a class, or of its bases as far as they are in this file."""
+        for statement in cls.body:
+            if isinstance(statement, FUNCTIONS) and statement.name == name:
+                return statement
+        for base in cls.bases if depth else ():
+            for other in self.classes:
+                if isinstance(base, ast.Name) and other.name == base.id and other is not cls:
+                    return self.method(other, name, depth - 1)
+        return None
+
+    @cached_property
     def _within(self) -> dict[tuple[ast.AST, bool], tuple[ast.AST, ...]]:
         return {}
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from premortem.lint.marks import more_marks
 from premortem.lint.tree import last_name
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def _mark(source: Source, summary: Summary) -> None:
         marks.update(f"yaml:{YAML[name]}" for name in names.of(call.func) if name in YAML)
     if names.imports("hydra"):
         marks.add("yaml:hydra")
+    marks.update(more_marks(source))
 
 
 def _uses_fp16(source: Source) -> bool:

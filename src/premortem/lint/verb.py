@@ -13,8 +13,7 @@ from pathlib import Path
 from premortem import __version__
 from premortem.errors import PremortemError, UsageError
 from premortem.findings import Certainty, Finding, Severity, Where
-from premortem.lint import cache, engine, files, fixes, output, progress, project, selection, settings
-from premortem.lint import target as targets
+from premortem.lint import cache, files, fixes, output, progress, project, settings
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.project import Outcome, Plan
 
@@ -43,15 +42,9 @@ class Lint:
         )
         top = settings.project_root(start)
         root = top or (start if start.is_dir() else start.parent)
-        rules = selection.chosen(engine.all_rules(), asked)
-        plan = Plan(
-            root=root,
-            settings=asked,
-            target=targets.find(root, asked.torch),
-            codes=tuple(rule.card.code for rule in rules),
-            # Of a whole project everything is read anyway; without a project, nobody knows what belongs to it.
-            whole=top is None or any(Path(path).absolute() == root for path in paths),
-        )
+        # Of a whole project everything is read anyway; without a project, nobody knows what belongs to it.
+        whole = top is None or any(Path(path).absolute() == root for path in paths)
+        plan = project.plan(root, asked, whole=whole)
         return cls(paths, plan, None if options.no_cache else cache.folder_for(root))
 
     def files(self) -> list[str]:

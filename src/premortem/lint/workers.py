@@ -100,22 +100,31 @@ def _work(tasks: Sequence[Task]) -> list[tuple[str, dict[str, Any]]]:
 class Workers:
     """Runs tasks; starts processes when there are many."""
 
-    def __init__(self, codes: Sequence[str], root: Path, target: Target | None, progress: Progress) -> None:
+    def __init__(
+        self,
+        codes: Sequence[str],
+        root: Path,
+        target: Target | None,
+        progress: Progress,
+        *,
+        many: bool = True,
+    ) -> None:
         self._setup = (tuple(codes), root, target)
         self._progress = progress
+        self._many = many  # False: never start a process, because threads are running
         self._here: _Bench | None = None
         self._pool: ProcessPoolExecutor | None = None
 
     def summing(self) -> Workers:
         """Workers that run no rule: for files that are only summed up."""
         _codes, root, target = self._setup
-        return Workers((), root, target, self._progress)
+        return Workers((), root, target, self._progress, many=self._many)
 
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[str, dict[str, Any]]]:
         """The entries of these files, in any order."""
         if not tasks:
             return
-        if len(tasks) >= MANY and _cores() > 1:
+        if self._many and len(tasks) >= MANY and _cores() > 1:
             yield from self._in_processes(tasks)
             return
         self._progress.begin(len(tasks))
