@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # What functions are asked about: `project.does("optimize", "zero_grad")`.
 VERBS = frozenset(
     "backward step zero_grad unscale_ update scale clip_grad_norm_ clip_grad_value_ no_grad inference_mode "
-    "set_grad_enabled eval train load_state_dict manual_seed state_dict parameters detach item".split()
+    "set_grad_enabled set_epoch eval train load_state_dict manual_seed state_dict parameters detach item".split()
 )
 WITHOUT_GRAD = frozenset(("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled"))
 YAML = {

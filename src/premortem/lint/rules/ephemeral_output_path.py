@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.rule import Rule
+from premortem.lint.source import Source, argument, last_name, receiver
+from premortem.lint.training import is_test, values
+
+WIPED = ("/tmp/", "/var/tmp/", "/dev/shm/", "/kaggle/temp/", "/content/")  # noqa: S108 - looked for, not used
+KEPT = ("/content/drive/", "/content/gdrive/", "/content/mnt/")
+# Words of a file that takes its results elsewhere, or reads them back itself.
+TAKEN = re.compile(
+    rb"shutil\.|os\.replace|os\.rename|upload|wandb|artifact|push_to_hub|files\.download|gsutil|\bs3|boto3|mlflow"
+    rb"|comet|neptune|rsync|\.copy\(|\.rename\(|drive\.mount|save_pretrained|ModelCheckpoint|TemporaryDirectory"
+    rb"|NamedTemporaryFile|torch\.load\("
+)
+
+
+class EphemeralOutputPath(Rule):
+    """The only checkpoints of a training run go to a place that is wiped.
+
+    ## Why it matters
+    `/tmp`, `/dev/shm`, Kaggle's `/kaggle/temp` and Colab's `/content` are empty after the machine or the session
+    ends. The hours of training that led to the best model end with them.
+
+    ## Usual causes
+    - the path was typed for a quick test
+    - the notebook moved to another service, whose lasting folder is another one
+
+    ## What to do
+    Save under `/kaggle/working`, a mounted drive or a folder of the project, or copy the best checkpoint there as
+    soon as it is written.
+
+    ## When it stays silent
+    When some checkpoint of the file goes elsewhere or to a path that is an option, when the file copies, uploads or
+    reads back what it saved, and in tests.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM544", name="ephemeral-output-path", family="persistence", severity=Severity.WARNING
+    )
+
+    def wants(self, data: bytes) -> bool:
+        places = (b"/tmp", b"/dev/shm", b"/kaggle/temp", b"/content", b"mkdtemp", b"gettempdir")
+        return b"torch.save" in data and b".backward(" in data and any(place in data for place in places)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        if TAKEN.search(source.data):
+            return
+        found: list[tuple[ast.Call, str]] = []
+        for call in source.calls_to("save"):
+            if not source.names.any_in(call.func, {"torch.save"}):
+                continue
+            path = argument(call, "f", 1)
+            begins = {_begin(source, path)} if path is not None else {""}
+            place = next(iter(begins))
+            if not _is_wiped(place) or is_test(source, call):
+                return  # some checkpoint can go to a lasting place
+            found.append((call, place))
+        for call, place in found:
+            yield self.report(
+                source,
+                call,
+                f"the checkpoints of this run are saved only under `{place}`, which is wiped when the session ends",
+                remedy="Save to a lasting folder, or copy the file there right after saving.",
+            )
+
+
+def _is_wiped(path: str) -> bool:
+    path = path if path.endswith("/") else path + "/"
+    return path.startswith(WIPED) and not path.startswith(KEPT)
+
+
+def _begin(source: Source, expr: ast.expr, depth: int = 16) -> str:
+    """The constant text a path begins with; "" when it is not known."""
+    if depth == 0:
+        return ""
+    if isinstance(expr, ast.Constant):
+        return expr.value if isinstance(expr.value, str) else ""
+    if isinstance(expr, ast.JoinedStr) and expr.values:
+        first = expr.values[0]
+        inner = first.value if isinstance(first, ast.FormattedValue) else first
+        return _begin(source, inner, depth - 1)
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Add, ast.Div, ast.Mod)):
+        return _begin(source, expr.left, depth - 1)
+    if isinstance(expr, ast.Call):
+        name = last_name(expr)
+        if name in {"mkdtemp", "gettempdir"} and not expr.args and not expr.keywords:
+            return "/tmp/"  # noqa: S108 - where it leads
+        if name == "join" or name in {"Path", "str", "fspath"}:
+            return _begin(source, expr.args[0], depth - 1) if expr.args else ""
+        owner = receiver(expr)
+        return _begin(source, owner, depth - 1) if name == "format" and owner is not None else ""
+    made = values(source, expr)
+    begins = {_begin(source, one, depth - 1) for one in made if one is not expr} if made else {""}
+    return begins.pop() if len(begins) == 1 else ""

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.rule import Rule
+from premortem.lint.source import Function, Source, dotted, last_name
+from premortem.lint.training import callers, calls_in, is_loader, is_model, without_grad
+
+EVALUATES = re.compile(
+    r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|infer|inference|predict)"
+    r"(?:_|\d|$)"
+)
+NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|collate|^test_|build|get_|make")
+GRADIENTS = re.compile(r"grad|inference_mode|backward")
+HARMLESS_DECORATORS = frozenset(("staticmethod", "classmethod", "timer", "timeit"))
+
+
+class EvaluationWithoutNoGrad(Rule):
+    """An evaluation loop runs the model with gradients on.
+
+    ## Why it matters
+    Every forward pass of the evaluation records a graph for a backward pass that never comes. That costs memory,
+    often twice what the same batch needs without, and time; an evaluation batch that is larger than the training
+    batch then ends the run.
+
+    ## Usual causes
+    - `model.eval()` is taken for a switch of the gradients; it is not
+
+    ## What to do
+    Put the loop under `with torch.no_grad():` or decorate the function with `@torch.no_grad()`.
+
+    ## When it stays silent
+    When gradients are used in the function, when a caller switches them off, and in functions called `test_*`.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM536", name="evaluation-without-no-grad", family="eval-mode", severity=Severity.WARNING
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"torch",)
+
+    def wants(self, data: bytes) -> bool:
+        return b"torch" in data and (b"loader" in data or b"batches" in data or b"_dl" in data)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        if not source.names.imports("torch") or b"set_grad_enabled(False)" in source.data:
+            return
+        for function in source.functions:
+            for loop, model in evaluation_loops(source, function):
+                if GRADIENTS.search(source.text(function)) or self._guarded(source, function, project):
+                    break
+                yield self.report(
+                    source,
+                    loop.iter,
+                    f"`{function.name}` runs `{model}` over a whole loader with gradients on",
+                    remedy="Put the loop under `with torch.no_grad():`.",
+                )
+                break
+
+    @staticmethod
+    def _guarded(source: Source, function: Function, project: Facts) -> bool:
+        if any(last_name(one) not in HARMLESS_DECORATORS for one in function.decorator_list):
+            return True
+        calls = callers(source, function)
+        if any(without_grad(source, call) for call in calls):
+            return True
+        return project.called_without_grad(function.name)
+
+
+def evaluation_loops(source: Source, function: Function) -> Iterator[tuple[ast.For, str]]:
+    """The loops over a loader in which a function that is called an evaluation runs a model."""
+    name = function.name.lower()
+    if not EVALUATES.search(name) or NOT_EVALUATION.search(name):
+        return
+    for loop in source.within(function, nested=False):
+        if not isinstance(loop, ast.For) or not is_loader(source, loop.iter):
+            continue
+        for call in calls_in(source, loop):
+            model = dotted(call.func)
+            if model and is_model(source, model) and (call.args or call.keywords):
+                yield loop, model
+                break

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.rule import Rule
+from premortem.lint.source import Loop, Source, constant, dotted, last_name, receiver
+from premortem.lint.training import (
+    calls_in,
+    functions_called,
+    given,
+    is_test,
+    one_cell,
+    without_grad,
+)
+
+SWITCHES = re.compile(rb"Dropout|dropout|Norm|DropPath|torchvision|timm|from_pretrained|torch\.hub")
+
+
+class TrainModeNotRestored(Rule):
+    """The model goes into evaluation mode inside the training loop and never comes back.
+
+    ## Why it matters
+    From the second epoch on the model is trained as if it were evaluated: no dropout, and batch normalisation
+    with frozen statistics. The first epoch looks right, so nobody looks again.
+
+    ## Usual causes
+    - `model.train()` is called once, before the loop over epochs
+    - a validation function calls `model.eval()` and leaves it at that
+
+    ## What to do
+    Call `model.train()` at the start of every epoch.
+
+    ## When it stays silent
+    When anything in the loop can switch back, when the model is made anew in the loop, when evaluation mode is set
+    before the training of the same turn (a frozen backbone), and when the model has no layer that cares.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM538", name="train-mode-not-restored", family="eval-mode", severity=Severity.WARNING
+    )
+
+    def wants(self, data: bytes) -> bool:
+        return b".eval()" in data and b".backward(" in data
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        told: set[Loop] = set()
+        for backward in source.calls_to("backward"):
+            loops = source.loops_around(backward)
+            if not loops or is_test(source, backward):
+                continue
+            for call, model in self._switches(source, loops[-1]):
+                shared = next((loop for loop in source.loops_around(call) if loop in loops), None)
+                if shared is None or shared in told or not one_cell(source, call, backward):
+                    continue
+                if self._stays(source, call, model, backward, shared, project):
+                    told.add(shared)
+                    yield self.report(
+                        source,
+                        call,
+                        f"`{model}` stays in evaluation mode: the next turn of this loop trains it without `train()`",
+                        remedy=f"Call `{model}.train()` at the start of every turn of the training loop.",
+                    )
+
+    @staticmethod
+    def _switches(source: Source, loop: Loop) -> Iterator[tuple[ast.Call, str]]:
+        """Calls that put a model into evaluation mode, themselves or in a function of this file."""
+        for call in calls_in(source, loop):
+            if last_name(call) == "eval" and not call.args and dotted(receiver(call)):
+                yield call, dotted(receiver(call))
+                continue
+            for function in functions_called(source, call):
+                if re.search(r"\.train\(|set_mode|train_mode", source.text(function)):
+                    continue
+                for inner in calls_in(source, function, "eval"):
+                    name = dotted(receiver(inner))
+                    handed = given(call, function, name)
+                    if handed is not None and dotted(handed):
+                        yield call, dotted(handed)
+                    elif name.startswith("self.") and dotted(receiver(call)) == "self":
+                        yield call, name
+
+    @staticmethod
+    def _stays(
+        source: Source, call: ast.Call, model: str, backward: ast.Call, loop: Loop, project: Facts
+    ) -> bool:
+        flow = source.flow(source.scope(call))
+        inside = source.within(loop, nested=False)
+        back = [
+            node
+            for node in inside
+            if (isinstance(node, ast.Call) and _can_train(node))
+            or (isinstance(node, (ast.Name, ast.Attribute)) and _binds(node, model))
+        ]
+        if flow.reaches(call, backward, [loop]) or not flow.reaches(call, backward, back):
+            return False
+        trained = [
+            one
+            for one in inside
+            if isinstance(one, ast.Call) and dotted(one.func) == model and not without_grad(source, one)
+        ]
+        if not any(flow.reaches(one, backward, [loop]) or one in source.within(backward) for one in trained):
+            return False
+        if not _cares(source, model):
+            return False
+        helpers = [one for one in calls_in(source, loop) if project.does(last_name(one), "train")]
+        return not helpers
+
+
+def _can_train(call: ast.Call) -> bool:
+    name = last_name(call)
+    if name == "train":
+        return not (call.args and constant(call.args[0]) is False)
+    return "train" in name.lower() or name.endswith("mode")
+
+
+def _binds(node: ast.Name | ast.Attribute, model: str) -> bool:
+    return isinstance(node.ctx, ast.Store) and dotted(node) == model
+
+
+def _cares(source: Source, model: str) -> bool:
+    """Whether the mode can matter: a model made in this file of plain layers does not have one."""
+    made = source.kinds.of(model)
+    return "module" not in made or bool(SWITCHES.search(source.data))
