@@ -1,13 +1,13 @@
 import pytest
 
-from premortem import catalog, detectors
+from premortem import catalog
 from premortem.errors import UsageError
-from tests.units import UNITS, OrphanParameter, SleepyScheduler
+from tests.units import OrphanParameter, SleepyScheduler, only_stand_ins
 
 
 @pytest.fixture(autouse=True)
 def stand_ins(monkeypatch):
-    monkeypatch.setattr(detectors, "ALL", UNITS)
+    only_stand_ins(monkeypatch)
 
 
 def test_entries_come_in_the_order_of_their_codes():

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from premortem import detectors
-from tests.units import UNITS
+from tests.units import only_stand_ins
 
 import pages
 
@@ -18,7 +17,7 @@ def test_the_pages_are_fresh():
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    monkeypatch.setattr(detectors, "ALL", UNITS)
+    only_stand_ins(monkeypatch)
     monkeypatch.setattr(pages, "ROOT", tmp_path)
     (tmp_path / "README.md").write_text(README)
     return tmp_path
