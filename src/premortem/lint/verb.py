@@ -13,7 +13,7 @@ from pathlib import Path
 from premortem import __version__
 from premortem.errors import PremortemError, UsageError
 from premortem.findings import Certainty, Finding, Severity, Where
-from premortem.lint import cache, files, fixes, output, progress, project, settings
+from premortem.lint import cache, files, fixes, output, progress, project, settings, watch
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.project import Outcome, Plan
 
@@ -50,6 +50,13 @@ class Lint:
     def files(self) -> list[str]:
         return files.find(self.paths, lambda path: project.is_excluded(path, self.plan))
 
+    def watched(self) -> list[str]:
+        """What the result depends on: the files, and the settings above them."""
+        found = self.files()
+        known = {os.path.abspath(path) for path in found}  # noqa: PTH100 - once for every file
+        above = [str(folder / "pyproject.toml") for folder in (self.plan.root, *self.plan.root.parents)]
+        return [*found, *(path for path in above if path not in known)]
+
     def run(self) -> Outcome:
         found = self.files()
         if not found:
@@ -63,6 +70,13 @@ def run(options: argparse.Namespace) -> int:
     """0: clean or only remarks; 1: an error or a warning was found."""
     if options.format not in output.FORMATS:
         raise UsageError(f"`--format {options.format}`: there are {', '.join(output.FORMATS)}")
+    if options.watch:
+        Lint.of(options)  # a wrong call ends here, and not in the loop
+        return watch.watch(lambda: once(options), lambda: Lint.of(options).watched())
+    return once(options)
+
+
+def once(options: argparse.Namespace) -> int:
     lint = Lint.of(options)
     outcome = lint.run()
     if options.diff:
