@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from premortem.lint import engine, fixes, rules
+from premortem.lint.target import Pin, Target
 
 CASES = Path(__file__).parent / "cases"
 MARK = re.compile(r"#\s*expect:\s*(PM\d+(?:\s*,\s*PM\d+)*)")
@@ -35,12 +36,21 @@ def expected(path):
 def found(paths, rule_name):
     """What the rule of this folder says about these files, by file. Preview rules are on."""
     chosen = [rule for rule in engine.all_rules() if module_of(rule) == rule_name]
-    said = engine.lint([str(path) for path in paths], CASES, chosen)
+    said = engine.lint([str(path) for path in paths], CASES, chosen, target_of(paths))
     places = {path: [] for path in paths}
     for one in said:
         cell = f"{one.cell}:" if one.cell is not None else ""
         places[Path(one.path)].append((f"{cell}{one.line}", one.card.code))
     return {path: sorted(marks) for path, marks in places.items()}, said
+
+
+def target_of(paths):
+    """The versions a case is written for: `# runs with: torch>=2.0,<2.5; torchvision==0.15.2` in its first line."""
+    for path in paths:
+        first = path.read_text(encoding="latin-1").partition("\n")[0]
+        if pins := re.findall(r"(\w+)([<>=][^\s;]+)", first.partition("# runs with:")[2]):
+            return Target(tuple(Pin(name, spec, "its first line") for name, spec in pins))
+    return None
 
 
 def module_of(rule):

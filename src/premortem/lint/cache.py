@@ -75,10 +75,12 @@ class Cache:
         if self._file is None:
             return {}
         try:
-            found = json.loads(self._file.read_bytes())
-            return {str(path): dict(entry) for path, entry in found["files"].items()}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            seal, _line, data = self._file.read_bytes().partition(b"\n")
+            # Whatever changed it, half a disk or a curious hand: only what was written here is believed.
+            found: dict[str, dict[str, Any]] = json.loads(data) if seal.decode() == hash_of(data) else {}
+        except (OSError, ValueError):
             return {}
+        return found
 
     def unchanged(self, path: str, stat: os.stat_result, module: str) -> dict[str, Any] | None:
         """The entry, if the file looks as it did: same time of change, same size, same place in its package."""
@@ -118,7 +120,8 @@ class Cache:
                 ignore.write_text("*\n", encoding="utf-8")
             # Under another name first: a reader, or a second lint, never sees half a file.
             draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-            draft.write_text(json.dumps({"files": self._entries}, separators=(",", ":")), encoding="utf-8")
+            data = json.dumps(self._entries, separators=(",", ":")).encode()
+            draft.write_bytes(hash_of(data).encode() + b"\n" + data)
             draft.replace(self._file)
             kept = sorted(
                 self._file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime, reverse=True

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from premortem.cards import Card
+from premortem.findings import Severity
 from premortem.lint import files, notebooks, problems
 from premortem.lint.configs import SUFFIXES as CONFIGS
 from premortem.lint.configs import Config
@@ -17,9 +18,10 @@ from premortem.lint.rule import ConfigRule, Rule
 from premortem.lint.source import Source, Unreadable
 from premortem.lint.summaries import summarise
 from premortem.lint.suppress import Suppressions
+from premortem.lint.target import Target
 
 TOO_LARGE = 2_000_000  # bytes of code: nobody writes that by hand, and its tree would fill the memory
-LARGE_CONFIG = 500_000  # bytes: that is data
+LARGE_CONFIG = 200_000  # bytes: that is data
 
 
 @dataclass(slots=True)
@@ -33,6 +35,8 @@ class Checked:
     def tell(self, path: str, card: Card, message: str, problem: Unreadable | None = None) -> None:
         """A report about the file as a whole, or about the place where reading it failed."""
         line, column = (problem.line, problem.column) if problem else (1, 1)
+        # Not every file that ends in .yaml or .json is a setting of somebody's training.
+        severity = Severity.INFO if path.endswith(CONFIGS) else card.severity
         self.diagnostics.append(
             Diagnostic(
                 path=path,
@@ -43,7 +47,7 @@ class Checked:
                 end_column=column,
                 card=card,
                 message=message,
-                severity=card.severity,
+                severity=severity,
             )
         )
 

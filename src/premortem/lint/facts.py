@@ -71,6 +71,11 @@ class Facts:
         """How the project reads YAML: of "pyyaml", "omegaconf", "hydra", "ruamel"."""
         return frozenset(mark[5:] for mark in self._joined.marks if mark.startswith("yaml:"))
 
+    def runs_with(self, path: str, what: str) -> bool:
+        """Whether a file that uses "fp16" or "compile" imports this file, or the folder that holds it, by name."""
+        file = Path(path)
+        return any(f"{what}>{name}" in self._joined.marks for name in (file.stem, file.parent.name))
+
     def converts(self, key: str) -> bool:
         """Whether some file turns a setting of this name into a number itself: `float(config["lr"])`."""
         return CONVERTED + key in self._joined.marks

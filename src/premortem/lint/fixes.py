@@ -29,26 +29,19 @@ class Mended:
 
 def apply(data: bytes, diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> Mended:
     """Make every fix that may be made; of two that overlap, the first in the file."""
-    edits, count = _chosen(diagnostics, unsafe=unsafe)
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
-        data = data[: edit.start] + edit.text.encode() + data[edit.end :]
-    return Mended(data, count)
+    fixes = chosen(diagnostics, unsafe=unsafe)
+    return Mended(_edited(data, fixes), len(fixes))
 
 
-def _chosen(diagnostics: Iterable[Diagnostic], *, unsafe: bool) -> tuple[list[Edit], int]:
-    """The edits to make, and of how many fixes they are."""
-    chosen: list[Edit] = []
-    count = 0
-    for fix in _in_order(diagnostics, unsafe=unsafe):
-        if all(not _overlap(edit, other) for edit in fix.edits for other in chosen):
-            chosen += fix.edits
-            count += 1
-    return chosen, count
-
-
-def _in_order(diagnostics: Iterable[Diagnostic], *, unsafe: bool) -> list[Fix]:
-    fixes = dict.fromkeys(one.fix for one in diagnostics if one.fix is not None and (one.fix.safe or unsafe))
-    return sorted(fixes, key=lambda fix: min(edit.start for edit in fix.edits))
+def chosen(diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> list[Fix]:
+    """The fixes that can be made together, in the order of the file."""
+    found = dict.fromkeys(one.fix for one in diagnostics if one.fix is not None and (one.fix.safe or unsafe))
+    kept: list[Fix] = []
+    for fix in sorted(found, key=lambda fix: min(edit.start for edit in fix.edits)):
+        others = [edit for one in kept for edit in one.edits]
+        if not any(_overlap(edit, other) for edit in fix.edits for other in others):
+            kept.append(fix)
+    return kept
 
 
 def _overlap(one: Edit, other: Edit) -> bool:
@@ -56,36 +49,43 @@ def _overlap(one: Edit, other: Edit) -> bool:
     return one.start <= other.end and other.start <= one.end
 
 
-def mend(path: str, data: bytes, diagnostics: Sequence[Diagnostic], *, unsafe: bool = False) -> Mended:
-    """The whole file after its fixes. If it would not parse any more, it stays as it is."""
-    if path.endswith(".ipynb"):
-        return _mend_notebook(path, data, diagnostics, unsafe=unsafe)
-    encoding, text = (
-        ("utf-8", data) if path.endswith(CONFIGS) or b"coding" not in data[:400] else reencoded(data)
-    )
-    mended = apply(text, diagnostics, unsafe=unsafe)
+def _edited(data: bytes, fixes: Iterable[Fix]) -> bytes:
+    edits = [edit for fix in fixes for edit in fix.edits]
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
+        data = data[: edit.start] + edit.text.encode() + data[edit.end :]
+    return data
+
+
+def mend(path: str, data: bytes, diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> Mended:
+    """The whole file after its fixes. A fix after which it would not parse any more is left out."""
+    fixes = chosen(diagnostics, unsafe=unsafe)
+    result = _tried(path, data, fixes)
+    if result is None:
+        sound: list[Fix] = []
+        for fix in fixes:
+            if _tried(path, data, [*sound, fix]) is not None:
+                sound.append(fix)
+        fixes, result = sound, _tried(path, data, sound)
+    return Mended(data, 0) if result is None else Mended(result, len(fixes))
+
+
+def _tried(path: str, data: bytes, fixes: Sequence[Fix]) -> bytes | None:
+    """The file with these fixes; None if it could not be read any more, or not be written as it was."""
     try:
+        if path.endswith(".ipynb"):
+            source, broken = notebooks.read(path, data)
+            result = notebooks.edited(data, source, [edit for fix in fixes for edit in fix.edits])
+            return None if result is None or len(notebooks.read(path, result)[1]) > len(broken) else result
         if path.endswith(CONFIGS):
-            _ = Config(path, mended.data).entries
-        else:
-            Source(path, mended.data)
-        return Mended(
-            mended.data if encoding == "utf-8" else mended.data.decode().encode(encoding), mended.fixes
-        )
-    except (Unreadable, UnicodeEncodeError):
-        return Mended(data, 0)
-
-
-def _mend_notebook(path: str, data: bytes, diagnostics: Sequence[Diagnostic], *, unsafe: bool) -> Mended:
-    edits, count = _chosen(diagnostics, unsafe=unsafe)
-    try:
-        source, broken = notebooks.read(path, data)
-        result = notebooks.edited(data, source, edits)
-        if result is None or len(notebooks.read(path, result)[1]) > len(broken):
-            return Mended(data, 0)
-    except Unreadable:
-        return Mended(data, 0)
-    return Mended(result, count)
+            result = _edited(data, fixes)
+            _ = Config(path, result).entries
+            return result
+        encoding, text = reencoded(data) if b"coding" in data[:400] else ("utf-8", data)
+        result = _edited(text, fixes)
+        Source(path, result)
+        return result if encoding == "utf-8" else result.decode().encode(encoding)
+    except (Unreadable, UnicodeError):
+        return None
 
 
 def _by_file(diagnostics: Iterable[Diagnostic]) -> dict[str, list[Diagnostic]]:
@@ -124,4 +124,4 @@ def patch(diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> str:
 
 
 def _lines(data: bytes) -> list[str]:
-    return data.decode(errors="replace").splitlines(keepends=True)
+    return [line.decode(errors="replace") for line in data.splitlines(keepends=True)]

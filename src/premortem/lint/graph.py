@@ -15,6 +15,8 @@ from premortem.lint.tree import FUNCTIONS, TRIES, dotted, last_name
 # Calls that do not come back.
 _LEAVING = frozenset(("sys.exit", "exit", "quit", "os._exit", "os.abort"))
 _BROAD = frozenset(("Exception", "BaseException"))
+# Statements in which nothing can go wrong.
+_HARMLESS = (ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
 
 
 class Exit(ast.Pass):
@@ -54,7 +56,7 @@ class Graph:
         for statement in body:
             self._link(ends, statement)
             self.follows.setdefault(statement, set())
-            if caught := self._catchers():
+            if not isinstance(statement, _HARMLESS) and (caught := self._catchers()):
                 self.raises.setdefault(statement, set()).update(caught)
             ends = self._statement(statement)
         return ends

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from premortem.lint.outputs import Outputs
+from premortem.lint.outputs import UNKNOWN, Outputs
 from premortem.lint.source import argument, constant, last_name
 
 if TYPE_CHECKING:
@@ -50,12 +51,26 @@ def more_marks(source: Source) -> Iterator[str]:
         if word in data:
             yield mark
     yield from _converted(source)
-    if b"oftmax" in data or b"igmoid" in data:
-        outputs = Outputs(source)
+    if source.classes and b"torch" in data:
+        # Those that end in neither are noted too: two classes of one name in two files are then not mixed up.
+        outputs = Outputs(source) if b"oftmax" in data or b"igmoid" in data else None
         file = source.module.rpartition(".")[2]
         for owner in source.classes:
             if owner.name in source.module_classes:
-                yield f"{OUTPUT}{file}.{owner.name}={outputs.of_class(owner)}"
+                yield f"{OUTPUT}{file}.{owner.name}={outputs.of_class(owner) if outputs else UNKNOWN}"
+
+
+def neighbours(source: Source, what: str) -> Iterator[str]:
+    """`fp16>attention`: a file that uses float16 is called so, or imports something of this name and runs with it."""
+    yield f"{what}>{PurePath(source.path).stem}"
+    for plain in source.nodes(ast.Import):
+        for alias in plain.names:
+            if not alias.name.startswith("torch"):
+                yield from (f"{what}>{part}" for part in alias.name.split("."))
+    for chosen in source.nodes(ast.ImportFrom):
+        if not (chosen.module or "").startswith("torch"):
+            yield from (f"{what}>{part}" for part in (chosen.module or "").split(".") if part)
+            yield from (f"{what}>{alias.name}" for alias in chosen.names)
 
 
 def _asks_fp16(call: ast.Call) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from premortem.lint.source import Function, Source
 
 SOFTMAX, SIGMOID, UNKNOWN = "softmax", "sigmoid", ""
-DEPTH = 6  # how many names, layers and classes are looked through
+DEPTH = 12  # how many names, layers and classes are looked through
 
 _FUNCTIONS = {
     "torch.softmax": SOFTMAX,
@@ -77,7 +77,19 @@ class Outputs:
         if dotted(model) == "self":
             owner = self._source.class_of(model)
             return self.of_class(owner, depth) if owner is not None else UNKNOWN
+        if self._is_changed(dotted(model)):
+            return UNKNOWN
         return _agreed(self._of_built(one, depth) for one in built_from(self._source, model))
+
+    def _is_changed(self, name: str) -> bool:
+        """`model.classifier[-1] = nn.Identity()`: it is no longer what it was built as."""
+        inside = name + "."
+        return any(
+            dotted(target.value if isinstance(target, ast.Subscript) else target).startswith(inside)
+            for statement in self._source.nodes(ast.Assign)
+            for target in statement.targets
+            if isinstance(target, (ast.Attribute, ast.Subscript))
+        )
 
     def _of_built(self, built: ast.expr, depth: int) -> str:
         """How the output of a module ends that this expression builds."""

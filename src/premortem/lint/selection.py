@@ -55,7 +55,7 @@ def _check(words: Iterable[str], cards: Sequence[Card]) -> None:
             continue
         spellings = [spelling for card in known for spelling in (card.code, card.name)]
         near = difflib.get_close_matches(word.upper() if word[:1].isupper() else word, spellings, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else "`premortem lint --list-rules` shows them"
+        hint = f"did you mean `{near[0]}`?" if near else "`premortem explain --all` lists them"
         raise UsageError(f"no lint rule is called `{word}`; {hint}")
 
 

@@ -394,6 +394,8 @@ class Source(Lines):
         if place + 1 < len(everything):
             return Edit(start, self.range(everything[place + 1])[0], "")
         if place:
-            return Edit(self.range(everything[place - 1])[1], end, "")
-        comma = re.compile(rb"\s*,").match(self.data, end)
-        return Edit(start, comma.end() if comma else end, "")
+            before = self.range(everything[place - 1])[1]
+            comma = re.compile(rb"(?:#[^\n]*|[^,#])*").match(self.data, before, start)
+            return Edit(comma.end() if comma else before, end, "")
+        after = re.compile(rb"\s*,").match(self.data, end)
+        return Edit(start, after.end() if after else end, "")

@@ -171,6 +171,8 @@ _PYTHON_2 = re.compile(
 
 def _sentence(error: SyntaxError) -> str:
     what = error.msg or "invalid syntax"
+    if "null bytes" in what or "codec can't decode" in what:
+        return "this file is binary or damaged, not Python text"
     if _PYTHON_2.search(what):
         return f"this file looks like Python 2 ({what}); nothing in it was checked"
     return f"this file cannot be parsed ({what}); nothing in it was checked"

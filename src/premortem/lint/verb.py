@@ -17,6 +17,8 @@ from premortem.lint import cache, files, fixes, output, progress, project, setti
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.project import Outcome, Plan
 
+INTERRUPTED = 130  # what shells expect after Ctrl-C
+
 
 @dataclass(frozen=True, slots=True)
 class Lint:
@@ -67,13 +69,16 @@ class Lint:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0: clean or only remarks; 1: an error or a warning was found."""
+    """0: clean or only remarks; 1: an error or a warning was found; 130: Ctrl-C."""
     if options.format not in output.FORMATS:
         raise UsageError(f"`--format {options.format}`: there are {', '.join(output.FORMATS)}")
     if options.watch:
         Lint.of(options)  # a wrong call ends here, and not in the loop
         return watch.watch(lambda: once(options), lambda: Lint.of(options).watched())
-    return once(options)
+    try:
+        return once(options)
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def once(options: argparse.Namespace) -> int:

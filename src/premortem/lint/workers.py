@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -89,6 +90,8 @@ def _start(codes: Sequence[str], root: Path, target: Target | None) -> None:
     global _bench  # noqa: PLW0603 - the one thing a worker process keeps
     # Sources are released by hand; the collector would only look for garbage that is not there.
     gc.disable()
+    # Ctrl-C reaches every process; the one that started the others ends them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _bench = _Bench.set_up(codes, root, target)
 
 
