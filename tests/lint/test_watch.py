@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
 import pytest
 
@@ -117,3 +119,23 @@ def test_a_snapshot_leaves_out_what_is_gone(tmp_path):
     here.write_text("x")
     found = watch.snapshot([str(here), str(tmp_path / "gone.py")])
     assert found == {str(here): (here.stat().st_mtime_ns, 1)}
+
+
+def test_ctrl_c_in_the_middle_of_a_long_run_leaves_no_traceback(tmp_path):
+    body = "def f(x):\n    return x\n" * 300
+    for number in range(700):  # enough for several processes, and for some seconds
+        (tmp_path / f"file{number}.py").write_text(f"import torch\n{body}")
+    with subprocess.Popen(
+        [sys.executable, "-m", "premortem", "lint", "--no-cache", "."],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        children = f"/proc/{process.pid}/task/{process.pid}/children"
+        deadline = time.monotonic() + LIMIT
+        while not Path(children).read_text() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all of them
+        assert process.communicate() == (b"", b"")
+    assert process.returncode == 130

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -155,9 +156,10 @@ class Workers:
         # The large files first, dealt out evenly, so that nobody is left with a large one at the end.
         by_size = sorted(tasks, key=lambda task: -_size(task.path))
         piles = max(count * 8, len(tasks) // 40)
-        pending: list[Future[list[tuple[str, dict[str, Any]]]]] = [
-            self._pool.submit(_work, by_size[start::piles]) for start in range(piles)
-        ]
+        with _interrupts_put_off():
+            pending: list[Future[list[tuple[str, dict[str, Any]]]]] = [
+                self._pool.submit(_work, by_size[start::piles]) for start in range(piles)
+            ]
         self._progress.begin(len(tasks))
         for done in as_completed(pending):
             result = done.result()
@@ -169,6 +171,19 @@ class Workers:
         self._progress.end()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_put_off() -> Iterator[None]:
+    """Ctrl-C counts again at the end, here; processes that are started inside never hear it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _cores() -> int:
