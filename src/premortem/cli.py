@@ -137,6 +137,7 @@ def lint_parser() -> Parser:
     add("--preview", action="store_true", help="also rules that are not yet proven on enough code")
     add("--torch", metavar="2.4", help="the torch version the code must run with (default: found out)")
     add("--exclude", action="append", metavar="PATTERN", help="leave out files and folders like this")
+    add("--force-exclude", action="store_true", help="leave them out also when they are named themselves")
     add("--statistics", action="store_true", help="count what was found instead of showing it")
     add("--watch", action="store_true", help="go on: look again whenever a file changes")
     add("--no-cache", action="store_true", help="read everything again")

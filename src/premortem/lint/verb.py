@@ -27,6 +27,7 @@ class Lint:
     paths: tuple[str, ...]
     plan: Plan
     folder: Path | None  # of the cache
+    force_exclude: bool = False
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Lint:
@@ -47,10 +48,14 @@ class Lint:
         # Of a whole project everything is read anyway; without a project, nobody knows what belongs to it.
         whole = top is None or any(Path(path).absolute() == root for path in paths)
         plan = project.plan(root, asked, whole=whole)
-        return cls(paths, plan, None if options.no_cache else cache.folder_for(root))
+        return cls(paths, plan, None if options.no_cache else cache.folder_for(root), options.force_exclude)
 
     def files(self) -> list[str]:
-        return files.find(self.paths, lambda path: project.is_excluded(path, self.plan))
+        def excluded(path: str) -> bool:
+            return project.is_excluded(path, self.plan)
+
+        found = files.find(self.paths, excluded)
+        return [path for path in found if not excluded(path)] if self.force_exclude else found
 
     def watched(self) -> list[str]:
         """What the result depends on: the files, and the settings above them."""
