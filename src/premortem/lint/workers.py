@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, summaries
 from premortem.lint.facts import Facts
 from premortem.lint.summaries import Summary
 from premortem.lint.target import Target
+
+if TYPE_CHECKING:
+    # Loaded when there is much to read: for a single file they would be a tenth of the time.
+    import multiprocessing
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 MANY = 300  # files; below that, starting processes costs more than it saves
 MOST = 8  # processes
@@ -148,6 +151,8 @@ class Workers:
                 gc.enable()
 
     def _in_processes(self, tasks: Sequence[Task]) -> Iterator[tuple[str, dict[str, Any]]]:
+        from concurrent.futures import ProcessPoolExecutor, as_completed
+
         count = min(_cores(), MOST)
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
@@ -193,6 +198,8 @@ def _cores() -> int:
 
 
 def _context() -> multiprocessing.context.BaseContext:
+    import multiprocessing
+
     # Forking is quick and safe here: no thread runs yet when the workers start.
     method = "fork" if sys.platform == "linux" else "spawn"
     return multiprocessing.get_context(method)
