@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from premortem.lint.imports import can_mean, place
 from premortem.lint.marks import CONVERTED, OUTPUT
 from premortem.lint.summaries import VERBS, Summary, join
 
@@ -72,18 +73,29 @@ class Facts:
         return frozenset(mark[5:] for mark in self._joined.marks if mark.startswith("yaml:"))
 
     def runs_with(self, path: str, what: str) -> bool:
-        """Whether a file that uses "fp16" or "compile" imports this file, or the folder that holds it, by name."""
-        file = Path(path)
-        return any(f"{what}>{name}" in self._joined.marks for name in (file.stem, file.parent.name))
+        """Whether this file, or one that imports it, uses "fp16" or "compile"."""
+        here = place(path)
+        for mark in self._joined.marks:
+            if mark.startswith(what + ">"):
+                _what, folder, *name = mark.split(">")
+                if can_mean(name[0], folder, here) if name else folder == here:
+                    return True
+        return False
 
     def converts(self, key: str) -> bool:
         """Whether some file turns a setting of this name into a number itself: `float(config["lr"])`."""
         return CONVERTED + key in self._joined.marks
 
-    def output_of(self, name: str) -> str:
-        """How the output of a class of the project ends ("softmax", "sigmoid"), by its imported name; "" if unknown."""
-        wanted = OUTPUT + ".".join(name.split(".")[-2:]) + "="
-        found = {mark[len(wanted) :] for mark in self._joined.marks if mark.startswith(wanted)}
+    def output_of(self, name: str, path: str) -> str:
+        """How the output of a class ends ("softmax", "sigmoid") that this file imports by this name; "" if unknown."""
+        folder = place(path).rpartition("/")[0]
+        module, _, owner = name.rpartition(".")
+        found = set()
+        for mark in self._joined.marks:
+            if mark.startswith(OUTPUT):
+                file, known, kind = mark[len(OUTPUT) :].split(">")
+                if known == owner and module and can_mean(module, folder, file):
+                    found.add(kind)
         return found.pop() if len(found) == 1 else ""
 
     def uses(self, package: str) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from premortem.lint.outputs import UNKNOWN, Outputs
+from premortem.lint.imports import imported, place
+from premortem.lint.outputs import Outputs
 from premortem.lint.source import argument, constant, last_name
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FP16 = "fp16"
 # `float(cfg["lr"])`: the project turns this key into a number itself.
 CONVERTED = "number:"
-# `output:nets.Net=softmax`: how the output of a class ends.
+# `output:/repo/nets.py>Net>softmax`: how the output of a class ends.
 OUTPUT = "output:"
 
 _FP16_SETTINGS = {
@@ -51,26 +51,18 @@ def more_marks(source: Source) -> Iterator[str]:
         if word in data:
             yield mark
     yield from _converted(source)
-    if source.classes and b"torch" in data:
-        # Those that end in neither are noted too: two classes of one name in two files are then not mixed up.
-        outputs = Outputs(source) if b"oftmax" in data or b"igmoid" in data else None
-        file = source.module.rpartition(".")[2]
+    if b"oftmax" in data or b"igmoid" in data:
+        outputs = Outputs(source)
         for owner in source.classes:
-            if owner.name in source.module_classes:
-                yield f"{OUTPUT}{file}.{owner.name}={outputs.of_class(owner) if outputs else UNKNOWN}"
+            if owner.name in source.module_classes and (kind := outputs.of_class(owner)):
+                yield f"{OUTPUT}{place(source.path)}>{owner.name}>{kind}"
 
 
 def neighbours(source: Source, what: str) -> Iterator[str]:
-    """`fp16>attention`: a file that uses float16 is called so, or imports something of this name and runs with it."""
-    yield f"{what}>{PurePath(source.path).stem}"
-    for plain in source.nodes(ast.Import):
-        for alias in plain.names:
-            if not alias.name.startswith("torch"):
-                yield from (f"{what}>{part}" for part in alias.name.split("."))
-    for chosen in source.nodes(ast.ImportFrom):
-        if not (chosen.module or "").startswith("torch"):
-            yield from (f"{what}>{part}" for part in (chosen.module or "").split(".") if part)
-            yield from (f"{what}>{alias.name}" for alias in chosen.names)
+    """`fp16>/repo/train.py` for a file that uses float16, and `fp16>/repo>models.net` for what it imports."""
+    yield f"{what}>{place(source.path)}"
+    for folder, name in imported(source):
+        yield f"{what}>{folder}>{name}"
 
 
 def _asks_fp16(call: ast.Call) -> bool:

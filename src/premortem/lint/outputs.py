@@ -109,7 +109,7 @@ class Outputs:
         imported = {name for name in names if not name.startswith(("torch", "<local>"))}
         if self._project is None or len(imported) != 1 or imported != names:
             return UNKNOWN
-        return self._project.output_of(imported.pop())
+        return self._project.output_of(imported.pop(), self._source.path)
 
     def _class_named(self, func: ast.expr) -> ast.ClassDef | None:
         """The one class of this file that this name stands for."""

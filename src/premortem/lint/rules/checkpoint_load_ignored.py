@@ -57,7 +57,7 @@ class CheckpointLoadIgnored(Rule):
                     yield self.report(
                         source,
                         handler,
-                        f"when `{source.text(loads[0].func)}` fails, the run goes on without these weights",
+                        f"when `{source.text(loads[0].func)}` fails, the run goes on without what should be loaded",
                         remedy="Let it fail, or catch `FileNotFoundError` only.",
                     )
 

@@ -61,13 +61,23 @@ class DetachedZeroLoss(Rule):
                 wrong = any(_used_as_loss(source, statement, dotted(one)) for one in statement.targets)
             else:
                 wrong = False
-            if wrong:
+            if wrong and not _has_no_labels(source, call):
                 yield self.report(
                     source,
                     call,
                     "this loss is a constant without a connection to the model: backward gives no gradient",
                     remedy="Skip the step instead, or keep the connection: `logits.sum() * 0.0`.",
                 )
+
+
+def _has_no_labels(source: Source, call: ast.Call) -> bool:
+    """`if labels is None`, `if "target" in sample`: nothing is learned there, so nothing goes backward."""
+    return any(
+        isinstance(above, ast.If)
+        and re.search(r"target|label", source.text(above.test))
+        and re.search(r"\bin\b|\bNone\b|has_", source.text(above.test))
+        for above in source.ancestors(call)
+    )
 
 
 def _is_leaf(source: Source, call: ast.Call) -> bool:

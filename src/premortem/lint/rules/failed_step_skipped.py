@@ -42,7 +42,9 @@ class FailedStepSkipped(Rule):
         backwards = source.calls.get("backward", ())
         if not backwards or not source.tries or not source.names.imports("torch"):
             return
-        trained = {loops[0] for back in backwards if (loops := source.loops_around(back))}
+        # Without an optimizer's step it is a measurement, not training.
+        stepped = {loop for step in source.calls_to("step") for loop in source.loops_around(step)}
+        trained = {loops[0] for back in backwards if (loops := source.loops_around(back))} & stepped
         for block in source.tries:
             around = source.loops_around(block)
             if not around or around[0] not in trained:

@@ -43,7 +43,7 @@ class FillBeyondDtype(Rule):
     `torch.finfo(scores.dtype).min` is right for every type.
 
     ## When it stays silent
-    When nothing in the project uses float16, on a receiver that is float32 by its last operation, and where autocast
+    When neither this file nor one that imports it uses float16, on a receiver that is float32 by its last operation, and where autocast
     is switched off.
     """
 
@@ -66,12 +66,14 @@ class FillBeyondDtype(Rule):
             proof = _evidence(source, subject)
             # A large positive number, or a whole one, can be an index or a distance: then float16 must be seen.
             weak = number > 0 or isinstance(constant(value), int)
-            if proof < 0 or (weak and proof == 0) or _without_autocast(source, call) or not project.fp16:
+            if proof < 0 or (weak and proof == 0) or _without_autocast(source, call):
+                continue
+            if not project.runs_with(source.path, "fp16"):
                 continue
             yield self.report(
                 source,
                 call,
-                f"{source.text(value)} does not fit into float16, which this project uses: this raises there",
+                f"{source.text(value)} does not fit into float16, which this code is run with: this raises there",
                 remedy="Use `torch.finfo(x.dtype).min`, which is right for every type.",
                 fix=_fix(source, subject, value, number),
                 severity=None if proof > 0 else Severity.WARNING,
@@ -147,6 +149,8 @@ def _evidence(source: Source, subject: ast.expr, depth: int = 5) -> int:
     if isinstance(subject, ast.Call):
         return _of_call(source, subject, depth)
     if isinstance(subject, (ast.Name, ast.Attribute)):
+        if "mask" in dotted(subject):
+            return -1  # a mask that is made additive: its type is its own
         found = source.flow(source.scope(subject)).definitions(subject)
         proofs = {
             _evidence(source, one.value, depth - 1)

@@ -94,5 +94,7 @@ def _is_meant(source: Source, call: ast.Call) -> bool:
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.append(above.name)
             names.append(ast.get_docstring(above) or "")
+        elif isinstance(above, ast.If):
+            names.append(source.text(above.test))
     names.append(source.text(call))
     return any(_ON_PURPOSE.search(name) for name in names)

@@ -33,7 +33,7 @@ class ReentrantCheckpoint(Rule):
 
     ## When it stays silent
     When the keyword is passed on with `**kwargs` or from a variable. An explicit `use_reentrant=True` is reported
-    only in a project that compiles, as a warning; a missing one is otherwise only a note.
+    only where this file, or one that imports it, compiles, as a warning; a missing one is otherwise only a note.
     """
 
     card: ClassVar[Card] = Card(
@@ -51,11 +51,11 @@ class ReentrantCheckpoint(Rule):
             said = argument(call, "use_reentrant", position)
             if said is not None and constant(said) is not True:
                 continue
-            if project.compiles:
+            if project.runs_with(source.path, "compile"):
                 yield self.report(
                     source,
                     call,
-                    "this checkpoint is reentrant, and the project uses torch.compile, which cannot compile through it",
+                    "this checkpoint is reentrant, and this code is used with torch.compile, which cannot compile through it",
                     remedy="Add `use_reentrant=False`.",
                 )
             elif said is None:

@@ -60,3 +60,12 @@ def test_loss_backward():
 
 def starting_point(shape):
     return torch.zeros(shape, requires_grad=True)
+
+
+def sentence_loss(model, sample):
+    logits = model(sample)
+    if "target" in sample:
+        loss = nn.functional.cross_entropy(logits, sample["target"])
+    else:
+        loss = torch.tensor(0.0, requires_grad=True)
+    return loss, logits

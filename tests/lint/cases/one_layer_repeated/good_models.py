@@ -55,3 +55,13 @@ def tie_weights(width, depth):
 
 def one(width):
     return nn.ModuleList([nn.Linear(width, width)] * 1)
+
+
+class Decided(nn.Module):
+    def __init__(self, width, depth, share_head):
+        super().__init__()
+        head = nn.Linear(width, 1)
+        if share_head:
+            self.heads = nn.ModuleList([head for _ in range(depth)])
+        else:
+            self.heads = nn.ModuleList([copy.deepcopy(head) for _ in range(depth)])
