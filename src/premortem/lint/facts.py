@@ -132,5 +132,5 @@ class Facts:
         return function in self._joined.calls
 
     def returns(self, function: str) -> frozenset[str]:
-        """The torch names whose result a function of this name returns: {"torch.optim.lr_scheduler.StepLR"}."""
+        """The torch classes of what a function of this name builds and returns: {"torch.optim.lr_scheduler.StepLR"}."""
         return frozenset(self._joined.returns.get(function, ()))

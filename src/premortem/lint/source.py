@@ -34,6 +34,7 @@ from premortem.lint.tree import (
     dotted,
     in_order,
     last_name,
+    parents,
     parse,
     parts,
     receiver,
@@ -222,14 +223,7 @@ class Source(Lines):
 
     @cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:
-        parents: dict[ast.AST, ast.AST] = {}
-        stack: list[ast.AST] = [self.tree]
-        while stack:
-            node = stack.pop()
-            for child in ast.iter_child_nodes(node):
-                parents[child] = node
-                stack.append(child)
-        return parents
+        return parents(self.tree)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self._parents.get(node)

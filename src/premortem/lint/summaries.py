@@ -48,9 +48,7 @@ class Summary:
     without_grad: set[str] = field(default_factory=set)  # functions called under no_grad
     in_eval: set[str] = field(default_factory=set)  # functions called from a function that calls .eval()
     calls: dict[str, set[str]] = field(default_factory=dict)  # function -> last names of what it calls
-    returns: dict[str, set[str]] = field(
-        default_factory=dict
-    )  # function -> torch names whose result it returns
+    returns: dict[str, set[str]] = field(default_factory=dict)  # function -> torch classes it returns
 
 
 def summarise(source: Source) -> Summary:
@@ -159,7 +157,11 @@ def _sum_up_returns(source: Source, summary: Summary) -> None:
         value = statement.value
         if not isinstance(value, ast.Call):
             continue
-        found = {name for name in source.names.of(value.func) if name.startswith("torch.")}
+        found = {
+            name
+            for name in source.names.of(value.func)
+            if name.startswith("torch.") and name.rpartition(".")[2][:1].isupper()
+        }
         if found and (function := source.function(statement)):
             summary.returns.setdefault(function.name, set()).update(found)
 
