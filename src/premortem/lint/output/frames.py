@@ -143,7 +143,7 @@ def _window(text: str, start: int, end: int, margin: int, room: int) -> tuple[st
     first = len(_clean(text[:start].expandtabs(TAB))) - margin
     after = len(_clean(text[:end].expandtabs(TAB))) - margin
     first, after = max(first, 0), max(after, first)
-    if first > room * 2 // 3:
+    if cell_len(line) > room and min(after, first + room // 3) > room:
         cut = first - room // 3
         line, first, after = f"...{line[cut:]}", first - cut + 3, after - cut + 3
     shown = _cut(line, room)
