@@ -34,6 +34,7 @@ INDENT = " " * 9  # room for "  where  " and its like
 RANGE = 4  # lines shown of a report that covers more
 CHANGES = 8  # lines shown of a fix
 TAB = 4
+ELLIPSIS = 3  # columns of "..."
 
 
 def render(diagnostics: Sequence[Diagnostic], verdict: str) -> str:
@@ -143,9 +144,10 @@ def _window(text: str, start: int, end: int, margin: int, room: int) -> tuple[st
     first = len(_clean(text[:start].expandtabs(TAB))) - margin
     after = len(_clean(text[:end].expandtabs(TAB))) - margin
     first, after = max(first, 0), max(after, first)
-    if cell_len(line) > room and min(after, first + room // 3) > room:
-        cut = first - room // 3
-        line, first, after = f"...{line[cut:]}", first - cut + 3, after - cut + 3
+    if cell_len(line) > room and after + ELLIPSIS > room:
+        # As little as the range needs; a range that does not fit is shown from its beginning.
+        cut = min(after + 2 * ELLIPSIS - room, first)
+        line, first, after = f"...{line[cut:]}", first - cut + ELLIPSIS, after - cut + ELLIPSIS
     shown = _cut(line, room)
     return shown, cell_len(shown[:first]), cell_len(shown[first:after])
 
