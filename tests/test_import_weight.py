@@ -6,7 +6,7 @@ import sys
 import pytest
 
 ROOMS = ["premortem", "premortem.cli", "premortem.catalog", "premortem.console", "premortem.detectors"]
-ROOMS += ["premortem.journal", "premortem.events", "premortem.demo"]
+ROOMS += ["premortem.journal", "premortem.events", "premortem.demo", "premortem.lint.verb"]
 # What `import torch` finds where torch is not installed.
 NO_TORCH = "import sys; sys.modules['torch'] = None; "
 
