@@ -1,0 +1,228 @@
+"""What the rules about changed interfaces share: uses of known packages, guards around them, the versions allowed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from premortem.lint import signatures
+from premortem.lint.facts import Facts
+from premortem.lint.signatures import Minor, Symbol
+from premortem.lint.source import Source, dotted
+from premortem.lint.target import UNKNOWN, Pin
+
+# A file without one of these imports nothing that is known.
+TRIGGERS = (b"torch", b"lightning", b"accelerate", b"transformers")
+# Words of a condition that asks which version is there, or what it can do.
+ASKS_VERSION = re.compile(
+    r"version|hasattr|getattr|signature|parameters|_available|greater|torch_\w*\d|TORCH|[._](ge|gt|lt|le)_|IS_|compat"
+    r"|TYPE_CHECKING",
+    re.IGNORECASE,
+)
+# A file with one of these knows that versions differ; what its functions use may be guarded where they are called.
+KNOWS_VERSIONS = re.compile(
+    rb"__version__|torch_version|TORCH_(GREATER|VERSION|\d)|_torch_(greater|less|version)|TORCH_?\d"
+)
+CATCHES_MISSING = frozenset("Exception BaseException ImportError ModuleNotFoundError AttributeError".split())
+CATCHES_REFUSED = frozenset("Exception BaseException TypeError".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An expression that stands for one of these known names, whichever import was taken."""
+
+    node: ast.expr
+    symbols: tuple[Symbol, ...]
+    pin: Pin
+
+    @property
+    def name(self) -> str:
+        return dotted(self.node).rpartition(".")[2]
+
+    @property
+    def package(self) -> str:
+        return self.pin.distribution
+
+
+def calls(source: Source, project: Facts) -> Iterator[tuple[ast.Call, Use]]:
+    """Calls of names of which every candidate is known, in the order of the source."""
+    seen: dict[str, tuple[tuple[Symbol, ...], Pin] | None] = {}
+    for call in source.nodes(ast.Call):
+        text = dotted(call.func)
+        if not text:
+            continue
+        if text not in seen:
+            seen[text] = _known(source, call.func, project)
+        if (found := seen[text]) is not None:
+            yield call, Use(call.func, *found)
+
+
+def _known(source: Source, func: ast.expr, project: Facts) -> tuple[tuple[Symbol, ...], Pin] | None:
+    candidates = source.names.of(func)
+    distributions = {signatures.distribution_of(name) for name in candidates}
+    if len(distributions) != 1 or "" in distributions:
+        return None
+    symbols = tuple(symbol for name in sorted(candidates) if (symbol := signatures.find(name)) is not None)
+    if len(symbols) != len(candidates):
+        return None
+    return symbols, pin(project, distributions.pop())
+
+
+def pin(project: Facts, distribution: str) -> Pin:
+    return (project.target or UNKNOWN).pin(distribution)
+
+
+def spelled(minor: Minor) -> str:
+    return f"{minor[0]}.{minor[1]}"
+
+
+def is_guarded(source: Source, node: ast.AST, caught: frozenset[str]) -> bool:
+    """Whether the program is prepared: it asked for the version, or catches what will be raised."""
+    below: ast.AST = node
+    for above in source.ancestors(node):
+        if isinstance(above, ast.Try) and any(below is statement for statement in above.body):
+            if any(_catches(handler, caught) for handler in above.handlers):
+                return True
+        if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
+            if ASKS_VERSION.search(source.text(above.test)):
+                return True
+        if isinstance(below, ast.stmt) and _is_never_reached(below, above):
+            return True
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            # An early return, or a decorator that skips a test, guards all of the function.
+            tests = [inner.test for inner in above.body if isinstance(inner, ast.If)]
+            if any(ASKS_VERSION.search(source.text(test)) for test in (*tests, *above.decorator_list)):
+                return True
+        below = above
+    return False
+
+
+def _is_never_reached(statement: ast.stmt, above: ast.AST) -> bool:
+    """Whether it stands behind a `raise` or `return` of its own block."""
+    for before in getattr(above, "body", ()):
+        if before is statement:
+            return False
+        if isinstance(before, (ast.Raise, ast.Return, ast.Continue, ast.Break)):
+            return True
+    return False
+
+
+def _catches(handler: ast.ExceptHandler, caught: frozenset[str]) -> bool:
+    if handler.type is None:
+        return True
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(dotted(kind).rpartition(".")[2] in caught for kind in kinds)
+
+
+def is_hidden(source: Source, node: ast.expr) -> bool:
+    """Whether a function around the use binds the name again, or the program replaces the attribute."""
+    text = dotted(node)
+    if "." in text and text in source.assignments:
+        return True
+    first = text.partition(".")[0]
+    for above in source.ancestors(node):
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            if any(_binds(inner, first) for inner in source.within(above)):
+                return True
+    return False
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == name and not isinstance(node.ctx, ast.Load)
+    return isinstance(node, ast.arg) and node.arg == name
+
+
+def imported(source: Source) -> Iterator[tuple[ast.alias, str]]:
+    """Names that `import` statements take from known packages."""
+    for statement in source.nodes(ast.ImportFrom):
+        if statement.level == 0 and statement.module and signatures.distribution_of(statement.module):
+            for alias in statement.names:
+                yield alias, f"{statement.module}.{alias.name}"
+    for plain in source.nodes(ast.Import):
+        for alias in plain.names:
+            if signatures.distribution_of(alias.name):
+                yield alias, alias.name
+
+
+def pin_of(project: Facts, name: str) -> Pin | None:
+    """The versions allowed of the package a dotted name belongs to; None for an unknown package."""
+    distribution = signatures.distribution_of(name)
+    return pin(project, distribution) if distribution else None
+
+
+# Data types are constants; the tables know functions and classes.
+DTYPES: dict[str, Minor] = {
+    "torch.float8_e4m3fn": (2, 1),
+    "torch.float8_e5m2": (2, 1),
+    "torch.uint16": (2, 3),
+    "torch.uint32": (2, 3),
+    "torch.uint64": (2, 3),
+}
+
+
+def newcomers(
+    source: Source, project: Facts, bound: Callable[[Pin], Minor | None]
+) -> Iterator[tuple[ast.AST, str, Minor, Pin]]:
+    """What this file uses and one version of the pin does not have yet: the place, words for it, since when."""
+    reported: set[str] = set()
+    for node, name in imported(source):
+        found = pin_of(project, name)
+        since = _later(name, bound(found)) if found and found.requirement else None
+        if found and since and _is_bare(source, node, CATCHES_MISSING):
+            reported.add(name)
+            yield node, f"`{name}`", since, found
+    for call, use in calls(source, project):
+        version = bound(use.pin)
+        if version is None or not use.pin.requirement:
+            continue
+        names = [symbol.name for symbol in use.symbols]
+        since = _earliest(_later(name, version) for name in names)
+        if since is not None:
+            told = isinstance(call.func, ast.Name) and not reported.isdisjoint(names)
+            if not told and _is_bare(source, call, CATCHES_MISSING):
+                yield call.func, f"`{min(names)}`", since, use.pin
+            continue
+        for keyword in call.keywords:
+            if keyword.arg is None or signatures.accepts(names, keyword.arg, version) is not False:
+                continue
+            starts = [signatures.since(symbol, keyword.arg) for symbol in use.symbols]
+            later = _earliest(start if start and start > version else None for start in starts)
+            if later is not None and _is_bare(source, call, CATCHES_REFUSED):
+                yield keyword, f"`{keyword.arg}` of `{use.name}`", later, use.pin
+    for attribute in source.nodes(ast.Attribute):
+        if attribute.attr in _DTYPE_NAMES:
+            names = sorted(source.names.of(attribute))
+            found = pin_of(project, names[0]) if names else None
+            version = bound(found) if found and found.requirement else None
+            if found and version and all(DTYPES.get(name, version) > version for name in names):
+                if _is_bare(source, attribute, CATCHES_MISSING):
+                    yield attribute, f"`{names[0]}`", DTYPES[names[0]], found
+
+
+_DTYPE_NAMES = frozenset(name.rpartition(".")[2] for name in DTYPES)
+
+
+def _is_bare(source: Source, node: ast.AST, caught: frozenset[str]) -> bool:
+    named = node.func if isinstance(node, ast.Call) else node
+    return not (isinstance(named, ast.expr) and is_hidden(source, named)) and not is_guarded(
+        source, node, caught
+    )
+
+
+def _later(name: str, version: Minor | None) -> Minor | None:
+    """The release this name came with, if that is later than the version."""
+    symbol = signatures.find(name)
+    if symbol is None or version is None or version < symbol.minors[0] or symbol.exists(version):
+        return None
+    since = signatures.since(symbol)
+    return since if since and since > version and symbol.is_understood(since) else None
+
+
+def _earliest(starts: Iterable[Minor | None]) -> Minor | None:
+    """The first of them, when every candidate is too new; one that is not settles it."""
+    found = list(starts)
+    known = [start for start in found if start is not None]
+    return min(known) if found and len(known) == len(found) else None
