@@ -344,3 +344,27 @@ def test_a_closed_pipe_is_no_traceback(project):
     command = f"{sys.executable} -m premortem lint --format json . | head -c 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+def test_names_that_are_no_text_are_shown_all_the_same(project):
+    name = os.fsdecode(b"tr\xff.py")
+    (project / name).write_text(BAD)
+    for words in (["--format", "json"], ["--findings", "found.json"], []):
+        done = subprocess.run(
+            [sys.executable, "-m", "premortem", "lint", *words, name], capture_output=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (1, b"")
+        assert b"PM501" in done.stdout
+
+
+def test_a_terminal_that_knows_only_ascii(project):
+    (project / "zug.py").write_text(BAD.replace("x", "größe"))
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-m", "premortem", "lint", "zug.py"],
+        capture_output=True,
+        check=False,
+        env=environment,
+    )
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert b"gr\\xf6\\xdfe.to()" in done.stdout

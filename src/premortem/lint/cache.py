@@ -28,7 +28,8 @@ KEPT = 12  # combinations of settings per project; the oldest go
 
 
 def digest(*parts: object) -> str:
-    return hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=16).hexdigest()
+    # A path can hold bytes that are no text.
+    return hash_of("\0".join(map(str, parts)).encode(errors="surrogatepass"))
 
 
 def hash_of(data: bytes) -> str:

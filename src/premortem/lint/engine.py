@@ -35,8 +35,10 @@ class Checked:
     def tell(self, path: str, card: Card, message: str, problem: Unreadable | None = None) -> None:
         """A report about the file as a whole, or about the place where reading it failed."""
         line, column = (problem.line, problem.column) if problem else (1, 1)
-        # Not every file that ends in .yaml or .json is a setting of somebody's training.
-        severity = Severity.INFO if path.endswith(CONFIGS) else card.severity
+        # Not every file that ends in .yaml or .json is a setting of somebody's training, and the cells of a notebook
+        # are run one by one, or never.
+        aside = path.endswith(CONFIGS) or (problem is not None and problem.cell is not None)
+        severity = Severity.INFO if aside else card.severity
         self.diagnostics.append(
             Diagnostic(
                 path=path,

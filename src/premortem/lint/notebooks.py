@@ -7,7 +7,7 @@ import bisect
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,9 @@ from premortem.lint.source import Cell, Source, Unreadable
 
 # Magics whose cell is still Python.
 _PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%memit", "%%py")
-_LINE_MAGIC = re.compile(r"^(?P<indent>\s*)(?P<magic>[%!?].*|.*[^\s#].*\?\??\s*)$")
+_LINE_MAGIC = re.compile(r"^(?P<before>\s*)(?P<magic>[%!?].*|[\w.]+\?\??\s*)$")
+# What IPython takes for a command although nothing marks it.
+_COMMAND = re.compile(r"^(?P<before>)(?P<magic>(?:pip3?|conda|cd|ls|mkdir|git|wget|apt-get) .*)$")
 _ASSIGNED_MAGIC = re.compile(r"^(?P<before>\s*[\w, .\[\]'\"]+=\s*)(?P<magic>[%!].*)$")
 
 
@@ -111,17 +113,21 @@ def as_python(text: str) -> tuple[str, Unreadable | None]:
     first = next((line for line in lines if line.strip()), "")
     if first.startswith("%%") and not first.startswith(_PYTHON_MAGICS):
         return _blank(text), None
-    plain = "\n".join(map(_without_magic, lines))
+    plain = "\n".join(_without_magics(lines))
     problem = _problem(plain)
     return (_blank(text), problem) if problem else (plain, None)
 
 
-def _without_magic(line: str) -> str:
-    if match := _ASSIGNED_MAGIC.match(line):
-        return match["before"] + _stand_in(match["magic"])
-    if match := _LINE_MAGIC.match(line):
-        return match["indent"] + _stand_in(match["magic"])
-    return line
+def _without_magics(lines: list[str]) -> Iterator[str]:
+    goes_on = False  # the magic above ends in a backslash
+    for line in lines:
+        if goes_on:
+            goes_on = line.rstrip().endswith("\\")
+            yield " " * len(line.encode())
+            continue
+        match = _ASSIGNED_MAGIC.match(line) or _LINE_MAGIC.match(line) or _COMMAND.match(line)
+        goes_on = match is not None and line.rstrip().endswith("\\")
+        yield match["before"] + _stand_in(match["magic"]) if match else line
 
 
 def _stand_in(magic: str) -> str:

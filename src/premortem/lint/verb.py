@@ -126,8 +126,10 @@ def _show(options: argparse.Namespace, outcome: Outcome) -> None:
 
 
 def _print(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
     try:
-        sys.stdout.write(text)
+        # The name of a file can hold what this terminal cannot show.
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
         # `premortem lint | head`: the reader has seen enough.
@@ -148,7 +150,8 @@ def _write_findings(file: Path, outcome: Outcome) -> None:
         "findings": [finding(one).to_json() for one in outcome.diagnostics],
     }
     try:
-        file.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        file.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise PremortemError(f"the findings cannot be written to {file} ({error.strerror})") from None
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from premortem.errors import PremortemError
 from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, summaries
 from premortem.lint.facts import Facts
@@ -151,7 +152,7 @@ class Workers:
                 gc.enable()
 
     def _in_processes(self, tasks: Sequence[Task]) -> Iterator[tuple[str, dict[str, Any]]]:
-        from concurrent.futures import ProcessPoolExecutor, as_completed
+        from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 
         count = min(_cores(), MOST)
         if self._pool is None:
@@ -167,7 +168,12 @@ class Workers:
             ]
         self._progress.begin(len(tasks))
         for done in as_completed(pending):
-            result = done.result()
+            try:
+                result = done.result()
+            except BrokenExecutor:
+                raise PremortemError(
+                    "a process of lint was ended from outside, perhaps for lack of memory"
+                ) from None
             yield from result
             self._progress.advance(len(result))
         self._progress.end()
