@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from premortem.lint.kinds import OPTIMIZER, SCALER
-from premortem.lint.source import FUNCTIONS, LOOPS, Function, Loop, Source, dotted, last_name, receiver
+from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
+from premortem.lint.source import FUNCTIONS, LOOPS, Loop, Source, dotted, last_name, receiver
 
 _OPTIMIZER = re.compile(r"optim|(?:^|_)opt(?:_|\d|$)|(?:^|_)opt[A-Z]")
 _LOADER = re.compile(
+    r"(?:^|[._])(?:train|val|valid|test|eval)(?:ing|idation)?_?(?:data|set|ds|iter|iterator)$|"
     r"loader|(?:^|[._])(?:train|val|valid|test|eval)?_?dl$|batches$|data_?iter|dataset$|generator$"
 )
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
 _MODEL = re.compile(r"(?:^|[._])(?:model|net|network|unet|classifier)(?:_?[a-z0-9]{0,4})$")
+# Modules that are no models.
+_PART = re.compile(r"loss|crit|metric|softmax|sigmoid|activ|sampl|transform|augment|norm|pool", re.IGNORECASE)
 _WRAPPERS = frozenset(("enumerate", "tqdm", "trange", "iter", "zip", "track", "log_every", "islice", "cycle"))
 _ENGINES = re.compile(r"(?:^|[._])(?:accelerator|accelerate|fabric)$")
 WITHOUT_GRAD = frozenset(("no_grad", "inference_mode"))
@@ -182,9 +185,14 @@ def is_epochs(source: Source, loop: Loop) -> bool:
 
 
 def is_model(source: Source, name: str) -> bool:
-    """By its binding in this file, else by its name."""
+    """By its name, unless it is bound to something else; or as a module of a class of this file."""
     kinds = source.kinds.of(name)
-    return "module" in kinds if kinds else bool(_MODEL.search(name.lower())) and "loss" not in name.lower()
+    if _MODEL.search(name.lower()):
+        return (not kinds or MODULE in kinds) and not _PART.search(name)
+    made = [one.value for one in source.assignments.get(name, ()) if isinstance(one.value, ast.Call)]
+    return any(last_name(value) in source.module_classes for value in made) and not _PART.search(
+        name + " ".join(last_name(value) for value in made)
+    )
 
 
 def conditions(source: Source, node: ast.AST, top: ast.AST) -> list[ast.AST]:
@@ -212,90 +220,6 @@ def bound_in(source: Source, loop: ast.AST) -> set[str]:
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
     }
     return found - {""}
-
-
-def functions_called(source: Source, call: ast.Call) -> list[Function]:
-    """The functions of this file that a call can mean."""
-    owner = receiver(call)
-    if owner is not None and dotted(owner) not in {"self", "cls"}:
-        return []
-    name = last_name(call)
-    return [one for one in source.functions if one.name == name]
-
-
-def callers(source: Source, function: Function) -> list[ast.Call]:
-    """The calls in this file that can mean this function."""
-    return [call for call in source.calls_to(function.name) if function in functions_called(source, call)]
-
-
-def given(call: ast.Call, function: Function, name: str) -> ast.expr | None:
-    """What a call gives for a parameter of the function it calls; None when that cannot be told."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    if name not in parameters or any(isinstance(arg, ast.Starred) for arg in call.args):
-        return None
-    place = parameters.index(name)
-    if isinstance(call.func, ast.Attribute) and parameters[:1] in (["self"], ["cls"]):
-        place -= 1
-    return call.args[place] if 0 <= place < len(call.args) else None
-
-
-def values(source: Source, expr: ast.expr, depth: int = 6) -> list[ast.expr] | None:
-    """The expressions a value is made by, followed through names, attributes of self and parameters.
-
-    None when some way it can come is not known.
-    """
-    name = dotted(expr)
-    if not name:
-        return [expr]
-    if depth == 0:
-        return None
-    found: list[ast.expr] = []
-    for value in _bound_values(source, expr, name, depth):
-        further = values(source, value, depth - 1) if value is not None else None
-        if further is None:
-            return None
-        found += further
-    return found or None
-
-
-def _bound_values(source: Source, expr: ast.expr, name: str, depth: int) -> Iterator[ast.expr | None]:
-    scope = source.scope(expr)
-    if isinstance(expr, ast.Attribute):
-        around = source.class_of(expr)
-        for statement in source.assignments.get(name, ()):
-            if source.class_of(statement) is around:
-                yield _whole_value(statement, name)
-        return
-    definitions = source.flow(scope).definitions(expr)
-    for one in definitions:
-        if one.how == "assign":
-            yield one.value
-        elif one.how == "parameter" and isinstance(scope, FUNCTIONS):
-            calls = callers(source, scope)
-            yield from (given(call, scope, name) for call in calls) if calls else (None,)
-        else:
-            yield None
-    if not definitions:
-        for statement in source.assignments.get(name, ()):
-            if source.scope(statement) is source.tree:
-                yield _whole_value(statement, name)
-
-
-def _whole_value(statement: ast.Assign | ast.AnnAssign | ast.AugAssign, name: str) -> ast.expr | None:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    plain = not isinstance(statement, ast.AugAssign) and any(dotted(target) == name for target in targets)
-    if plain:
-        return statement.value
-    for target in targets:
-        if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
-            if len(target.elts) == len(statement.value.elts):
-                for part, value in zip(target.elts, statement.value.elts, strict=True):
-                    if dotted(part) == name:
-                        return value
-    return None
 
 
 def one_cell(source: Source, *nodes: ast.AST) -> bool:

@@ -48,13 +48,15 @@ class AccumulateTheGraph(Rule):
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         losses = backwards(source)
-        scopes = {source.scope(one.call) for one in losses if one.name}
+        scopes = {source.scope(one.call) for one in losses}
         for loop in source.loops:
             scope = source.scope(loop)
             if scope not in scopes or is_test(source, loop):
                 continue
-            here = [one for one in losses if one.name and source.scope(one.call) is scope]
-            trained = {one.name for one in here if inside(source, one.call, loop)}
+            here = [one for one in losses if source.scope(one.call) is scope]
+            trained = {
+                name for one in here if inside(source, one.call, loop) for name in _names(source, one.loss)
+            }
             for statement in source.within(loop, nested=False):
                 if not isinstance(statement, ast.stmt) or source.loops_around(statement)[:1] != (loop,):
                     continue
@@ -72,7 +74,7 @@ class AccumulateTheGraph(Rule):
     def _grows(
         source: Source, statement: ast.stmt, loop: Loop, total: str, loss: ast.expr, here: list[Backward]
     ) -> bool:
-        if without_grad(source, statement) or any(one.name == total for one in here):
+        if without_grad(source, statement) or any(total in _names(source, one.loss) for one in here):
             return False
         name = dotted(loss)
         scope = source.scope(statement)
@@ -90,7 +92,7 @@ class AccumulateTheGraph(Rule):
                     return False
             # The total is part of something that goes backward.
             if isinstance(node, ast.Assign) and any(
-                dotted(target) in {one.name for one in here} for target in node.targets
+                dotted(target) in _names(source, one.loss) for one in here for target in node.targets
             ):
                 if any(dotted(part) == total for part in source.within(node.value)):
                     return False
@@ -111,6 +113,13 @@ class AccumulateTheGraph(Rule):
         return is_epochs(source, outer[0]) or (
             not isinstance(loop, ast.While) and is_loader(source, loop.iter)
         )
+
+
+def _names(source: Source, loss: ast.expr) -> set[str]:
+    """The losses of `loss.backward()` and of `(loss / k).backward()`."""
+    if isinstance(loss, ast.BinOp):
+        return _names(source, loss.left) | _names(source, loss.right)
+    return {dotted(loss)} - {""}
 
 
 def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -8,6 +9,7 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import CLIPS, backwards, calls_in, steps
@@ -45,9 +47,7 @@ class AmpClipBeforeUnscale(Rule):
         scaled = [one for one in backwards(source) if one.scaler and enabled(source, one.scaler)]
         if not scaled:
             return
-        for clip in source.calls_to("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"):
-            if not source.names.all_in(clip.func, CLIPS):
-                continue
+        for clip in self._clips(source):
             scope = source.scope(clip)
             before = [one for one in scaled if source.scope(one.call) is scope]
             if not before:
@@ -70,6 +70,19 @@ class AmpClipBeforeUnscale(Rule):
                 "after unscaling, next to nothing is left of the update",
                 remedy=f"Call `{scaler}.unscale_(optimizer)` between backward() and the clipping.",
             )
+
+    @staticmethod
+    def _clips(source: Source) -> Iterator[ast.Call]:
+        """Calls that clip, themselves or through a function of this file."""
+        helpers = set()
+        for clip in source.calls_to("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"):
+            if source.names.all_in(clip.func, CLIPS):
+                yield clip
+                function = source.function(clip)
+                if function is not None and not re.search("unscale|backward|step", source.text(function)):
+                    helpers.add(function)
+        for function in helpers:
+            yield from callers(source, function)
 
     @staticmethod
     def _unscales(source: Source, call: ast.Call, project: Facts) -> bool:

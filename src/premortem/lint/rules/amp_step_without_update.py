@@ -8,6 +8,8 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.kinds import SCALER
+from premortem.lint.provenance import functions_called
 from premortem.lint.rule import Rule
 from premortem.lint.rules.amp_clip_before_unscale import enabled, same_scaler
 from premortem.lint.source import Loop, Source, dotted
@@ -47,19 +49,21 @@ class AmpStepWithoutUpdate(Rule):
             if step.scaler.rpartition(".")[2] not in scaling or not enabled(source, step.scaler):
                 continue
             loops = source.loops_around(step.call)
-            if not loops or is_test(source, step.call) or self._handed_on(source, step.scaler):
+            if is_test(source, step.call) or self._handed_on(source, step.scaler):
                 continue
             updates = [call for call in source.calls_to("update") if same_scaler(call, step.scaler)]
+            # A step in a function of its own is repeated too, by whoever owns the scaler: this file.
+            if not loops and not source.kinds.surely(step.scaler, SCALER):
+                continue
             if not updates:
                 yield self.report(
                     source,
                     step.call,
-                    f"`{step.scaler}.step()` is called in a loop and `{step.scaler}.update()` never: "
-                    "the second step raises",
+                    f"`{step.scaler}.step()` is called and `{step.scaler}.update()` never: the second step raises",
                     remedy=f"Call `{step.scaler}.update()` after the step, once per iteration.",
                 )
                 continue
-            for jump in self._jumps(source, step, loops[0], updates):
+            for jump in self._jumps(source, step, loops[0], updates) if loops else ():
                 if jump not in told:
                     told.add(jump)
                     yield self.report(
@@ -91,7 +95,10 @@ class AmpStepWithoutUpdate(Rule):
 
     @staticmethod
     def _handed_on(source: Source, scaler: str) -> bool:
+        """Whether a function that is not in this file gets the scaler: it can update it."""
         for call in source.nodes(ast.Call):
+            if functions_called(source, call):
+                continue
             given = [*call.args, *(keyword.value for keyword in call.keywords)]
             if any(dotted(value) == scaler for value in given):
                 return True

@@ -111,4 +111,5 @@ class BackwardOnlyOnTheLastBatch(Rule):
 
 
 def _adds(source: Source, node: ast.AST) -> bool:
-    return any(isinstance(one, ast.Add) for one in source.within(node))
+    parts = (node, *source.within(node))
+    return any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Add) for one in parts)

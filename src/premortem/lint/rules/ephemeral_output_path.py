@@ -9,9 +9,10 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import values
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, argument, last_name, receiver
-from premortem.lint.training import is_test, values
+from premortem.lint.training import is_test
 
 WIPED = ("/tmp/", "/var/tmp/", "/dev/shm/", "/kaggle/temp/", "/content/")  # noqa: S108 - looked for, not used
 KEPT = ("/content/drive/", "/content/gdrive/", "/content/mnt/")

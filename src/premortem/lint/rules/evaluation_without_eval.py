@@ -8,10 +8,11 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import callers, functions_called
 from premortem.lint.rule import Rule
 from premortem.lint.rules.evaluation_without_no_grad import evaluation_loops
 from premortem.lint.source import Function, Source, last_name
-from premortem.lint.training import callers, calls_in, functions_called
+from premortem.lint.training import calls_in
 
 MODES = re.compile(rb"\.eval\(|\.train\((?:False|mode)|eval_mode|\.training\b|set_mode")
 SWITCHES = re.compile(rb"Dropout|BatchNorm|InstanceNorm|DropPath|torchvision\.models|timm\.|from_pretrained")

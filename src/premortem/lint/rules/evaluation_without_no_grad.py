@@ -9,16 +9,19 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
-from premortem.lint.source import Function, Source, dotted, last_name
-from premortem.lint.training import callers, calls_in, is_loader, is_model, without_grad
+from premortem.lint.source import FUNCTIONS, Function, Source, dotted, last_name, receiver
+from premortem.lint.training import calls_in, is_loader, is_model, is_test, iterated, one_cell, without_grad
 
 EVALUATES = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|infer|inference|predict)"
     r"(?:_|\d|$)"
 )
 NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|collate|^test_|build|get_|make")
-GRADIENTS = re.compile(r"grad|inference_mode|backward")
+# `volatile` is how torch before 0.4 said it.
+GRADIENTS = re.compile(r"grad|inference_mode|backward|volatile=True")
+EVALUATION_DATA = re.compile(r"val|test|eval|dev")
 HARMLESS_DECORATORS = frozenset(("staticmethod", "classmethod", "timer", "timeit"))
 
 
@@ -55,13 +58,20 @@ class EvaluationWithoutNoGrad(Rule):
             for loop, model in evaluation_loops(source, function):
                 if GRADIENTS.search(source.text(function)) or self._guarded(source, function, project):
                     break
-                yield self.report(
-                    source,
-                    loop.iter,
-                    f"`{function.name}` runs `{model}` over a whole loader with gradients on",
-                    remedy="Put the loop under `with torch.no_grad():`.",
-                )
+                yield self._told(source, loop, f"`{function.name}` runs `{model}`")
                 break
+        for loop, model in inline_loops(source):
+            around = source.function(loop)
+            if around is None or not self._guarded(source, around, project):
+                yield self._told(source, loop, f"this evaluation runs `{model}`")
+
+    def _told(self, source: Source, loop: ast.For, what: str) -> Diagnostic:
+        return self.report(
+            source,
+            loop.iter,
+            f"{what} over a whole loader with gradients on",
+            remedy="Put the loop under `with torch.no_grad():`.",
+        )
 
     @staticmethod
     def _guarded(source: Source, function: Function, project: Facts) -> bool:
@@ -86,3 +96,28 @@ def evaluation_loops(source: Source, function: Function) -> Iterator[tuple[ast.F
             if model and is_model(source, model) and (call.args or call.keywords):
                 yield loop, model
                 break
+
+
+def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
+    """Loops over evaluation data that a training function runs itself, right after `model.eval()`."""
+    for switch in source.calls_to("eval"):
+        model = dotted(receiver(switch))
+        scope = source.scope(switch)
+        if not model or switch.args or is_test(source, switch):
+            continue
+        if isinstance(scope, FUNCTIONS) and EVALUATES.search(scope.name.lower()):
+            continue
+        flow = source.flow(scope)
+        back = [*calls_in(source, scope, "train", "backward"), *source.loops_around(switch)]
+        for loop in source.within(scope, nested=False):
+            if not isinstance(loop, ast.For) or loop in source.loops_around(switch):
+                continue
+            if not one_cell(source, switch, loop) or not flow.reaches(switch, loop, back):
+                continue
+            name = dotted(iterated(loop.iter))
+            if not EVALUATION_DATA.search(name.lower()) or not is_loader(source, loop.iter):
+                continue
+            if without_grad(source, loop) or GRADIENTS.search(source.text(loop)):
+                continue
+            if any(dotted(call.func) == model for call in calls_in(source, loop)):
+                yield loop, model

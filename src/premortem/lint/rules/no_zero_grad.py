@@ -8,19 +8,10 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, dotted, last_name, receiver
-from premortem.lint.training import (
-    Backward,
-    Step,
-    backwards,
-    bound_in,
-    functions_called,
-    is_test,
-    owned_parameters,
-    steps,
-    values,
-)
+from premortem.lint.training import Backward, Step, backwards, bound_in, is_test, owned_parameters, steps
 
 
 class NoZeroGrad(Rule):
@@ -76,7 +67,12 @@ class NoZeroGrad(Rule):
         name = step.optimizer
         node = _owner(step)
         built = values(source, node) if node is not None else None
-        if not built or any(source.kinds.of_value(value) != "optimizer" for value in built):
+        if built is None:
+            # Handed in, or made elsewhere: its name, and a file that never clears anything, must do.
+            if b"zero_grad" in source.data or source.kinds.of(name) - {"optimizer"}:
+                return False
+            built = []
+        if any(source.kinds.of_value(value) != "optimizer" for value in built):
             return False
         if any(last_name(value) == "LBFGS" for value in built):
             return False
@@ -108,6 +104,7 @@ class NoZeroGrad(Rule):
             if not own and optimizer.startswith("self.") and dotted(receiver(call)) == "self":
                 if dotted(call.func) not in source.assignments:
                     return True  # an inherited method
+        # "step" is asked too: an optimizer of the project's own can clear in its step.
         return any(project.does(last_name(call), "zero_grad") for call in calls)
 
 

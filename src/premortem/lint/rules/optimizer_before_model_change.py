@@ -19,7 +19,7 @@ LAYERS = frozenset(
     "TransformerEncoderLayer TransformerDecoder BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm PReLU".split()
 )
 CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))
-NEW_MODELS = ("torchvision.models.", "timm.create_model", "copy.deepcopy")
+NEW_MODELS = ("torchvision.models.", "timm.create_model", "copy.deepcopy", "torch.load", "torch.hub.load")
 ADDS_PARAMETERS = frozenset(("peft.get_peft_model", "peft.mapping.get_peft_model"))
 
 
@@ -88,14 +88,10 @@ class OptimizerBeforeModelChange(Rule):
             return False
         if not optimizer.startswith("self."):
             return any(
-                flow.reaches(change, use, renewed) and _inside_or_same(source, use, built)
+                flow.reaches(change, use, renewed) and one_cell(source, use, built)
                 for use in _uses(source, scope, optimizer, model)
             )
         return getattr(scope, "name", "") == "__init__" and flow.reaches(change, flow.end, renewed)
-
-
-def _inside_or_same(source: Source, use: ast.AST, built: ast.AST) -> bool:
-    return one_cell(source, use, built)
 
 
 def _uses(source: Source, scope: ast.AST, optimizer: str, model: str) -> Iterator[ast.AST]:
@@ -123,7 +119,7 @@ def _changes(source: Source, model: str) -> Iterator[tuple[Assignment, str]]:
         if target.startswith(prefix):
             for statement in statements:
                 value = statement.value
-                if isinstance(value, ast.Call) and _owns(source, value) and prefix not in source.text(value):
+                if isinstance(value, ast.Call) and _owns(source, value):
                     yield statement, f"`{target}` is replaced by a new layer"
 
 
@@ -132,8 +128,11 @@ def _is_new(source: Source, value: ast.Call, model: str) -> bool:
         owner = receiver(value)
         return isinstance(owner, ast.Call) and _is_new(source, owner, model)
     names = source.names.of(value.func)
-    copied = bool(names) and all(name.startswith(NEW_MODELS) for name in names)
-    if copied:
+    if names and all(
+        name.startswith(NEW_MODELS)
+        or (name.startswith("transformers.") and name.endswith(".from_pretrained"))
+        for name in names
+    ):
         return True
     made = source.kinds.of_value(value) == "module" and all(name.startswith("<local>.") for name in names)
     return made and model.partition(".")[0] not in names_in(source, value)

@@ -7,9 +7,9 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import values
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, receiver
-from premortem.lint.training import values
 
 PLATEAU = frozenset(("torch.optim.lr_scheduler.ReduceLROnPlateau",))
 

@@ -8,13 +8,13 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import functions_called
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, dotted, last_name
 from premortem.lint.training import (
     bound_in,
     calls_in,
     conditions,
-    functions_called,
     is_epochs,
     is_loader,
     is_test,
@@ -30,6 +30,16 @@ SEEDS = frozenset(
         "torch.cuda.manual_seed_all",
         "random.seed",
         "numpy.random.seed",
+    )
+)
+HELPERS = frozenset(
+    (
+        "transformers.set_seed",
+        "transformers.trainer_utils.set_seed",
+        "accelerate.utils.set_seed",
+        "lightning.seed_everything",
+        "lightning.pytorch.seed_everything",
+        "pytorch_lightning.seed_everything",
     )
 )
 STATE = frozenset(
@@ -85,7 +95,7 @@ class ReseededEveryStep(Rule):
     @staticmethod
     def _seeds(source: Source, call: ast.Call) -> bool:
         """Whether this call seeds a global generator, itself or as a helper of this file."""
-        if source.names.all_in(call.func, SEEDS):
+        if source.names.all_in(call.func, SEEDS | HELPERS):
             return True
         return isinstance(call.func, ast.Name) and any(
             source.names.all_in(inner.func, SEEDS)
@@ -122,10 +132,8 @@ def _given(call: ast.Call) -> list[ast.expr]:
 def _trains(source: Source, loop: Loop) -> bool:
     epochs = is_epochs(source, loop)
     batches = not isinstance(loop, ast.While) and is_loader(source, loop.iter)
-    if not epochs and not batches:
-        return False
     for call in calls_in(source, loop):
-        if last_name(call) == "backward":
+        if last_name(call) == "backward" and (epochs or batches or source.loops_around(call)[0] is loop):
             return True
         if epochs and any(calls_in(source, one, "backward") for one in functions_called(source, call)):
             return True

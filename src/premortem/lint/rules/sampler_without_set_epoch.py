@@ -8,9 +8,10 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import callers, given, values
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, argument, constant, last_name
-from premortem.lint.training import callers, calls_in, given, is_epochs, is_test, iterated, values
+from premortem.lint.training import calls_in, is_epochs, is_test, iterated
 
 SAMPLER = frozenset(("torch.utils.data.DistributedSampler",))
 LOADER = frozenset(("torch.utils.data.DataLoader",))

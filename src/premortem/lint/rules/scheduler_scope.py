@@ -9,19 +9,18 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import callers, functions_called, values
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import (
-    callers,
+    backwards,
     calls_in,
     conditions,
-    functions_called,
     is_epochs,
     is_loader,
     is_test,
     iterated,
     one_cell,
-    values,
 )
 
 SCHEDULERS = "torch.optim.lr_scheduler."
@@ -31,6 +30,7 @@ EPOCHS = re.compile(r"epoch", re.IGNORECASE)
 BATCHES = 1000
 GONE = 1e-3
 FEW = 300
+PATIENT = 20
 
 
 class SchedulerScope(Rule):
@@ -64,9 +64,9 @@ class SchedulerScope(Rule):
         for call in source.calls_to("step"):
             owner = receiver(call)
             loops = source.loops_around(call)
-            if owner is None or not dotted(owner) or not loops or conditions(source, call, loops[0]):
+            if owner is None or not dotted(owner) or not loops or is_test(source, call):
                 continue
-            if is_test(source, call) or call.args or call.keywords:
+            if not all(_is_there(source, test, dotted(owner)) for test in conditions(source, call, loops[0])):
                 continue
             built = values(source, owner)
             if not built or not all(isinstance(value, ast.Call) for value in built):
@@ -74,7 +74,10 @@ class SchedulerScope(Rule):
             made = [value for value in built if isinstance(value, ast.Call)]
             name = dotted(owner)
             if epochs := self._per_batch(source, call, loops):
-                said = [_counts_epochs(source, value, epochs) for value in made]
+                if call.args or call.keywords:
+                    said = [_watches_batches(source, value, call) for value in made]
+                else:
+                    said = [_counts_epochs(source, value, epochs) for value in made]
                 if all(said):
                     yield self.report(
                         source,
@@ -82,7 +85,11 @@ class SchedulerScope(Rule):
                         f"`{name}` is stepped once per batch, but {said[0]}",
                         remedy=f"Call `{name}.step()` once per epoch, after the batch loop.",
                     )
-            elif self._per_epoch(source, call, loops) and all(_counts_batches(source, one) for one in made):
+            elif (
+                not call.args
+                and self._per_epoch(source, call, loops)
+                and all(_counts_batches(source, one) for one in made)
+            ):
                 if not self._stepped_elsewhere(source, call, name):
                     yield self.report(
                         source,
@@ -137,6 +144,33 @@ class SchedulerScope(Rule):
                 if dotted(receiver(other)).rpartition(".")[2] == last or "sched" in dotted(receiver(other)):
                     return True
         return not one_cell(source, call)
+
+
+def _is_there(source: Source, test: ast.AST, name: str) -> bool:
+    """`if scheduler:`, `if scheduler is not None:`: no condition on the batch."""
+    if not isinstance(test, ast.If):
+        return False
+    asked = test.test
+    if isinstance(asked, ast.Compare) and isinstance(asked.ops[0], ast.IsNot):
+        asked = asked.left
+    return dotted(asked) == name
+
+
+def _watches_batches(source: Source, made: ast.Call, call: ast.Call) -> str:
+    """A ReduceLROnPlateau with the patience of epochs that is given the loss of every batch."""
+    if not source.names.all_in(made.func, {SCHEDULERS + "ReduceLROnPlateau"}) or len(call.args) != 1:
+        return ""
+    patience = argument(made, "patience", 3)
+    few = 10 if patience is None else constant(patience)
+    if not isinstance(few, int) or few > PATIENT:
+        return ""
+    given = call.args[0]
+    while isinstance(given, ast.Call) and last_name(given) in {"item", "detach"} and receiver(given):
+        given = receiver(given)  # type: ignore[assignment]
+    losses = {one.name for one in backwards(source) if source.scope(one.call) is source.scope(call)}
+    if dotted(given) and dotted(given) in losses:
+        return f"ReduceLROnPlateau takes {few} steps without progress for a plateau: with single batches that is noise"
+    return ""
 
 
 def _counts_epochs(source: Source, made: ast.Call, epochs: Loop) -> str:
@@ -197,8 +231,9 @@ def _length(source: Source, expr: ast.expr | None, *, product: bool = True) -> b
     for origin in origins:
         lengths = [one for one in (origin, *source.within(origin)) if last_name(one) == "len"]
         lengths = [one for one in lengths if isinstance(one, ast.Call) and is_loader(source, one.args[0])]
-        times = any(isinstance(node, ast.Mult) for node in source.within(origin))
-        divided = any(isinstance(node, (ast.Div, ast.FloorDiv)) for node in source.within(origin))
+        signs = [one.op for one in (origin, *source.within(origin)) if isinstance(one, ast.BinOp)]
+        times = any(isinstance(sign, ast.Mult) for sign in signs)
+        divided = any(isinstance(sign, (ast.Div, ast.FloorDiv)) for sign in signs)
         if not lengths or (product and not times) or divided:
             return False
     return True

@@ -9,18 +9,15 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.flow import Flow
+from premortem.lint.provenance import callers, functions_called, given
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, constant, dotted, last_name, receiver
-from premortem.lint.training import (
-    calls_in,
-    functions_called,
-    given,
-    is_test,
-    one_cell,
-    without_grad,
-)
+from premortem.lint.training import calls_in, is_test, one_cell, without_grad
 
 SWITCHES = re.compile(rb"Dropout|dropout|Norm|DropPath|torchvision|timm|from_pretrained|torch\.hub")
+
+BACK = re.compile(r"\.train\(|_mode\b")  # how a function switches back to training mode
 
 
 class TrainModeNotRestored(Rule):
@@ -51,7 +48,7 @@ class TrainModeNotRestored(Rule):
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         told: set[Loop] = set()
-        for backward in source.calls_to("backward"):
+        for backward in (*source.calls_to("backward"), *self._training_functions(source)):
             loops = source.loops_around(backward)
             if not loops or is_test(source, backward):
                 continue
@@ -69,6 +66,13 @@ class TrainModeNotRestored(Rule):
                     )
 
     @staticmethod
+    def _training_functions(source: Source) -> Iterator[ast.Call]:
+        """Calls of functions of this file that train and never switch to training mode themselves."""
+        for function in {source.function(call) for call in source.calls_to("backward")} - {None}:
+            if function is not None and not BACK.search(source.text(function)):
+                yield from (call for call in callers(source, function) if source.callee(call) is function)
+
+    @staticmethod
     def _switches(source: Source, loop: Loop) -> Iterator[tuple[ast.Call, str]]:
         """Calls that put a model into evaluation mode, themselves or in a function of this file."""
         for call in calls_in(source, loop):
@@ -76,7 +80,7 @@ class TrainModeNotRestored(Rule):
                 yield call, dotted(receiver(call))
                 continue
             for function in functions_called(source, call):
-                if re.search(r"\.train\(|set_mode|train_mode", source.text(function)):
+                if BACK.search(source.text(function)):
                     continue
                 for inner in calls_in(source, function, "eval"):
                     name = dotted(receiver(inner))
@@ -95,26 +99,41 @@ class TrainModeNotRestored(Rule):
         back = [
             node
             for node in inside
-            if (isinstance(node, ast.Call) and _can_train(node))
+            if (isinstance(node, ast.Call) and node is not backward and _can_train(source, node))
             or (isinstance(node, (ast.Name, ast.Attribute)) and _binds(node, model))
         ]
         if flow.reaches(call, backward, [loop]) or not flow.reaches(call, backward, back):
             return False
-        trained = [
-            one
-            for one in inside
-            if isinstance(one, ast.Call) and dotted(one.func) == model and not without_grad(source, one)
-        ]
-        if not any(flow.reaches(one, backward, [loop]) or one in source.within(backward) for one in trained):
+        if not _is_trained(source, flow, model, backward, loop) or not _cares(source, model):
             return False
-        if not _cares(source, model):
-            return False
-        helpers = [one for one in calls_in(source, loop) if project.does(last_name(one), "train")]
-        return not helpers
+        known = {one for one in calls_in(source, loop) if source.callee(one) is not None}
+        return not any(
+            project.does(last_name(one), "train") for one in calls_in(source, loop) if one not in known
+        )
 
 
-def _can_train(call: ast.Call) -> bool:
+def _is_trained(source: Source, flow: Flow, model: str, backward: ast.Call, loop: Loop) -> bool:
+    """Whether this backward pass, or the function that makes one, is about this model."""
+    function = source.callee(backward)
+    if function is not None:
+        names = {model} if model.startswith("self.") else set()
+        for parameter in function.args.args:
+            handed = given(backward, function, parameter.arg)
+            if handed is not None and dotted(handed) == model:
+                names.add(parameter.arg)
+        return any(dotted(call.func) in names for call in calls_in(source, function))
+    for call in source.within(loop, nested=False):
+        if isinstance(call, ast.Call) and dotted(call.func) == model and not without_grad(source, call):
+            if flow.reaches(call, backward, [loop]) or call in source.within(backward):
+                return True
+    return False
+
+
+def _can_train(source: Source, call: ast.Call) -> bool:
     name = last_name(call)
+    function = source.callee(call)
+    if function is not None:
+        return bool(BACK.search(source.text(function)))
     if name == "train":
         return not (call.args and constant(call.args[0]) is False)
     return "train" in name.lower() or name.endswith("mode")

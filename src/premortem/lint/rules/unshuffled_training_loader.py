@@ -9,9 +9,10 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import values
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, argument, constant, dotted, last_name
-from premortem.lint.training import calls_in, is_test, iterated, names_in, values, without_grad
+from premortem.lint.training import calls_in, is_test, iterated, names_in, without_grad
 
 LOADER = frozenset(("torch.utils.data.DataLoader",))
 EVALUATION = re.compile(r"test|val|eval|infer|predict|query", re.IGNORECASE)
@@ -61,7 +62,9 @@ class UnshuffledTrainingLoader(Rule):
         for made, name in trained.items():
             if not isinstance(made, ast.Call) or not source.names.all_in(made.func, LOADER):
                 continue
-            if self._says_nothing(made) and self._by_index(source, made) and not EVALUATION.search(name):
+            if EVALUATION.search(name) or not self._says_nothing(made):
+                continue
+            if self._by_index(source, made, name):
                 yield self.report(
                     source,
                     made,
@@ -81,8 +84,9 @@ class UnshuffledTrainingLoader(Rule):
         )
 
     @staticmethod
-    def _by_index(source: Source, made: ast.Call) -> bool:
+    def _by_index(source: Source, made: ast.Call, name: str) -> bool:
         dataset = argument(made, "dataset", 0)
+        called_training = "train" in (name + dotted(dataset)).lower()
         built = values(source, dataset) if dataset is not None else None
         if not built:
             return False
@@ -92,8 +96,9 @@ class UnshuffledTrainingLoader(Rule):
             if constant(argument(one, "train", 1)) is False:
                 return False
             names = source.names.of(one.func)
-            sorted_by_torch = bool(names) and all(name.startswith("torchvision.datasets.") for name in names)
-            if not sorted_by_torch and not _reads_by_index(source, one):
+            known = bool(names) and all(spelt.startswith("torchvision.datasets.") for spelt in names)
+            rows = called_training and names == {"torch.utils.data.TensorDataset"}
+            if not known and not rows and not _reads_by_index(source, one):
                 return False
         return True
 

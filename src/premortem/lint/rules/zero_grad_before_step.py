@@ -10,7 +10,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, dotted, last_name, receiver
-from premortem.lint.training import BACKWARDS, Step, calls_in, one_cell, owned_parameters, steps
+from premortem.lint.training import BACKWARDS, Step, calls_in, is_model, one_cell, owned_parameters, steps
 
 # Calls that surely compute no gradients.
 HARMLESS = frozenset(
@@ -66,14 +66,17 @@ class ZeroGradBeforeStep(Rule):
 
     @staticmethod
     def _cleared(source: Source, owner: str, step: Step, own: list[Step]) -> bool:
+        """Whether clearing this clears the gradients of the step's optimizer."""
         if owner == step.optimizer:
             return True
-        built = [
-            statement.value for statement in source.assignments.get(step.optimizer, ()) if statement.value
-        ]
-        return len({one.optimizer for one in own}) == 1 and [
-            owned_parameters(source, value) for value in built
-        ] == [[owner]]
+        if len({one.optimizer for one in own}) != 1:
+            return False
+        made = [one.value for one in source.assignments.get(step.optimizer, ()) if one.value is not None]
+        if made:
+            return [owned_parameters(source, value) for value in made] == [[owner]]
+        # The optimizer is handed in: with one model in sight, it is that model's.
+        called = {dotted(call.func) for call in calls_in(source, source.scope(step.call))}
+        return {name for name in called if name and is_model(source, name)} == {owner}
 
     @staticmethod
     def _between(source: Source, scope: ast.AST, clear: ast.Call, wanted: list[Step]) -> bool:
@@ -90,6 +93,12 @@ class ZeroGradBeforeStep(Rule):
             if not one_cell(source, clear, step.call):
                 continue
             if not flow.reaches(clear, step.call, [*passes, *unknown, *loops]):
+                continue
+            # A way without a backward pass can be one that is never taken: there must be no other.
+            if any(
+                flow.reaches(clear, one, [*loops, step.call]) and flow.reaches(one, step.call, loops)
+                for one in passes
+            ):
                 continue
             for backward in calls_in(source, scope, "backward"):
                 before = flow.reaches(backward, clear, [*loops, *(one.call for one in wanted)])
