@@ -24,8 +24,11 @@ _FP16_SETTINGS = {
     "fp16": (True,),
     "mixed_precision": ("fp16",),
     "precision": (16, "16", "16-mixed", "16-true"),
+    "opt_level": ("O1", "O2", "O3"),  # apex
 }
-_SETTING = re.compile(rb"\b(?:fp16|mixed_precision|precision)\s*=\s*(?:True|16|[\"'](?:fp16|16))")
+_SETTING = re.compile(
+    rb"\b(?:fp16|mixed_precision|precision|opt_level)\s*=\s*(?:True|16|[\"'](?:fp16|16|O[123]))"
+)
 _READERS = {
     b"yacs": "yaml:yacs",
     b"fvcore": "yaml:yacs",

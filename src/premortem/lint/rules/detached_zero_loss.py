@@ -67,6 +67,7 @@ class DetachedZeroLoss(Rule):
                     call,
                     "this loss is a constant without a connection to the model: backward gives no gradient",
                     remedy="Skip the step instead, or keep the connection: `logits.sum() * 0.0`.",
+                    severity=Severity.INFO if _is_one_of_several(source, statement, function) else None,
                 )
 
 
@@ -77,6 +78,31 @@ def _has_no_labels(source: Source, call: ast.Call) -> bool:
         and re.search(r"target|label", source.text(above.test))
         and re.search(r"\bin\b|\bNone\b|has_", source.text(above.test))
         for above in source.ancestors(call)
+    )
+
+
+def _is_one_of_several(source: Source, statement: ast.stmt, function: Function | None) -> bool:
+    """Whether the callers in this file add what the function returns to other terms: then a zero does no harm."""
+    if not isinstance(statement, ast.Return) or function is None:
+        return False
+    calls = [call for call in source.calls.get(function.name, ()) if source.function(call) is not function]
+    return bool(calls) and all(_is_added(source, call) for call in calls)
+
+
+def _is_added(source: Source, call: ast.Call) -> bool:
+    for above in source.ancestors(call):
+        if isinstance(above, (ast.BinOp, ast.AugAssign)):
+            return True
+        if isinstance(above, ast.stmt):
+            break
+    statement = source.statement(call)
+    names = {dotted(one) for one in getattr(statement, "targets", ())} - {""}
+    return any(
+        isinstance(node, (ast.BinOp, ast.AugAssign))
+        and any(
+            dotted(one) in names for one in source.within(node) if isinstance(one, (ast.Name, ast.Attribute))
+        )
+        for node in source.within(source.scope(call))
     )
 
 

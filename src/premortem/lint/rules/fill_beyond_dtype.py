@@ -43,7 +43,8 @@ class FillBeyondDtype(Rule):
     `torch.finfo(scores.dtype).min` is right for every type.
 
     ## When it stays silent
-    When neither this file nor one that imports it uses float16, on a receiver that is float32 by its last operation, and where autocast
+    When nothing in the project uses float16 (only a note when neither this file nor one that imports it does), on a
+    receiver that is float32 by its last operation, and where autocast
     is switched off.
     """
 
@@ -68,15 +69,21 @@ class FillBeyondDtype(Rule):
             weak = number > 0 or isinstance(constant(value), int)
             if proof < 0 or (weak and proof == 0) or _without_autocast(source, call):
                 continue
-            if not project.runs_with(source.path, "fp16"):
+            near = project.runs_with(source.path, "fp16")
+            if not near and not project.fp16:
                 continue
             yield self.report(
                 source,
                 call,
-                f"{source.text(value)} does not fit into float16, which this code is run with: this raises there",
+                f"{source.text(value)} does not fit into float16, "
+                + (
+                    "which this code is run with: this raises there"
+                    if near
+                    else "which this project uses elsewhere"
+                ),
                 remedy="Use `torch.finfo(x.dtype).min`, which is right for every type.",
                 fix=_fix(source, subject, value, number),
-                severity=None if proof > 0 else Severity.WARNING,
+                severity=Severity.INFO if not near else None if proof > 0 else Severity.WARNING,
             )
 
 

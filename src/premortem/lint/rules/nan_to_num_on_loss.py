@@ -21,6 +21,9 @@ _PREDICTIONS = frozenset("pred preds prediction predictions logits logit".split(
 # A number that only says how the loss went.
 _OTHER = frozenset("weight weights scale mask target targets label labels cost".split())
 _TRAINS = re.compile(r"loss|criterion|backward|cross_entropy")
+_NOTHING = re.compile(
+    rb"#.*(?:ignored|empty|no (?:valid|positive|target|label)|all (?:labels|targets|masked))", re.IGNORECASE
+)
 _EVALUATES = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|infer|inference|"
     r"predict|sample|generate|metric|metrics|plot|log|report|compute_metrics)(?:_|$)"
@@ -59,7 +62,7 @@ class NanToNumOnLoss(Rule):
             if subject is None or (isinstance(call.func, ast.Name) and not names):
                 continue
             what = _masked(source, call, subject)
-            if what and not _empty_guard(source, call) and not _without_grad(source, call):
+            if what and not _is_for_nothing(source, call) and not _without_grad(source, call):
                 yield self.report(
                     source,
                     call,
@@ -129,7 +132,10 @@ def _is_returned(source: Source, call: ast.Call) -> bool:
 
 def _trains(source: Source, function: Function | None, call: ast.Call) -> bool:
     """Whether the function computes a loss or goes backward: a prediction that is only shown may be masked."""
-    if function is not None and _means(function.name, _LOSSES):
+    owner = source.class_of(call)
+    if function is not None and (
+        _means(function.name, _LOSSES) or (owner is not None and "Loss" in owner.name)
+    ):
         return True
     inside = source.within(function or source.tree)
     return any(
@@ -137,8 +143,14 @@ def _trains(source: Source, function: Function | None, call: ast.Call) -> bool:
     )
 
 
-def _empty_guard(source: Source, call: ast.Call) -> bool:
-    """`if x.numel() == 0`, `if mask.sum() == 0`: the NaN is that of an empty mean."""
+def _is_for_nothing(source: Source, call: ast.Call) -> bool:
+    """`if x.numel() == 0`, `if mask.sum() == 0`, or a comment that says so: the NaN is that of an empty mean."""
+    start, end = source.range(source.statement(call))
+    around = source.data[max(start - 300, 0) : end + 100]
+    before, after = around[: min(start, 300)], around[min(start, 300) :]
+    near = [*before.split(b"\n")[-3:], after.partition(b"\n")[0]]
+    if any(_NOTHING.search(line) for line in near):
+        return True
     for above in source.ancestors(call):
         if isinstance(above, (ast.If, ast.IfExp)):
             for node in (above.test, *source.within(above.test)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
@@ -11,7 +11,7 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
-from premortem.lint.source import Source, constant, dotted, last_name
+from premortem.lint.source import Source, constant, dotted, last_name, receiver
 
 _ITERATES = frozenset("children modules named_children named_modules".split())
 # Only modules have these.
@@ -53,7 +53,7 @@ class RequiresGradOnModule(Rule):
                 continue
             if target.attr != "requires_grad" or not dotted(target.value) or dotted(target.value) == "self":
                 continue
-            if self._is_module(source, target.value):
+            if self._is_module(source, target.value) and not _done_properly(source, target.value):
                 text = source.text(target.value)
                 value = source.text(statement.value)
                 yield self.report(
@@ -82,12 +82,49 @@ class RequiresGradOnModule(Rule):
         elif source.kinds.of(name):
             return source.kinds.surely(name, "module")
         return any(
-            isinstance(node, ast.Attribute)
-            and node.attr in _MODULE_METHODS
-            and dotted(node.value) == name
-            and isinstance(source.parent(node), ast.Call)
+            _tested(source, node, name, lambda kind: kind.startswith("torch.nn.") and "Param" not in kind)
+            or (
+                isinstance(node, ast.Attribute)
+                and node.attr in _MODULE_METHODS
+                and dotted(node.value) == name
+                and isinstance(source.parent(node), ast.Call)
+            )
             for node in source.within(scope)
         )
+
+
+def _done_properly(source: Source, target: ast.expr) -> bool:
+    """Whether the parameters are set as well (then the line is only of no use), or it can be a tensor after all."""
+    name = dotted(target)
+    for node in source.within(source.scope(target)):
+        if isinstance(node, ast.Call):
+            if last_name(node) == "is_tensor" and node.args and dotted(node.args[0]) == name:
+                return True
+            if _tested(source, node, name, lambda kind: not kind.startswith("torch.nn.") or "Param" in kind):
+                return True
+            if last_name(node) == "requires_grad_" and dotted(receiver(node)) == name:
+                return True
+        elif isinstance(node, (ast.For, ast.AsyncFor)) and isinstance(node.iter, ast.Call):
+            if (
+                last_name(node.iter) in {"parameters", "named_parameters"}
+                and dotted(receiver(node.iter)) == name
+            ):
+                if any(
+                    isinstance(one, ast.Attribute) and one.attr == "requires_grad"
+                    for one in source.within(node)
+                ):
+                    return True
+    return False
+
+
+def _tested(source: Source, node: ast.AST, name: str, wanted: Callable[[str], bool]) -> bool:
+    """`isinstance(name, kind)` with a kind for which `wanted` holds."""
+    if not (isinstance(node, ast.Call) and last_name(node) == "isinstance" and len(node.args) == 2):
+        return False
+    kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+    return dotted(node.args[0]) == name and any(
+        wanted(one) for kind in kinds for one in source.names.of(kind)
+    )
 
 
 def _declared(source: Source) -> list[str]:

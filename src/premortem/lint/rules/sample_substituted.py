@@ -78,8 +78,7 @@ class SampleSubstituted(Rule):
             yield self.report(
                 source,
                 statement,
-                f"a sample that cannot be read is replaced by {what}"
-                + ("" if told else ", and nobody is told"),
+                f"a sample that fails is replaced by {what}" + ("" if told else ", and nobody is told"),
                 remedy="Count the replacements and stop above a small share, or check the files beforehand.",
                 # One that is told of is a decision somebody took.
                 severity=Severity.INFO if told and not blank else None,

@@ -60,3 +60,10 @@ def softmax_of_empty_rows(scores, mask):
 
 def report(loss):
     print(f"loss {torch.nan_to_num(loss).item():.3f}")
+
+
+def ignored_labels(output, target, ce):
+    loss = ce(output, target, ignore_index=-100)
+    # In case all labels are ignored, the mean is NaN.
+    loss = torch.nan_to_num(loss, nan=0.0)
+    return loss

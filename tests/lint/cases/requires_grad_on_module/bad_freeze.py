@@ -34,3 +34,8 @@ def gan(discriminator, generator, z):
     discriminator.requires_grad = False  # expect: PM514
     discriminator.eval()
     return discriminator(generator(z))
+
+
+def freeze_norms(layer):
+    if isinstance(layer, (nn.BatchNorm2d, nn.LayerNorm)):
+        layer.requires_grad = False  # expect: PM514

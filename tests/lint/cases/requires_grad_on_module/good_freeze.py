@@ -51,3 +51,20 @@ def latent(generator):
     z = torch.randn(1, 512)
     z.requires_grad = True
     return generator(z)
+
+
+class Encoder(nn.Module):
+    def __init__(self, freeze):
+        super().__init__()
+        self.model = nn.Linear(8, 8)
+        if freeze:
+            self.model.requires_grad = False  # of no use, but the parameters follow
+        for param in self.model.parameters():
+            param.requires_grad = not freeze
+
+
+def either(model):
+    if torch.is_tensor(model):
+        model.requires_grad = False
+    else:
+        model.zero_grad()
