@@ -1,4 +1,6 @@
 import torch
+import pytest
+from boxes import Boxes
 from transformers import AutoTokenizer
 
 
@@ -30,3 +32,25 @@ class Table:
         self.window.view("rows")
         self.rows.expand()
         self.document.clone()
+
+
+def probes(x: torch.Tensor):
+    try:
+        x.cuda()
+    except RuntimeError:
+        print("no device")
+    with pytest.raises(RuntimeError):
+        x.view(3, 5)
+    with torch.profiler.profile():
+        x.double()
+    return x.shape
+
+
+class Augment:
+    def boxes(self, boxes: Boxes, found):
+        boxes.clamp(0, 1, inplace=True)
+        boxes.filter(boxes.shape)
+        out: Boxes = found
+        out.clamp(0, 1)
+        torch.clamp(found, 0, 1)
+        return out.shape
