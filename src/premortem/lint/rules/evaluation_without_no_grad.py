@@ -20,7 +20,9 @@ EVALUATES = re.compile(
 )
 NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|collate|^test_|build|get_|make")
 # `volatile` is how torch before 0.4 said it.
-GRADIENTS = re.compile(r"grad|inference_mode|backward|volatile=True")
+GRADIENTS = re.compile(
+    r"grad|inference_mode|backward|volatile=True|attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain"
+)
 EVALUATION_DATA = re.compile(r"val|test|eval|dev")
 HARMLESS_DECORATORS = frozenset(("staticmethod", "classmethod", "timer", "timeit"))
 

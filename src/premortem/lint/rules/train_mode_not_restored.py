@@ -13,7 +13,7 @@ from premortem.lint.flow import Flow
 from premortem.lint.provenance import callers, functions_called, given
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, constant, dotted, last_name, receiver
-from premortem.lint.training import calls_in, is_test, one_cell, without_grad
+from premortem.lint.training import calls_in, is_optimizer, is_test, one_cell, without_grad
 
 SWITCHES = re.compile(rb"Dropout|dropout|Norm|DropPath|torchvision|timm|from_pretrained|torch\.hub")
 
@@ -115,6 +115,12 @@ class TrainModeNotRestored(Rule):
 def _is_trained(source: Source, flow: Flow, model: str, backward: ast.Call, loop: Loop) -> bool:
     """Whether this backward pass, or the function that makes one, is about this model."""
     function = source.callee(backward)
+    scope = function or source.scope(backward)
+    if not any(
+        "step" in last_name(one) and is_optimizer(source, dotted(receiver(one)))
+        for one in calls_in(source, scope)
+    ):
+        return False  # gradients for their own sake: saliency, attribution
     if function is not None:
         names = {model} if model.startswith("self.") else set()
         for parameter in function.args.args:
@@ -145,5 +151,11 @@ def _binds(node: ast.Name | ast.Attribute, model: str) -> bool:
 
 def _cares(source: Source, model: str) -> bool:
     """Whether the mode can matter: a model made in this file of plain layers does not have one."""
-    made = source.kinds.of(model)
-    return "module" not in made or bool(SWITCHES.search(source.data))
+    made = [one.value for one in source.assignments.get(model, ()) if isinstance(one.value, ast.Call)]
+    own = [
+        value
+        for value in made
+        if last_name(value) in source.module_classes
+        or any(name.startswith("torch.nn.") for name in source.names.of(value.func))
+    ]
+    return not own or bool(SWITCHES.search(source.data))
