@@ -154,6 +154,11 @@ NAMES = [
     ("def build(): ...", "build", {"<local>.build"}),
     ("def f():\n    import torch as t", "t.load", {"torch.load"}),
     ("", "torch.load", set()),
+    (
+        "try:\n    from torch.amp import autocast\nexcept ImportError:\n    class autocast: ...",
+        "autocast",
+        {"torch.amp.autocast", "<local>.autocast"},
+    ),
     ("from torch.nn import DataParallel", "DataParallel", {"torch.nn.parallel.DataParallel"}),
 ]
 
@@ -176,6 +181,23 @@ def test_names(imports, expr, expected):
 def test_relative_imports(path, module, statement, expected):
     parsed = Source.read(path, f"{statement}\nload\n".encode(), module=module)
     assert parsed.names.of(parsed.expressions[-1].value) == expected
+
+
+@pytest.mark.parametrize(
+    ("program", "known"),
+    [
+        ("def f(x):\n    load(x)", True),
+        ("def f(load):\n    load(x)", False),
+        ("def f(*, load=None):\n    def g():\n        load(x)", False),
+        ("def f(x):\n    load = x\n    load(x)", False),
+        ("f = lambda load: load(x)", False),
+        ("def g(load): ...\ndef f(x):\n    load(x)", True),
+    ],
+)
+def test_a_parameter_hides_an_import(program, known):
+    parsed = source(f"from torch import load\n{program}\n")
+    (call,) = parsed.calls["load"]
+    assert parsed.names.of(call.func) == ({"torch.load"} if known else set())
 
 
 def test_sure_and_possible():

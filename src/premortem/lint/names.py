@@ -13,8 +13,11 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
+
+from premortem.lint.tree import SCOPES
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
@@ -39,6 +42,7 @@ _PUBLIC = (
 )
 
 
+@lru_cache(maxsize=8192)
 def public(name: str) -> str:
     """The documented spelling of a dotted torch name."""
     if name.startswith("torch."):
@@ -66,7 +70,6 @@ class Names:
                 self._bound[alias.asname or alias.name].add(f"{base}.{alias.name}" if base else alias.name)
         self._add_definitions()
         self._bound.default_factory = None
-        self._cache: dict[str, frozenset[str]] = {}
 
     def _absolute(self, statement: ast.ImportFrom) -> str:
         module = statement.module or ""
@@ -80,7 +83,7 @@ class Names:
 
     def _add_definitions(self) -> None:
         """Names the module itself binds: `nn = torch.nn` is an alias, anything else hides an import."""
-        for statement in self._source.tree.body:
+        for statement in self._top_level():
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 self._bound[statement.name].add(f"{LOCAL}.{statement.name}")
             elif isinstance(statement, ast.Assign):
@@ -89,13 +92,51 @@ class Names:
                         meant = self._resolve(statement.value)
                         self._bound[target.id] |= meant or {f"{LOCAL}.{target.id}"}
 
+    def _top_level(self) -> Iterator[ast.stmt]:
+        """The statements outside functions and classes, in order, also those inside `try` and `if`."""
+        stack: list[ast.AST] = [*reversed(self._source.tree.body)]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.stmt):
+                yield node
+            for name in ("finalbody", "orelse", "handlers", "body"):
+                inner = getattr(node, name, ())
+                if isinstance(inner, list) and not isinstance(node, SCOPES):
+                    stack += reversed(inner)
+
+    @cached_property
+    def _hidden(self) -> dict[str, set[ast.AST]]:
+        """Imported names that some function uses for something of its own, with those functions."""
+        found: dict[str, set[ast.AST]] = {}
+        imported = {
+            name for name, heads in self._bound.items() if not all(h.startswith(LOCAL) for h in heads)
+        }
+        for function in (*self._source.functions, *self._source.nodes(ast.Lambda)):
+            given = function.args
+            for one in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+                if one is not None and one.arg in imported:
+                    found.setdefault(one.arg, set()).add(function)
+        for name in imported & self._source.assignments.keys():
+            for statement in self._source.assignments[name]:
+                if around := self._source.function(statement):
+                    found.setdefault(name, set()).add(around)
+        return found
+
     def of(self, expr: ast.AST | None) -> frozenset[str]:
         """Every dotted name this expression can stand for; empty when nothing is known about it.
 
-        A candidate that begins with "<local>" is defined in this file. Only names bound at the top of the file
-        or by an import anywhere are known: a parameter that hides an import is not seen.
+        A candidate that begins with "<local>" is defined at the top of this file. Nothing is known about parameters
+        and variables of functions, also where they are called as an import is.
         """
-        return self._resolve(expr)
+        found = self._resolve(expr)
+        if found and self._hidden:
+            root = expr
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and (hiding := self._hidden.get(root.id)):
+                if any(above in hiding for above in self._source.ancestors(root)):
+                    return NOTHING
+        return found
 
     def all_in(self, expr: ast.AST | None, wanted: Collection[str]) -> bool:
         """Whether this surely is one of the wanted names: something is known, and nothing else is possible."""
@@ -121,5 +162,7 @@ class Names:
         heads = self._bound.get(expr.id)
         if not heads:
             return NOTHING
-        tail = "".join(f".{part}" for part in reversed(parts))
-        return frozenset(public(head + tail) for head in heads)
+        if not parts:
+            return frozenset(map(public, heads))
+        tail = ".".join(reversed(parts))
+        return frozenset(public(f"{head}.{tail}") for head in heads)
