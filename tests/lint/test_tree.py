@@ -42,10 +42,29 @@ a < b <= c and not d or e @ f; x[1:2, ...]; x += 1; (y := 2); assert a, b; f(*a,
         assert tree.children(node) == wanted
 
 
-def test_parents():
-    parsed = ast.parse(FILES[0].read_bytes())
-    known = tree.parents(parsed)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_parents(path):
+    parsed = ast.parse(path.read_bytes())
+    nodes = [*ast.walk(parsed)]
+    # From the end, from the beginning: what is learned first must not matter.
+    for order in (nodes, nodes[::-1]):
+        parent_of = tree.Parents(parsed)
+        wanted = {child: node for node in nodes for child in tree.children(node)}
+        assert {node: parent_of(node) for node in order} == {node: wanted.get(node) for node in order}
+
+
+def test_parents_of_statements_that_share_a_line():
+    parsed = ast.parse(
+        "a(1); b(2)\n@d(3)\ndef f(x=4): pass\nclass K(B, m=C):\n    x = 5; y = 6\n    @e\n    def g(): 7\n"
+    )
     for node in ast.walk(parsed):
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, IGNORED):
-                assert known[child] is node
+        parent_of = tree.Parents(parsed)
+        for child in tree.children(node):
+            assert parent_of(child) is node
+            assert [*parent_of.above(child)][-1] is parsed
+
+
+def test_a_node_of_another_tree_has_no_parent():
+    parent_of = tree.Parents(ast.parse("a(1)\n"))
+    assert parent_of(ast.parse("b(2)").body[0]) is None
+    assert tree.Parents(ast.parse(""))(ast.Name("x")) is None

@@ -26,6 +26,7 @@ from premortem.lint.tree import (
     Function,
     Loop,
     Node,
+    Parents,
     Scope,
     Unreadable,
     argument,
@@ -34,7 +35,6 @@ from premortem.lint.tree import (
     dotted,
     in_order,
     last_name,
-    parents,
     parse,
     parts,
     receiver,
@@ -222,24 +222,21 @@ class Source(Lines):
     # --- around a node ---------------------------------------------------------------------------
 
     @cached_property
-    def _parents(self) -> dict[ast.AST, ast.AST]:
-        return parents(self.tree)
+    def _parents(self) -> Parents:
+        return Parents(self.tree)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        return self._parents.get(node)
+        return self._parents(node)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The parent, its parent, and so on up to the module."""
-        parents = self._parents
-        while (above := parents.get(node)) is not None:
-            yield above
-            node = above
+        return self._parents.above(node)
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The statement this node is part of (itself, when it is one)."""
         here: ast.AST | None = node
         while here is not None and not isinstance(here, ast.stmt):
-            here = self._parents.get(here)
+            here = self._parents(here)
         if here is None:
             raise ValueError(f"{type(node).__name__} is in no statement")
         return here

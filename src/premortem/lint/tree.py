@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import io
 import re
 import tokenize
@@ -148,16 +149,66 @@ def below(node: ast.AST, *, nested: bool) -> Iterator[ast.AST]:
             stack += children(here)[::-1]
 
 
-def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
-    """The parent of every node."""
-    found: dict[ast.AST, ast.AST] = {}
+def learn_parents(tree: ast.AST, known: dict[ast.AST, ast.AST]) -> None:
+    """Write down the parent of every node below this one."""
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
         if inner := children(node):
-            found.update(dict.fromkeys(inner, node))
+            known.update(dict.fromkeys(inner, node))
             stack += inner
-    return found
+
+
+class Parents:
+    """The parent of every node, learned function by function: most rules look into a few of them."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._known: dict[ast.AST, ast.AST] = {}
+        self._learned: set[ast.AST] = set()
+        # Statements of the module, and of its classes, by the line they begin at.
+        self._units: list[tuple[int, ast.stmt]] = []
+        for statement in tree.body:
+            self._known[statement] = tree
+            self._units.append((first_line(statement), statement))
+            if isinstance(statement, ast.ClassDef):
+                for inner in statement.body:
+                    self._known[inner] = statement
+                    self._units.append((first_line(inner), inner))
+
+    def __call__(self, node: ast.AST) -> ast.AST | None:
+        found = self._known.get(node)
+        if found is None and node is not self._tree:
+            self._learn(node)
+            found = self._known.get(node)
+        return found
+
+    def _learn(self, node: ast.AST) -> None:
+        line = getattr(node, "lineno", None)
+        if line is not None:
+            place = bisect.bisect_right(self._units, line, key=lambda unit: unit[0]) - 1
+            unit = self._units[place][1] if self._units else self._tree
+            if unit not in self._learned and not isinstance(unit, ast.ClassDef):
+                self._learned.add(unit)
+                learn_parents(unit, self._known)
+        # Nodes without a place of their own, and those that share their line with another statement.
+        if node not in self._known and self._tree not in self._learned:
+            self._learned.add(self._tree)
+            learn_parents(self._tree, self._known)
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The parent, its parent, and so on up to the module."""
+        here = self(node)
+        known = self._known
+        while here is not None:
+            yield here
+            here = known.get(here)
+
+
+def first_line(statement: ast.stmt) -> int:
+    """The line a statement begins at, its decorators included."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min(statement.lineno, *(decorator.lineno for decorator in decorators), statement.lineno)
 
 
 def walk(tree: ast.Module) -> dict[type, list[ast.AST]]:
