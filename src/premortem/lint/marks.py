@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from premortem.lint.imports import imported, place
-from premortem.lint.outputs import Outputs
+from premortem.lint.outputs import Outputs, may_end_squashed
 from premortem.lint.source import argument, constant, last_name
 
 if TYPE_CHECKING:
@@ -57,8 +57,9 @@ def more_marks(source: Source) -> Iterator[str]:
     if b"oftmax" in data or b"igmoid" in data:
         outputs = Outputs(source)
         for owner in source.classes:
-            if owner.name in source.module_classes and (kind := outputs.of_class(owner)):
-                yield f"{OUTPUT}{place(source.path)}>{owner.name}>{kind}"
+            if owner.name in source.module_classes and may_end_squashed(source, owner):
+                if kind := outputs.of_class(owner):
+                    yield f"{OUTPUT}{place(source.path)}>{owner.name}>{kind}"
 
 
 def neighbours(source: Source, what: str) -> Iterator[str]:

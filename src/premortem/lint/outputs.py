@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from premortem.lint.source import FUNCTIONS, SCOPES, dotted, last_name
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from premortem.lint.facts import Facts
     from premortem.lint.source import Function, Source
 
+_SQUASHES = re.compile(rb"[sS]oftmax|[sS]igmoid|expit")
+_SOUNDS_LIKE_LOSS = re.compile(r"loss|crit|entropy|bce|objective|(?:^|_)ce(?:_|$)", re.IGNORECASE)
 SOFTMAX, SIGMOID, UNKNOWN = "softmax", "sigmoid", ""
 DEPTH = 12  # how many names, layers and classes are looked through
 
@@ -129,8 +132,35 @@ class Outputs:
         return _agreed(self.ending(one, depth) if one is not None else UNKNOWN for one in values)
 
 
-def is_loss(source: Source, call: ast.Call, functions: frozenset[str], layers: frozenset[str]) -> bool:
-    """Whether this call surely computes one of these losses, as a function or as a module."""
+def losses(source: Source, functions: frozenset[str], layers: frozenset[str]) -> Iterator[ast.Call]:
+    """The calls that surely compute one of these losses, as a function or as a module."""
+    last = {name.rpartition(".")[2] for name in (*functions, *layers)}
+    if not any(name in source.calls for name in last):
+        return
+    held = {
+        dotted(target).rpartition(".")[2]
+        for statement in source.nodes(ast.Assign)
+        if isinstance(statement.value, ast.Call)
+        for target in statement.targets
+        if last_name(_innermost(statement.value)) in last
+    }
+    for call in source.nodes(ast.Call):
+        if len(call.args) + len(call.keywords) < 2:
+            continue
+        name = last_name(call)
+        named = name in last or name in held or _SOUNDS_LIKE_LOSS.search(name)
+        if (named or isinstance(call.func, ast.Call)) and _is_loss(source, call, functions, layers):
+            yield call
+
+
+def _innermost(call: ast.Call) -> ast.Call:
+    """`nn.CrossEntropyLoss()` of `nn.CrossEntropyLoss().to(device)`."""
+    while isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):
+        call = call.func.value
+    return call
+
+
+def _is_loss(source: Source, call: ast.Call, functions: frozenset[str], layers: frozenset[str]) -> bool:
     if source.names.all_in(call.func, functions):
         return True
     if isinstance(call.func, ast.Call):
@@ -141,6 +171,36 @@ def is_loss(source: Source, call: ast.Call, functions: frozenset[str], layers: f
     built = built_from(source, call.func)
     return bool(built) and all(
         isinstance(one, ast.Call) and source.names.all_in(one.func, layers) for one in built
+    )
+
+
+def may_end_squashed(source: Source, owner: ast.ClassDef) -> bool:
+    """A cheap look before the long one: whether what `forward` returns can come from a softmax or a sigmoid."""
+    start, end = source.range(owner)
+    if not _SQUASHES.search(source.data, start, end):
+        return False
+    forward = next((one for one in owner.body if isinstance(one, FUNCTIONS) and one.name == "forward"), None)
+    nodes = source.within(forward, nested=False) if forward is not None else ()
+    values = [node.value for node in nodes if isinstance(node, ast.Return)]
+    names = {value.id for value in values if isinstance(value, ast.Name)}
+    values += [
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        and any(isinstance(one, ast.Name) and one.id in names for one in node.targets)
+    ]
+    return any(isinstance(value, ast.Call) and _may_squash(source, value) for value in values)
+
+
+def _may_squash(source: Source, call: ast.Call) -> bool:
+    func = call.func
+    if not isinstance(func, ast.Attribute) or dotted(func.value) != "self":
+        return _SQUASHES.search(source.text(call).encode()) is not None or last_name(call) in _SHAPES
+    statements = source.assignments.get(dotted(func), ())
+    return any(
+        _SQUASHES.search(source.text(one).encode()) or last_name(one.value) in source.module_classes
+        for one in statements
+        if one.value is not None
     )
 
 

@@ -58,6 +58,9 @@ class MissingSuperInit(Rule):
     def _in(self, source: Source, method: Function) -> Iterator[Diagnostic]:
         if not method.args.args:
             return
+        opening = [one for one in method.body[:2] if not _is_docstring(one)]
+        if opening and _is_init(opening[0]):
+            return  # as nearly always: nothing more to look at
         me = method.args.args[0].arg
         nodes = source.within(method, nested=False)
         if any(isinstance(node, ast.Attribute) and node.attr in {"__dict__", "__class__"} for node in nodes):
@@ -78,6 +81,18 @@ class MissingSuperInit(Rule):
                 + (" is called" if late else ", which is missing"),
                 remedy="Make `super().__init__()` the first line of `__init__`.",
             )
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_init(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and last_name(statement.value) == "__init__"
+    )
 
 
 def _may_initialise(call: ast.Call, me: str) -> bool:

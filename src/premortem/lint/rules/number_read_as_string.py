@@ -62,7 +62,8 @@ class NumberReadAsString(ConfigRule):
         if not config.yaml or _OTHER_FILES.search(config.path.replace("\\", "/")):
             return
         for entry in config.entries:
-            if not entry.plain:
+            # `!!float 1e-4` says what it is.
+            if not entry.plain or b"!" in config.data[entry.start : entry.end]:
                 continue
             better = _better(entry.text)
             if not better:
@@ -77,7 +78,7 @@ class NumberReadAsString(ConfigRule):
                 if better != "null"
                 else f'PyYAML reads `{".".join(entry.key)}: None` as the text "None", which counts as true',
                 remedy=f"Write `{better}`.",
-                fix=Fix((Edit(entry.start, entry.end, better),), safe=better != "null"),
+                fix=Fix((Edit(entry.end - len(entry.text), entry.end, better),), safe=better != "null"),
                 severity=Severity.INFO if better == "null" else severity,
             )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
-from premortem.lint.outputs import Outputs, is_loss
+from premortem.lint.outputs import Outputs, losses
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, argument
 
@@ -44,11 +43,9 @@ class SoftmaxIntoCrossEntropy(Rule):
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         outputs = Outputs(source, project)
-        for call in source.nodes(ast.Call):
+        for call in losses(source, _FUNCTIONS, _LAYERS):
             scores = argument(call, "input", 0)
-            if scores is None or len(call.args) + len(call.keywords) < 2:
-                continue
-            if is_loss(source, call, _FUNCTIONS, _LAYERS) and (kind := outputs.ending(scores)):
+            if scores is not None and (kind := outputs.ending(scores)):
                 yield self.report(
                     source,
                     call,
