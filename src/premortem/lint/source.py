@@ -7,16 +7,13 @@ out when they are first asked for, because most files need none of them.
 from __future__ import annotations
 
 import ast
-import bisect
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from premortem.lint.diagnostics import Edit
+from premortem.lint.buckets import Buckets
 from premortem.lint.names import Names
-from premortem.lint.text import Lines
+from premortem.lint.placed import Cell
 from premortem.lint.tree import (
     FUNCTIONS,
     LOOPS,
@@ -25,7 +22,6 @@ from premortem.lint.tree import (
     Assignment,
     Function,
     Loop,
-    Node,
     Parents,
     Scope,
     Unreadable,
@@ -33,13 +29,9 @@ from premortem.lint.tree import (
     below,
     constant,
     dotted,
-    in_order,
     last_name,
-    parse,
-    parts,
     receiver,
     reencoded,
-    walk,
 )
 
 if TYPE_CHECKING:
@@ -77,101 +69,20 @@ _MODULE_BASES = frozenset(
 )
 
 
-class Cell:
-    """A code cell of a notebook: where it begins in the joined source."""
-
-    __slots__ = ("first_line", "number")
-
-    def __init__(self, number: int, first_line: int) -> None:
-        self.number = number  # counted from 1 among all cells, as editors count them
-        self.first_line = first_line
-
-
-class Source(Lines):
-    """One parsed file. Offsets are in bytes of `data`, which is UTF-8 whatever the file's own encoding."""
-
-    def __init__(
-        self, path: str, data: bytes, *, module: str = "", cells: Sequence[Cell] = (), encoding: str = "utf-8"
-    ) -> None:
-        super().__init__(data)
-        self.path = path
-        self.module = module  # dotted name in the project, where it is known
-        self.encoding = encoding
-        self.cells = tuple(cells)
-        self.tree = parse(path, data, notebook=bool(cells))
+class Source(Buckets):
+    """One parsed file and every question a rule can ask about it."""
 
     @classmethod
     def read(cls, path: str, data: bytes, module: str = "") -> Source:
         """A `.py` file from its bytes; raises `Unreadable`."""
-        encoding = "utf-8"
         # Nearly every file is UTF-8: look for a declaration only where there can be one.
         if b"coding" in data[:400]:
-            encoding, data = reencoded(data)
-        return cls(path, data, module=module, encoding=encoding)
+            _encoding, data = reencoded(data)
+        return cls(path, data, module=module)
 
     def release(self) -> None:
         """Let go of everything: names and flow refer back to the source, and workers run without a collector."""
         self.__dict__.clear()
-
-    @cached_property
-    def _buckets(self) -> dict[type, list[ast.AST]]:
-        return walk(self.tree)
-
-    # --- buckets ---------------------------------------------------------------------------------
-
-    def nodes(self, kind: type[Node]) -> Sequence[Node]:
-        """All nodes of this class in the order of the source. Not for Name and Constant: see `within`."""
-        return self._buckets.get(kind, ())  # type: ignore[return-value]
-
-    @cached_property
-    def calls(self) -> dict[str, list[ast.Call]]:
-        """Calls by the last part of what is called: `a.b.step()` and `step()` are both under "step"."""
-        found: defaultdict[str, list[ast.Call]] = defaultdict(list)
-        for call in self.nodes(ast.Call):
-            func = call.func
-            if func.__class__ is ast.Attribute:
-                found[func.attr].append(call)
-            elif func.__class__ is ast.Name:
-                found[func.id].append(call)
-        found.default_factory = None
-        return found
-
-    def calls_to(self, *names: str) -> Iterator[ast.Call]:
-        """Calls whose last name is one of these: `source.calls_to("clip_grad_norm_", "clip_grad_value_")`."""
-        for name in names:
-            yield from self.calls.get(name, ())
-
-    @cached_property
-    def bindings(self) -> tuple[Assignment, ...]:
-        """All assignment statements: plain, annotated, augmented."""
-        return in_order(*self.nodes(ast.Assign), *self.nodes(ast.AnnAssign), *self.nodes(ast.AugAssign))
-
-    @cached_property
-    def assignments(self) -> dict[str, list[Assignment]]:
-        """Statements that bind a target, by its text: "x", "self.model", "model.head"; tuples count each part."""
-        found: defaultdict[str, list[Assignment]] = defaultdict(list)
-        for statement in self.bindings:
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            for target in targets:
-                for part in parts(target):
-                    if text := dotted(part):
-                        found[text].append(statement)
-        found.default_factory = None
-        return found
-
-    @property
-    def expressions(self) -> Sequence[ast.Expr]:
-        """Statements that are only an expression."""
-        return self.nodes(ast.Expr)
-
-    @cached_property
-    def functions(self) -> tuple[Function, ...]:
-        """All functions and methods, nested ones too."""
-        return in_order(*self.nodes(ast.FunctionDef), *self.nodes(ast.AsyncFunctionDef))
-
-    @property
-    def classes(self) -> Sequence[ast.ClassDef]:
-        return self.nodes(ast.ClassDef)
 
     @cached_property
     def module_classes(self) -> frozenset[str]:
@@ -193,19 +104,6 @@ class Source(Lines):
             or (name.startswith("<local>.") and name[8:] in known)
             for name in names
         )
-
-    @cached_property
-    def loops(self) -> tuple[Loop, ...]:
-        """`for` and `while` statements; comprehensions are not loops here."""
-        return in_order(*self.nodes(ast.For), *self.nodes(ast.AsyncFor), *self.nodes(ast.While))
-
-    @cached_property
-    def tries(self) -> tuple[ast.Try, ...]:
-        return in_order(*(node for kind in TRIES for node in self.nodes(kind)))  # type: ignore[arg-type]
-
-    @cached_property
-    def withs(self) -> tuple[ast.With | ast.AsyncWith, ...]:
-        return in_order(*self.nodes(ast.With), *self.nodes(ast.AsyncWith))
 
     @cached_property
     def names(self) -> Names:
@@ -330,63 +228,3 @@ class Source(Lines):
     @cached_property
     def _flows(self) -> dict[ast.AST, Flow]:
         return {}
-
-    # --- places and text -------------------------------------------------------------------------
-
-    def range(self, node: ast.AST) -> tuple[int, int]:
-        """The bytes this node covers."""
-        start = self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
-        return start, self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-
-    def text(self, node: ast.AST) -> str:
-        """What the file says at this node, as it is written."""
-        start, end = self.range(node)
-        return self.data[start:end].decode()
-
-    def span(self, node: ast.AST) -> tuple[int | None, int, int, int, int]:
-        """(cell, line, column, end line, end column) for people: from 1, columns in characters."""
-        line: int = getattr(node, "lineno", 1)
-        end_line: int = getattr(node, "end_lineno", None) or line
-        column = self.column(line, getattr(node, "col_offset", 0))
-        end_column = self.column(end_line, getattr(node, "end_col_offset", None) or 0)
-        cell, first = self.cell_at(line)
-        return cell, line - first, column, end_line - first, end_column
-
-    def cell_at(self, line: int) -> tuple[int | None, int]:
-        """The cell a line of the joined source is in, and how many lines precede that cell."""
-        if not self.cells:
-            return None, 0
-        place = bisect.bisect_right([cell.first_line for cell in self.cells], line) - 1
-        cell = self.cells[max(place, 0)]
-        return cell.number, cell.first_line - 1
-
-    def lines_before(self, cell: int | None) -> int:
-        """How many lines of the joined source precede a cell; 0 outside notebooks."""
-        return next((one.first_line - 1 for one in self.cells if one.number == cell), 0)
-
-    # --- edits -----------------------------------------------------------------------------------
-
-    def replace(self, node: ast.AST, text: str) -> Edit:
-        return Edit(*self.range(node), text)
-
-    def insert_before(self, node: ast.AST, text: str) -> Edit:
-        start, _end = self.range(node)
-        return Edit(start, start, text)
-
-    def insert_after(self, node: ast.AST, text: str) -> Edit:
-        _start, end = self.range(node)
-        return Edit(end, end, text)
-
-    def without_argument(self, call: ast.Call, argument: ast.keyword | ast.expr) -> Edit:
-        """Removes one argument of a call with its comma."""
-        everything = sorted((*call.args, *call.keywords), key=self.range)
-        place = next(index for index, one in enumerate(everything) if one is argument)
-        start, end = self.range(argument)
-        if place + 1 < len(everything):
-            return Edit(start, self.range(everything[place + 1])[0], "")
-        if place:
-            before = self.range(everything[place - 1])[1]
-            comma = re.compile(rb"(?:#[^\n]*|[^,#])*").match(self.data, before, start)
-            return Edit(comma.end() if comma else before, end, "")
-        after = re.compile(rb"\s*,").match(self.data, end)
-        return Edit(start, after.end() if after else end, "")
