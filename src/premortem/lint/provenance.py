@@ -35,12 +35,14 @@ def given(call: ast.Call, function: Function, name: str) -> ast.expr | None:
         if keyword.arg == name:
             return keyword.value
     parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    if name not in parameters or any(isinstance(arg, ast.Starred) for arg in call.args):
+    if name not in parameters:
         return None
     place = parameters.index(name)
     if isinstance(call.func, ast.Attribute) and parameters[:1] in (["self"], ["cls"]):
         place -= 1
-    return call.args[place] if 0 <= place < len(call.args) else None
+    if not 0 <= place < len(call.args) or any(isinstance(arg, ast.Starred) for arg in call.args[: place + 1]):
+        return None
+    return call.args[place]
 
 
 def values(source: Source, expr: ast.expr, depth: int = DEPTH) -> list[ast.expr] | None:

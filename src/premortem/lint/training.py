@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
@@ -28,6 +27,12 @@ _ENGINES = re.compile(r"(?:^|[._])(?:accelerator|accelerate|fabric)$")
 WITHOUT_GRAD = frozenset(("no_grad", "inference_mode"))
 # Calls named like this run a backward pass, whatever they belong to.
 BACKWARDS = frozenset(("backward", "manual_backward", "scale_loss", "grad"))
+# What tensors, optimizers, loggers and the language itself have: such a call is not a function of the project.
+_ORDINARY = frozenset(
+    "step backward zero_grad item to cuda cpu train eval update append extend size format mean sum forward detach "
+    "parameters state_dict load_state_dict print len range enumerate zip float int str max min abs clone numpy view "
+    "reshape log info save load tqdm".split()
+)
 CLIPS = frozenset(
     (
         "torch.nn.utils.clip_grad_norm_",
@@ -116,8 +121,14 @@ def calls_in(source: Source, node: ast.AST, *names: str) -> list[ast.Call]:
     ]
 
 
-def in_scope(source: Source, scope: ast.AST, nodes: Iterable[ast.AST]) -> list[ast.AST]:
-    return [node for node in nodes if source.scope(node) is scope]
+def helpers(source: Source, node: ast.AST) -> set[str]:
+    """Names of functions called below this node that can be the project's own: the ones to ask the facts about."""
+    found = {
+        last_name(call)
+        for call in calls_in(source, node)
+        if not any(name.startswith(("torch.", "numpy.")) for name in source.names.of(call.func))
+    }
+    return found - _ORDINARY - {""}
 
 
 def without_grad(source: Source, node: ast.AST) -> bool:

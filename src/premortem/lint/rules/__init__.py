@@ -10,6 +10,7 @@ from premortem.lint.rules.backward_only_on_the_last_batch import BackwardOnlyOnT
 from premortem.lint.rules.call_without_parentheses import CallWithoutParentheses
 from premortem.lint.rules.checkpoint_load_ignored import CheckpointLoadIgnored
 from premortem.lint.rules.clip_at_the_wrong_time import ClipAtTheWrongTime
+from premortem.lint.rules.config_unknown_keyword import ConfigUnknownKeyword
 from premortem.lint.rules.conflicting_arguments import ConflictingArguments
 from premortem.lint.rules.conflicting_switches import ConflictingSwitches
 from premortem.lint.rules.data_parallel_unwrapped_call import DataParallelUnwrappedCall
@@ -32,6 +33,7 @@ from premortem.lint.rules.one_layer_repeated import OneLayerRepeated
 from premortem.lint.rules.optimizer_before_model_change import OptimizerBeforeModelChange
 from premortem.lint.rules.optimizer_rebuilt_every_step import OptimizerRebuiltEveryStep
 from premortem.lint.rules.partial_load_unchecked import PartialLoadUnchecked
+from premortem.lint.rules.plateau_watches_the_wrong_way import PlateauWatchesTheWrongWay
 from premortem.lint.rules.plateau_without_metric import PlateauWithoutMetric
 from premortem.lint.rules.reentrant_checkpoint import ReentrantCheckpoint
 from premortem.lint.rules.removed_function import RemovedFunction
@@ -43,6 +45,7 @@ from premortem.lint.rules.sampler_without_set_epoch import SamplerWithoutSetEpoc
 from premortem.lint.rules.scheduler_scope import SchedulerScope
 from premortem.lint.rules.sigmoid_into_bce_with_logits import SigmoidIntoBceWithLogits
 from premortem.lint.rules.softmax_into_cross_entropy import SoftmaxIntoCrossEntropy
+from premortem.lint.rules.step_outside_the_batch_loop import StepOutsideTheBatchLoop
 from premortem.lint.rules.suppress_errors import SuppressErrors
 from premortem.lint.rules.too_new_for_oldest import TooNewForOldest
 from premortem.lint.rules.too_new_for_target import TooNewForTarget
@@ -96,6 +99,8 @@ ALL: tuple[type[Rule | ConfigRule], ...] = (
     UnshuffledTrainingLoader,  # PM548
     BackwardInNoGrad,  # PM549
     ClipAtTheWrongTime,  # PM550
+    PlateauWatchesTheWrongWay,  # PM551
+    StepOutsideTheBatchLoop,  # PM552
     NumberReadAsString,  # PM560
     ConflictingSwitches,  # PM561
     UnknownKeyword,  # PM580
@@ -103,6 +108,7 @@ ALL: tuple[type[Rule | ConfigRule], ...] = (
     TooNewForTarget,  # PM582
     TorchLoadHazards,  # PM583
     TooNewForOldest,  # PM584
+    ConfigUnknownKeyword,  # PM585
 )
 
 __all__ = ["ALL", "ConfigRule", "Rule"]

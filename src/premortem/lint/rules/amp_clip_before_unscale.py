@@ -12,7 +12,7 @@ from premortem.lint.facts import Facts
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
-from premortem.lint.training import CLIPS, backwards, calls_in, steps
+from premortem.lint.training import CLIPS, backwards, calls_in, helpers, steps
 
 
 class AmpClipBeforeUnscale(Rule):
@@ -60,7 +60,7 @@ class AmpClipBeforeUnscale(Rule):
             unscales = calls_in(source, scope, "unscale_", "unscale_gradients")
             if any(flow.reaches(call, clip, walls) for call in unscales):
                 continue
-            if any(self._unscales(source, call, project) for call in calls_in(source, scope)):
+            if any(project.does(name, "unscale_") for name in helpers(source, scope)):
                 continue
             scaler = before[0].scaler
             yield self.report(
@@ -83,11 +83,6 @@ class AmpClipBeforeUnscale(Rule):
                     helpers.add(function)
         for function in helpers:
             yield from callers(source, function)
-
-    @staticmethod
-    def _unscales(source: Source, call: ast.Call, project: Facts) -> bool:
-        name = last_name(call)
-        return name not in {"step", "backward"} and project.does(name, "unscale_")
 
 
 def enabled(source: Source, scaler: str) -> bool:

@@ -9,8 +9,8 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
-from premortem.lint.source import Source, last_name
-from premortem.lint.training import BACKWARDS, CLIPS, Step, calls_in, one_cell, steps
+from premortem.lint.source import Source
+from premortem.lint.training import BACKWARDS, CLIPS, Step, calls_in, helpers, one_cell, steps
 
 
 class ClipAtTheWrongTime(Rule):
@@ -79,5 +79,6 @@ class ClipAtTheWrongTime(Rule):
 
     @staticmethod
     def _helped(source: Source, scope: ast.AST, project: Facts) -> bool:
-        names = {last_name(call) for call in calls_in(source, scope)} - {"backward", "step"}
-        return any(project.does(name, "backward") or project.does(name, "step") for name in names)
+        return any(
+            project.does(name, "backward") or project.does(name, "step") for name in helpers(source, scope)
+        )

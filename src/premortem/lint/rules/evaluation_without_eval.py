@@ -11,8 +11,8 @@ from premortem.lint.facts import Facts
 from premortem.lint.provenance import callers, functions_called
 from premortem.lint.rule import Rule
 from premortem.lint.rules.evaluation_without_no_grad import evaluation_loops
-from premortem.lint.source import Function, Source, last_name
-from premortem.lint.training import calls_in
+from premortem.lint.source import Function, Source
+from premortem.lint.training import calls_in, helpers
 
 MODES = re.compile(rb"\.eval\(|\.train\((?:False|mode)|eval_mode|\.training\b|set_mode")
 SWITCHES = re.compile(rb"Dropout|BatchNorm|InstanceNorm|DropPath|torchvision\.models|timm\.|from_pretrained")
@@ -75,4 +75,4 @@ class EvaluationWithoutEval(Rule):
     def _switched(source: Source, function: Function, project: Facts) -> bool:
         if "backward" in source.text(function) or project.called_in_eval(function.name):
             return True
-        return any(project.does(last_name(call), "eval") for call in calls_in(source, function))
+        return any(project.does(name, "eval") for name in helpers(source, function))

@@ -45,25 +45,26 @@ class LossScaledOnlyInCondition(Rule):
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for backward in backwards(source):
             loops = source.loops_around(backward.call)
-            if not backward.name or not loops:
+            if not backward.name:
                 continue
+            top: ast.AST = loops[0] if loops else source.scope(backward.call)
             divided = [
                 (one, divisor(one, backward.name)) for one in source.assignments.get(backward.name, ())
             ]
             for statement, by in divided:
-                if by is None or not inside(source, statement, loops[0]):
+                if by is None or not inside(source, statement, top):
                     continue
-                condition = self._condition(source, statement, loops)
+                condition = self._condition(source, statement, by, top, loops)
                 if condition is None or inside(source, backward.call, condition):
                     continue
                 elsewhere = any(
-                    other is not statement and far is not None and inside(source, other, loops[0])
+                    other is not statement and far is not None and inside(source, other, top)
                     for other, far in divided
                 )
-                if elsewhere or not accumulates(source, by, loops):
+                if elsewhere or not accumulates(source, by, top, loops):
                     continue
                 flow = source.flow(source.scope(statement))
-                if flow.reaches(statement, backward.call, [loops[0]]):
+                if flow.reaches(statement, backward.call, loops[:1]):
                     yield self.report(
                         source,
                         statement,
@@ -73,19 +74,35 @@ class LossScaledOnlyInCondition(Rule):
                     )
 
     @staticmethod
-    def _condition(source: Source, statement: ast.AST, loops: tuple[Loop, ...]) -> ast.If | None:
-        """The `if` on the loop's own variables that this statement stands in."""
+    def _condition(
+        source: Source, statement: ast.AST, by: ast.expr, top: ast.AST, loops: tuple[Loop, ...]
+    ) -> ast.If | None:
+        """The `if` on the number of the batch that this statement stands in."""
         moving = {name for loop in loops for name in _counters(source, loop)}
         below: ast.AST = statement
         for above in source.ancestors(statement):
-            if above is loops[0]:
+            if above is top:
                 return None
-            if isinstance(above, ast.If) and any(below is one for one in above.body):
-                return above if names_in(source, above.test) & moving else None
             if isinstance(above, ast.If):
-                return None
+                if not any(below is one for one in above.body):
+                    return None
+                counted = names_in(source, above.test) & moving
+                return above if counted or _windows(source, above.test, source.text(by)) else None
             below = above
         return None
+
+
+def _windows(source: Source, test: ast.expr, by: str) -> bool:
+    """Whether a condition says `i % k`, itself or through the name it asks."""
+    flow = source.flow(source.scope(test))
+    return any(_modulo(source, origin, by) for origin in flow.origins(test))
+
+
+def _modulo(source: Source, node: ast.AST, by: str) -> bool:
+    return any(
+        isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mod) and source.text(one.right) == by
+        for one in (node, *source.within(node, nested=False))
+    )
 
 
 def _counters(source: Source, loop: Loop) -> set[str]:
@@ -110,14 +127,9 @@ def divisor(statement: Assignment, loss: str) -> ast.expr | None:
     return None
 
 
-def accumulates(source: Source, by: ast.expr, loops: tuple[Loop, ...]) -> bool:
-    """Whether this is the number of batches whose gradients are summed: by its name, or `i % k` in the loop."""
+def accumulates(source: Source, by: ast.expr, top: ast.AST, loops: tuple[Loop, ...]) -> bool:
+    """Whether this is the number of batches whose gradients are summed: by its name, or `i % k` nearby."""
     text = source.text(by)
     if ACCUMULATION.search(text):
         return True
-    if not dotted(by):
-        return False
-    return any(
-        isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and source.text(node.right) == text
-        for node in source.within(loops[-1], nested=False)
-    )
+    return bool(dotted(by)) and _modulo(source, loops[-1] if loops else top, text)

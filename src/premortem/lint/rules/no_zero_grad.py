@@ -11,7 +11,16 @@ from premortem.lint.facts import Facts
 from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, dotted, last_name, receiver
-from premortem.lint.training import Backward, Step, backwards, bound_in, is_test, owned_parameters, steps
+from premortem.lint.training import (
+    Backward,
+    Step,
+    backwards,
+    bound_in,
+    helpers,
+    is_test,
+    owned_parameters,
+    steps,
+)
 
 
 class NoZeroGrad(Rule):
@@ -80,7 +89,10 @@ class NoZeroGrad(Rule):
         changed = bound_in(source, loop)
         if changed & {name, *models} or any(model.partition(".")[0] in changed for model in models):
             return False
-        return not self._clears(source, loop, name, project)
+        if self._clears(source, loop, name, project):
+            return False
+        # An optimizer of the project's own can clear in its step.
+        return bool(built) or not project.does("step", "zero_grad")
 
     @staticmethod
     def _clears(source: Source, loop: Loop, optimizer: str, project: Facts) -> bool:
@@ -104,8 +116,7 @@ class NoZeroGrad(Rule):
             if not own and optimizer.startswith("self.") and dotted(receiver(call)) == "self":
                 if dotted(call.func) not in source.assignments:
                     return True  # an inherited method
-        # "step" is asked too: an optimizer of the project's own can clear in its step.
-        return any(project.does(last_name(call), "zero_grad") for call in calls)
+        return any(project.does(name, "zero_grad") for name in helpers(source, loop))
 
 
 def _owner(step: Step) -> ast.expr | None:

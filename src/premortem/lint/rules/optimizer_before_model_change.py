@@ -57,12 +57,13 @@ class OptimizerBeforeModelChange(Rule):
             if not isinstance(built, ast.Assign) or source.kinds.of_value(built.value) != "optimizer":
                 continue
             optimizer = dotted(built.targets[0])
-            models = set(owned_parameters(source, built.value))
-            if not optimizer or len(models) != 1 or is_test(source, built):
+            if not optimizer or is_test(source, built):
                 continue
-            model = models.pop()
-            for change, what in _changes(source, model):
-                if self._between(source, built, change, optimizer, model):
+            told: set[ast.AST] = set()
+            owned = _owned(source, built.value)
+            for model, (change, what) in ((name, one) for name in owned for one in _changes(source, name)):
+                if change not in told and self._between(source, built, change, optimizer, model):
+                    told.add(change)
                     yield self.report(
                         source,
                         change,
@@ -94,6 +95,15 @@ class OptimizerBeforeModelChange(Rule):
         return getattr(scope, "name", "") == "__init__" and flow.reaches(change, flow.end, renewed)
 
 
+def _owned(source: Source, value: ast.expr) -> list[str]:
+    """Whose parameters an optimizer is built from; for a function of this file, the one thing it is given."""
+    found = owned_parameters(source, value)
+    if not found and isinstance(value, ast.Call) and source.callee(value) is not None:
+        found = [dotted(arg) for arg in value.args]
+        found = found if len(found) == 1 else []
+    return sorted({name for name in found if name})
+
+
 def _uses(source: Source, scope: ast.AST, optimizer: str, model: str) -> Iterator[ast.AST]:
     """Where this scope steps the optimizer, or hands it on together with the model."""
     for step in steps(source):
@@ -101,7 +111,7 @@ def _uses(source: Source, scope: ast.AST, optimizer: str, model: str) -> Iterato
             yield step.call
     for call in source.nodes(ast.Call):
         given = {dotted(value) for value in (*call.args, *(one.value for one in call.keywords))}
-        if {optimizer, model} <= given and source.scope(call) is scope:
+        if optimizer in given and {model, model.partition(".")[0]} & given and source.scope(call) is scope:
             yield call
 
 
@@ -110,8 +120,8 @@ def _changes(source: Source, model: str) -> Iterator[tuple[Assignment, str]]:
     for statement in source.assignments.get(model, ()):
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             if len(statement.targets) == 1 and dotted(statement.targets[0]) == model:
-                if _is_new(source, statement.value, model):
-                    yield statement, f"`{model}` becomes another model"
+                if _is_new(source, statement.value, model) or _owns(source, statement.value):
+                    yield statement, f"`{model}` is made anew"
                 elif source.names.all_in(statement.value.func, ADDS_PARAMETERS):
                     yield statement, f"`{model}` gets adapters"
     prefix = model + "."
@@ -134,7 +144,8 @@ def _is_new(source: Source, value: ast.Call, model: str) -> bool:
         for name in names
     ):
         return True
-    made = source.kinds.of_value(value) == "module" and all(name.startswith("<local>.") for name in names)
+    made = source.kinds.of_value(value) == "module" and bool(names)
+    made = made and all(name.startswith("<local>.") for name in names)
     return made and model.partition(".")[0] not in names_in(source, value)
 
 

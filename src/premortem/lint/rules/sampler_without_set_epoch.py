@@ -10,8 +10,8 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.provenance import callers, given, values
 from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, argument, constant, last_name
-from premortem.lint.training import calls_in, is_epochs, is_test, iterated
+from premortem.lint.source import Loop, Source, argument, constant
+from premortem.lint.training import calls_in, helpers, is_epochs, is_test, iterated
 
 SAMPLER = frozenset(("torch.utils.data.DistributedSampler",))
 LOADER = frozenset(("torch.utils.data.DataLoader",))
@@ -54,9 +54,7 @@ class SamplerWithoutSetEpoch(Rule):
             if is_test(source, loop) or not _is_shuffled(source, iterated(loop.iter)):
                 continue
             for outer in self._epochs(source, loop):
-                if outer in told or any(
-                    project.does(last_name(call), "set_epoch") for call in calls_in(source, outer)
-                ):
+                if outer in told or any(project.does(name, "set_epoch") for name in helpers(source, outer)):
                     continue
                 told.add(outer)
                 yield self.report(

@@ -13,7 +13,7 @@ from premortem.lint.flow import Flow
 from premortem.lint.provenance import callers, functions_called, given
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, constant, dotted, last_name, receiver
-from premortem.lint.training import calls_in, is_optimizer, is_test, one_cell, without_grad
+from premortem.lint.training import calls_in, helpers, is_optimizer, is_test, one_cell, without_grad
 
 SWITCHES = re.compile(rb"Dropout|dropout|Norm|DropPath|torchvision|timm|from_pretrained|torch\.hub")
 
@@ -106,10 +106,8 @@ class TrainModeNotRestored(Rule):
             return False
         if not _is_trained(source, flow, model, backward, loop) or not _cares(source, model):
             return False
-        known = {one for one in calls_in(source, loop) if source.callee(one) is not None}
-        return not any(
-            project.does(last_name(one), "train") for one in calls_in(source, loop) if one not in known
-        )
+        known = {last_name(one) for one in calls_in(source, loop) if source.callee(one) is not None}
+        return not any(project.does(name, "train") for name in helpers(source, loop) - known)
 
 
 def _is_trained(source: Source, flow: Flow, model: str, backward: ast.Call, loop: Loop) -> bool:
