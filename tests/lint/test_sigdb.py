@@ -207,5 +207,5 @@ def test_what_is_written_is_what_is_read(found):
 
 
 def test_the_order_of_releases():
-    ordered = ["2.0.1", "2.0.1.post0", "2.0.9", "2.10.0"]
-    assert sorted(ordered[::-1], key=_numbers) == ordered
+    mixed = ["2.10.0", "2.0.9", "2.0.1.post0", "2.0.1"]
+    assert sorted(mixed, key=_numbers) == ["2.0.1", "2.0.1.post0", "2.0.9", "2.10.0"]

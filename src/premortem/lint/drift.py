@@ -6,12 +6,13 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from premortem.lint import signatures
 from premortem.lint.facts import Facts
 from premortem.lint.signatures import Minor, Symbol
 from premortem.lint.source import Source, dotted
-from premortem.lint.target import UNKNOWN, Pin
+from premortem.lint.target import UNKNOWN, Pin, Target
 
 # A file without one of these imports nothing that is known.
 TRIGGERS = (b"torch", b"lightning", b"accelerate", b"transformers")
@@ -21,6 +22,8 @@ ASKS_VERSION = re.compile(
     r"|TYPE_CHECKING",
     re.IGNORECASE,
 )
+# A block in which an exception is wanted, or does not matter.
+EXPECTS_FAILURE = re.compile(r"raises|assertRaises|suppress|expect", re.IGNORECASE)
 # A file with one of these knows that versions differ; what its functions use may be guarded where they are called.
 KNOWS_VERSIONS = re.compile(
     rb"__version__|torch_version|TORCH_(GREATER|VERSION|\d)|_torch_(greater|less|version)|TORCH_?\d"
@@ -46,20 +49,44 @@ class Use:
         return self.pin.distribution
 
 
-def calls(source: Source, project: Facts) -> Iterator[tuple[ast.Call, Use]]:
+def calls(source: Source, project: Facts) -> tuple[tuple[ast.Call, Use], ...]:
     """Calls of names of which every candidate is known, in the order of the source."""
+    return _calls(source, project.target or UNKNOWN)
+
+
+@lru_cache(maxsize=1)  # the rules ask about one file after the other
+def _calls(source: Source, target: Target) -> tuple[tuple[ast.Call, Use], ...]:
     seen: dict[str, tuple[tuple[Symbol, ...], Pin] | None] = {}
+    found: list[tuple[ast.Call, Use]] = []
     for call in source.nodes(ast.Call):
         text = dotted(call.func)
         if not text:
             continue
         if text not in seen:
-            seen[text] = _known(source, call.func, project)
-        if (found := seen[text]) is not None:
-            yield call, Use(call.func, *found)
+            seen[text] = _known(source, call.func, target)
+        if (known := seen[text]) is not None:
+            found.append((call, Use(call.func, *known)))
+    return tuple(found)
 
 
-def _known(source: Source, func: ast.expr, project: Facts) -> tuple[tuple[Symbol, ...], Pin] | None:
+def made_by_name(source: Source, project: Facts) -> Iterator[tuple[ast.Call, Use]]:
+    """Calls that hand their keywords on: `partial(StepLR, gamma=…)`, `super().__init__(…)` of a known base."""
+    target = project.target or UNKNOWN
+    for call in source.calls_to("partial"):
+        if call.args and source.names.all_in(call.func, {"functools.partial"}):
+            if (known := _known(source, call.args[0], target)) is not None:
+                yield call, Use(call.args[0], *known)
+    for call in source.calls.get("__init__", ()):
+        match call.func:
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
+                # With several bases it is not this class that decides which comes next.
+                above = source.class_of(call)
+                if above is not None and len(above.bases) == 1:
+                    if (known := _known(source, above.bases[0], target)) is not None:
+                        yield call, Use(above.bases[0], *known)
+
+
+def _known(source: Source, func: ast.expr, target: Target) -> tuple[tuple[Symbol, ...], Pin] | None:
     candidates = source.names.of(func)
     distributions = {signatures.distribution_of(name) for name in candidates}
     if len(distributions) != 1 or "" in distributions:
@@ -67,7 +94,7 @@ def _known(source: Source, func: ast.expr, project: Facts) -> tuple[tuple[Symbol
     symbols = tuple(symbol for name in sorted(candidates) if (symbol := signatures.find(name)) is not None)
     if len(symbols) != len(candidates):
         return None
-    return symbols, pin(project, distributions.pop())
+    return symbols, target.pin(distributions.pop())
 
 
 def pin(project: Facts, distribution: str) -> Pin:
@@ -84,6 +111,9 @@ def is_guarded(source: Source, node: ast.AST, caught: frozenset[str]) -> bool:
     for above in source.ancestors(node):
         if isinstance(above, ast.Try) and any(below is statement for statement in above.body):
             if any(_catches(handler, caught) for handler in above.handlers):
+                return True
+        if isinstance(above, (ast.With, ast.AsyncWith)):
+            if any(EXPECTS_FAILURE.search(source.text(item.context_expr)) for item in above.items):
                 return True
         if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
             if ASKS_VERSION.search(source.text(above.test)):
@@ -192,7 +222,8 @@ def newcomers(
             later = _earliest(start if start and start > version else None for start in starts)
             if later is not None and _is_bare(source, call, CATCHES_REFUSED):
                 yield keyword, f"`{keyword.arg}` of `{use.name}`", later, use.pin
-    for attribute in source.nodes(ast.Attribute):
+    mentioned = any(name.encode() in source.data for name in _DTYPE_NAMES)
+    for attribute in source.nodes(ast.Attribute) if mentioned else ():
         if attribute.attr in _DTYPE_NAMES:
             names = sorted(source.names.of(attribute))
             found = pin_of(project, names[0]) if names else None

@@ -25,6 +25,11 @@ MARKERS = frozenset((OPEN, UNKNOWN, NATIVE, RAISES, MODULE))
 
 # Top-level package → distribution, where the names differ.
 PACKAGES = {"pytorch_lightning": "lightning"}
+# The same thing under an older name.
+RENAMED = {
+    "pytorch_lightning.": "lightning.pytorch.",
+    "torch.optim.lr_scheduler._LRScheduler": "torch.optim.lr_scheduler.LRScheduler",
+}
 # numpy's spelling → torch's, for functions parsed in C++.
 NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
@@ -147,9 +152,9 @@ def find(name: str) -> Symbol | None:
     distribution = distribution_of(name)
     if not distribution:
         return None
-    if name.startswith("pytorch_lightning."):
-        # The same sources under their older name.
-        name = "lightning.pytorch." + name.partition(".")[2]
+    for old, new in RENAMED.items():
+        if name.startswith(old):
+            name = new + name.removeprefix(old)
     return table(distribution).find(name)
 
 

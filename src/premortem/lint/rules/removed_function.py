@@ -14,7 +14,7 @@ from premortem.lint.drift import spelled
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.signatures import Minor
-from premortem.lint.source import Source
+from premortem.lint.source import Source, dotted
 from premortem.lint.target import Pin
 
 # Gone before the oldest release in the tables, or private but widely used: name → the first release without it.
@@ -92,25 +92,25 @@ class RemovedFunction(Rule):
             if pin and since and not drift.is_guarded(source, node, drift.CATCHES_MISSING):
                 reported.add(name)
                 yield self._said(source, node, name, since, pin)
+        gone: dict[str, tuple[str, Minor, Pin] | None] = {}
         for call in source.nodes(ast.Call):
-            yield from self._called(source, call, project, reported)
+            # A plain name was imported, and the import is reported.
+            if isinstance(call.func, ast.Attribute) and (text := dotted(call.func)):
+                if text not in gone:
+                    gone[text] = _gone(source, call.func, project)
+                if (found := gone[text]) is not None:
+                    yield from self._called(source, call, found, reported)
 
     def _called(
-        self, source: Source, call: ast.Call, project: Facts, reported: set[str]
+        self, source: Source, call: ast.Call, found: tuple[str, Minor, Pin], reported: set[str]
     ) -> Iterator[Diagnostic]:
-        if not isinstance(call.func, ast.Attribute):
-            return  # a plain name was imported, and the import is reported
-        names = source.names.of(call.func)
-        pins = [drift.pin_of(project, name) for name in names]
-        gone = [_gone_since(name, pin) for name, pin in zip(names, pins, strict=True) if pin]
-        if not names or len(gone) != len(names) or not all(gone):
+        name, since, pin = found
+        if any(name == known or name.startswith(f"{known}.") for known in reported):
             return
-        name, pin, since = min(names), pins[0], max(filter(None, gone))
-        if any(name == known or name.startswith(f"{known}.") for known in reported) or pin is None:
-            return
-        if drift.is_hidden(source, call.func) or drift.is_guarded(source, call, drift.CATCHES_MISSING):
-            return
-        yield self._said(source, call.func, name, since, pin)
+        if not drift.is_hidden(source, call.func) and not drift.is_guarded(
+            source, call, drift.CATCHES_MISSING
+        ):
+            yield self._said(source, call.func, name, since, pin)
 
     def _said(self, source: Source, node: ast.AST, name: str, since: Minor, pin: Pin) -> Diagnostic:
         still = pin.minors[0] < since or (
@@ -124,6 +124,19 @@ class RemovedFunction(Rule):
             remedy=INSTEAD.get(_listed(name), "Look for its replacement in the release notes."),
             severity=Severity.WARNING if still else Severity.ERROR,
         )
+
+
+def _gone(source: Source, func: ast.expr, project: Facts) -> tuple[str, Minor, Pin] | None:
+    """Name, release and pin when everything the expression can stand for is gone."""
+    found: list[tuple[str, Minor, Pin]] = []
+    names = source.names.of(func)
+    for name in sorted(names):
+        pin = drift.pin_of(project, name)
+        since = _gone_since(name, pin) if pin else None
+        if pin is None or since is None:
+            return None
+        found.append((name, since, pin))
+    return max(found, key=lambda one: one[1]) if found else None
 
 
 def _gone_since(name: str, pin: Pin) -> Minor | None:

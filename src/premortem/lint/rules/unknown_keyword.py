@@ -19,6 +19,7 @@ from premortem.lint.source import Source
 # Functions that hand unknown keywords to something that refuses them, with what it does take.
 HANDED_ON = {"torch.load": frozenset("encoding errors fix_imports buffers".split())}
 SCHEDULERS = "torch.optim.lr_scheduler."
+VERBOSE_GONE = (2, 7)
 # What to write for a keyword that is gone, where it is not simply left out.
 INSTEAD = {
     "gpus": 'Give `accelerator="gpu", devices=…`.',
@@ -43,7 +44,7 @@ class UnknownKeyword(Rule):
     final evaluation), that is when it raises.
 
     ## Usual causes
-    The keyword was removed: schedulers lost `verbose` in torch 2.7. Or it is misspelled, or belongs to a relative of
+    The keyword was removed: schedulers lost `verbose` in torch 2.7, and with it their last place for an argument. Or it is misspelled, or belongs to a relative of
     the function: numpy's `axis` works for functions that torch parses in C++, not for `F.softmax`.
 
     ## What to do
@@ -61,12 +62,14 @@ class UnknownKeyword(Rule):
     triggers: ClassVar[tuple[bytes, ...]] = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        for call, use in drift.calls(source, project):
+        for call, use in (*drift.calls(source, project), *drift.made_by_name(source, project)):
             for keyword in call.keywords:
                 if keyword.arg is not None and self._is_refused(use, keyword.arg):
-                    if not drift.is_hidden(source, call.func):
-                        if not drift.is_guarded(source, call, drift.CATCHES_REFUSED):
-                            yield self._said(source, call, keyword, use)
+                    if _is_certain(source, call, use):
+                        yield self._said(source, call, keyword, use)
+            surplus = _surplus(call, use)
+            if surplus is not None and _is_certain(source, call, use):
+                yield self._too_many(source, surplus, use)
 
     @staticmethod
     def _is_refused(use: Use, keyword: str) -> bool:
@@ -108,6 +111,39 @@ class UnknownKeyword(Rule):
             remedy = "Leave `verbose=` out; print `scheduler.get_last_lr()` to see the rate."
             fix = Fix((source.without_argument(call, keyword),), safe=not older)
         return self.report(source, keyword, message, remedy=remedy, fix=fix, severity=severity)
+
+    def _too_many(self, source: Source, surplus: ast.expr, use: Use) -> Diagnostic:
+        newest = use.pin.newest or use.pin.minors[-1]
+        places = [len(symbol.keywords(newest)) for symbol in use.symbols]
+        older = any(minor < VERBOSE_GONE for minor in use.pin.minors)
+        return self.report(
+            source,
+            surplus,
+            f"`{use.name}` takes {max(places)} arguments in {use.package} {spelled(newest)}: the last one was `verbose`"
+            + (f"; {use.pin} allows that version" if older else f"; the version here is {use.pin}"),
+            remedy="Leave the last argument out.",
+            severity=Severity.WARNING if older else Severity.ERROR,
+        )
+
+
+def _is_certain(source: Source, call: ast.Call, use: Use) -> bool:
+    return not drift.is_hidden(source, use.node) and not drift.is_guarded(source, call, drift.CATCHES_REFUSED)
+
+
+def _surplus(call: ast.Call, use: Use) -> ast.expr | None:
+    """The argument by position that a scheduler no longer has a place for."""
+    newest = use.pin.newest
+    if newest is None or newest < VERBOSE_GONE or (call.func is not use.node and not _is_super(call)):
+        return None
+    if not all(symbol.name.startswith(SCHEDULERS) and "verbose" in symbol.items for symbol in use.symbols):
+        return None
+    places = max(len(symbol.keywords(newest)) for symbol in use.symbols)
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    return call.args[places] if len(call.args) == places + 1 and not starred else None
+
+
+def _is_super(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"
 
 
 def _is_later(since: signatures.Minor | None, newest: signatures.Minor) -> bool:

@@ -1,5 +1,6 @@
 import inspect
 
+import pytest
 import torch
 from packaging import version
 from torch.optim import Adam
@@ -48,3 +49,8 @@ class Mine:
 
     def use(self):
         return self.StepLR(verbose=True)
+
+
+def test_it_is_refused(optimizer):
+    with pytest.raises(TypeError):
+        StepLR(optimizer, 10, verbose=True)
