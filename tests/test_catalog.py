@@ -43,3 +43,9 @@ def test_the_page_is_the_docstring_under_the_card():
         "T001 sleepy-scheduler (warning, scheduler, since 0.1)\n\nA scheduler that never steps.\n"
     )
     assert catalog.lookup("T001").unit is SleepyScheduler
+
+
+def test_no_two_units_share_a_code_or_a_name(monkeypatch):
+    monkeypatch.undo()
+    cards = [entry.card for entry in catalog.entries()]
+    assert len({card.code for card in cards}) == len({card.name for card in cards}) == len(cards)

@@ -31,7 +31,7 @@ from premortem.lint.rules.no_zero_grad import NoZeroGrad
 from premortem.lint.rules.number_read_as_string import NumberReadAsString
 from premortem.lint.rules.one_layer_repeated import OneLayerRepeated
 from premortem.lint.rules.optimizer_before_model_change import OptimizerBeforeModelChange
-from premortem.lint.rules.optimizer_rebuilt_every_step import OptimizerRebuiltEveryStep
+from premortem.lint.rules.optimizer_built_in_the_loop import OptimizerBuiltInTheLoop
 from premortem.lint.rules.partial_load_unchecked import PartialLoadUnchecked
 from premortem.lint.rules.plateau_watches_the_wrong_way import PlateauWatchesTheWrongWay
 from premortem.lint.rules.plateau_without_metric import PlateauWithoutMetric
@@ -39,10 +39,10 @@ from premortem.lint.rules.reentrant_checkpoint import ReentrantCheckpoint
 from premortem.lint.rules.removed_function import RemovedFunction
 from premortem.lint.rules.require_grad_typo import RequireGradTypo
 from premortem.lint.rules.requires_grad_on_module import RequiresGradOnModule
-from premortem.lint.rules.reseeded_every_step import ReseededEveryStep
 from premortem.lint.rules.sample_substituted import SampleSubstituted
 from premortem.lint.rules.sampler_without_set_epoch import SamplerWithoutSetEpoch
 from premortem.lint.rules.scheduler_scope import SchedulerScope
+from premortem.lint.rules.seed_set_in_the_loop import SeedSetInTheLoop
 from premortem.lint.rules.sigmoid_into_bce_with_logits import SigmoidIntoBceWithLogits
 from premortem.lint.rules.softmax_into_cross_entropy import SoftmaxIntoCrossEntropy
 from premortem.lint.rules.step_outside_the_batch_loop import StepOutsideTheBatchLoop
@@ -88,14 +88,14 @@ ALL: tuple[type[Rule | ConfigRule], ...] = (
     EvaluationWithoutEval,  # PM537
     TrainModeNotRestored,  # PM538
     OptimizerBeforeModelChange,  # PM539
-    OptimizerRebuiltEveryStep,  # PM540
+    OptimizerBuiltInTheLoop,  # PM540
     LossScaledOnlyInCondition,  # PM541
     BackwardOnlyOnTheLastBatch,  # PM542
     AccumulateTheGraph,  # PM543
     EphemeralOutputPath,  # PM544
     DataParallelUnwrappedCall,  # PM545
     SamplerWithoutSetEpoch,  # PM546
-    ReseededEveryStep,  # PM547
+    SeedSetInTheLoop,  # PM547
     UnshuffledTrainingLoader,  # PM548
     BackwardInNoGrad,  # PM549
     ClipAtTheWrongTime,  # PM550

@@ -21,7 +21,7 @@ from premortem.lint.training import (
 )
 
 
-class OptimizerRebuiltEveryStep(Rule):
+class OptimizerBuiltInTheLoop(Rule):
     """The optimizer is built inside the batch loop, so it forgets its state at every step.
 
     ## Why it matters
@@ -41,7 +41,7 @@ class OptimizerRebuiltEveryStep(Rule):
 
     card: ClassVar[Card] = Card(
         code="PM540",
-        name="optimizer-rebuilt-every-step",
+        name="optimizer-built-in-the-loop",
         family="optimizer-ownership",
         severity=Severity.WARNING,
     )

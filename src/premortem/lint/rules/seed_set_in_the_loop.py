@@ -47,7 +47,7 @@ STATE = frozenset(
 )
 
 
-class ReseededEveryStep(Rule):
+class SeedSetInTheLoop(Rule):
     """The random generators are set to the same seed again in every turn of the training loop.
 
     ## Why it matters
@@ -68,7 +68,7 @@ class ReseededEveryStep(Rule):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM547", name="reseeded-every-step", family="data-order", severity=Severity.WARNING
+        code="PM547", name="seed-set-in-the-loop", family="data-order", severity=Severity.WARNING
     )
     triggers: ClassVar[tuple[bytes, ...]] = (b"seed",)
 
