@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from premortem.lint.source import FUNCTIONS, SCOPES, dotted, last_name
-from premortem.lint.values import built_from
+from premortem.lint.values import built_from, from_elsewhere
 
 if TYPE_CHECKING:
     from premortem.lint.facts import Facts
@@ -60,7 +60,7 @@ class Outputs:
 
     def _of_call(self, call: ast.Call, depth: int) -> str:
         func = call.func
-        names = self._source.names.of(func)
+        names = from_elsewhere(self._source, func)
         if kind := _agreed(_FUNCTIONS.get(name, UNKNOWN) for name in names):
             return kind
         if isinstance(func, ast.Attribute) and not names:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from premortem.lint.names import LOCAL
 from premortem.lint.source import FUNCTIONS, argument, dotted, last_name
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ _WRAPPERS = frozenset(
         "copy.deepcopy",
     )
 )
+
+
+def from_elsewhere(source: Source, expr: ast.expr) -> frozenset[str]:
+    """What an imported name stands for; nothing for a variable of this file, whatever method follows it."""
+    return frozenset(name for name in source.names.of(expr) if not name.startswith(LOCAL))
 
 
 def built_from(source: Source, expr: ast.expr, depth: int = 7) -> tuple[ast.expr, ...]:

@@ -11,9 +11,9 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
-from premortem.lint.handlers import gives_up, is_broad, names_metric
+from premortem.lint.handlers import gives_up, is_broad, names_metric, words
 from premortem.lint.rule import Rule
-from premortem.lint.source import Source, constant, last_name
+from premortem.lint.source import Function, Source, constant, last_name
 
 # Calls that look a number up rather than compute it.
 _LOOKUPS = frozenset(
@@ -70,7 +70,8 @@ class FailureBecomesMetric(Rule):
                     one for one in named if names_metric(one) and (one in computed or "return" in computed)
                 ]
             elif isinstance(statement, ast.Return) and "return" in computed and function is not None:
-                names = [function.name] if names_metric(function.name) else []
+                measures = names_metric(function.name) or _evaluates(source, function)
+                names = [function.name] if measures else []
             else:
                 continue
             if names and statement.value is not None and _is_finite(source, statement.value):
@@ -80,6 +81,16 @@ class FailureBecomesMetric(Rule):
                     f"any failure above becomes {source.text(statement.value)}, as if it had been measured",
                     remedy='Let it fail, or use `float("nan")` and leave it out of decisions.',
                 )
+
+
+def _evaluates(source: Source, function: Function) -> bool:
+    """A function called evaluate or validate that computes a loss or a metric."""
+    if not {"evaluate", "validate", "validation"}.intersection(words(function.name)):
+        return False
+    return any(
+        isinstance(node, ast.Call) and (names_metric(last_name(node)) or "criterion" in last_name(node))
+        for node in source.within(function)
+    )
 
 
 def _knows_training(source: Source) -> bool:

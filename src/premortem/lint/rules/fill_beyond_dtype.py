@@ -13,6 +13,7 @@ from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.values import from_elsewhere
 
 LARGEST_HALF = 65504.0
 _FLOAT32 = frozenset(("torch.float32", "torch.float", "torch.float64", "torch.double"))
@@ -59,7 +60,7 @@ class FillBeyondDtype(Rule):
             shift = 1 if function else 0
             subject = argument(call, "input", 0) if function else receiver(call)
             value = argument(call, "value", 1 + shift)
-            if subject is None or value is None or (source.names.of(call.func) and not function):
+            if subject is None or value is None or (from_elsewhere(source, call.func) and not function):
                 continue
             number = _number(source, value)
             if number is None or not math.isfinite(number) or abs(number) <= LARGEST_HALF:

@@ -14,6 +14,7 @@ from premortem.lint.layers import has_weights
 from premortem.lint.rule import Rule
 from premortem.lint.source import FUNCTIONS, Function, Source, dotted, last_name, receiver
 
+_CONTAINERS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
 # Reading a list through these does not register anything.
 _HARMLESS = frozenset(
     "enumerate zip len range reversed iter list tuple append extend items values keys get print sorted".split()
@@ -49,50 +50,34 @@ class ModulesInPlainContainer(Rule):
     triggers: ClassVar[tuple[bytes, ...]] = (b"nn.", b"torch.nn")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        containers = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
-        held = [
-            (dotted(target), statement)
-            for statement in source.nodes(ast.Assign)
-            if isinstance(statement.value, containers)
-            for target in statement.targets
-            if isinstance(target, ast.Attribute) and dotted(target) == f"self.{target.attr}"
-        ]
-        for name, statement in held:
-            function = source.function(statement)
-            owner = source.parent(function) if function is not None else None
-            if function is None or not isinstance(owner, ast.ClassDef) or function.name != "__init__":
+        for statement in source.nodes(ast.Assign):
+            if not isinstance(statement.value, (*_CONTAINERS, ast.Name, ast.Call)):
                 continue
-            if owner.name not in source.module_classes or len(source.assignments[name]) > _once(
+            target = statement.targets[0]
+            if not isinstance(target, ast.Attribute) or dotted(target) != f"self.{target.attr}":
+                continue
+            value = _container(source, statement.value)
+            function = source.function(statement) if value is not None else None
+            owner = source.parent(function) if function is not None else None
+            if value is None or function is None or not isinstance(owner, ast.ClassDef):
+                continue
+            name = dotted(target)
+            if function.name != "__init__" or owner.name not in source.module_classes:
+                continue
+            if len(source.assignments[name]) > _once(source, owner, name):
+                continue
+            if _holds_layers(source, name, statement.value, value, function) and self._is_unseen(
                 source, owner, name
             ):
-                continue
-            if self._holds_layers(source, name, statement, function) and self._is_unseen(source, owner, name):
-                kind = "ModuleDict" if isinstance(statement.value, (ast.Dict, ast.DictComp)) else "ModuleList"
+                kind = (
+                    "ModuleList" if isinstance(value, (ast.List, ast.Tuple, ast.ListComp)) else "ModuleDict"
+                )
                 yield self.report(
                     source,
                     statement,
                     f"the layers in `{name}` are not registered: they are not trained, moved or saved",
                     remedy=f"Wrap them in `nn.{kind}`.",
                 )
-
-    @staticmethod
-    def _holds_layers(source: Source, name: str, statement: ast.Assign, function: Function) -> bool:
-        value = statement.value
-        if isinstance(value, (ast.ListComp, ast.DictComp)):
-            item = value.elt if isinstance(value, ast.ListComp) else value.value
-            return has_weights(source, item)
-        items = value.values if isinstance(value, ast.Dict) else value.elts  # type: ignore[attr-defined]
-        if items:
-            return any(has_weights(source, one) for one in items)
-        for node in source.within(function, nested=False):
-            if isinstance(node, ast.Call) and last_name(node) == "append" and node.args:
-                owner = receiver(node)
-                if owner is not None and dotted(owner) == name and has_weights(source, node.args[0]):
-                    return True
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-                if dotted(node.targets[0].value) == name and has_weights(source, node.value):
-                    return True
-        return False
 
     @staticmethod
     def _is_unseen(source: Source, owner: ast.ClassDef, name: str) -> bool:
@@ -115,12 +100,71 @@ class ModulesInPlainContainer(Rule):
         return called
 
 
+def _container(source: Source, value: ast.expr) -> ast.expr | None:
+    """The list, tuple or dict that this is: written here, or held by a local name until now."""
+    if isinstance(value, ast.Name):
+        found = source.flow(source.scope(value)).definitions(value)
+        given = [one.value for one in found if one.how == "assign" and isinstance(one.value, _CONTAINERS)]
+        if len(found) != 1 or not given or _is_handed_on(source, value):
+            return None
+        return given[0]
+    if isinstance(value, ast.Call):
+        is_dict = isinstance(value.func, ast.Name) and value.func.id == "dict" and not value.args
+        return value if is_dict and not source.names.of(value.func) else None
+    return value
+
+
+def _is_handed_on(source: Source, value: ast.Name) -> bool:
+    """`nn.Sequential(*layers)`: what a local list holds may be registered there."""
+    return any(
+        isinstance(node, ast.Name)
+        and node.id == value.id
+        and isinstance(node.ctx, ast.Load)
+        and _escapes(source, node)
+        for node in source.within(source.scope(value))
+        if node is not value
+    )
+
+
+def _holds_layers(source: Source, name: str, held: ast.expr, value: ast.expr, function: Function) -> bool:
+    if isinstance(value, (ast.ListComp, ast.DictComp)):
+        return has_weights(source, value.elt if isinstance(value, ast.ListComp) else value.value)
+    if isinstance(value, ast.Call):
+        return any(has_weights(source, one.value) for one in value.keywords)
+    items = value.values if isinstance(value, ast.Dict) else value.elts  # type: ignore[attr-defined]
+    if any(_is_layer(source, one) for one in items):
+        return True
+    names = {name, dotted(held)} - {""}
+    for node in source.within(function, nested=False):
+        if isinstance(node, ast.Call) and last_name(node) == "append" and node.args:
+            if dotted(receiver(node)) in names and _is_layer(source, node.args[0]):
+                return True
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            if dotted(node.targets[0].value) in names and _is_layer(source, node.value):
+                return True
+    return False
+
+
+def _is_layer(source: Source, item: ast.expr) -> bool:
+    if not isinstance(item, ast.Name):
+        return has_weights(source, item)
+    found = source.flow(source.scope(item)).definitions(item)
+    built = bool(found) and all(
+        one.how == "assign" and one.value is not None and has_weights(source, one.value) for one in found
+    )
+    # `self.fc = layer` beside it registers the layer.
+    return built and not any(
+        isinstance(one, ast.Assign) and isinstance(one.value, ast.Name) and one.value.id == item.id
+        for one in source.within(source.scope(item))
+    )
+
+
 def _once(source: Source, owner: ast.ClassDef, name: str) -> int:
     """How many bindings of this name belong to other classes of the file, plus the one in question."""
     return 1 + sum(source.class_of(one) is not owner for one in source.assignments[name])
 
 
-def _escapes(source: Source, node: ast.Attribute) -> bool:
+def _escapes(source: Source, node: ast.Attribute | ast.Name) -> bool:
     """Whether the container is handed on to something that may register what it holds."""
     above = source.parent(node)
     if isinstance(above, ast.Starred):

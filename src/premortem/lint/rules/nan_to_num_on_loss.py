@@ -14,12 +14,15 @@ from premortem.lint.facts import Facts
 from premortem.lint.handlers import words
 from premortem.lint.rule import Rule
 from premortem.lint.source import Function, Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.values import from_elsewhere
 
 _FUNCTIONS = frozenset(("torch.nan_to_num", "torch.nan_to_num_"))
 _LOSSES = frozenset("loss losses".split())
 _PREDICTIONS = frozenset("pred preds prediction predictions logits logit".split())
 # A number that only says how the loss went.
 _OTHER = frozenset("weight weights scale mask target targets label labels cost".split())
+_TESTS = frozenset("isnan isinf isfinite".split())
+_REMEDY = "Find the operation that makes the NaN, or skip and count the whole step."
 _TRAINS = re.compile(r"loss|criterion|backward|cross_entropy")
 _NOTHING = re.compile(
     rb"#.*(?:ignored|empty|no (?:valid|positive|target|label)|all (?:labels|targets|masked))", re.IGNORECASE
@@ -51,11 +54,11 @@ class NanToNumOnLoss(Rule):
     card: ClassVar[Card] = Card(
         code="PM503", name="nan-to-num-on-loss", family="numerics-masked", severity=Severity.WARNING
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"nan_to_num",)
+    triggers: ClassVar[tuple[bytes, ...]] = (b"nan_to_num", b".grad[")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("nan_to_num", "nan_to_num_"):
-            names = source.names.of(call.func)
+            names = from_elsewhere(source, call.func)
             if names and not source.names.all_in(call.func, _FUNCTIONS):
                 continue
             subject = argument(call, "input", 0) if names else receiver(call)
@@ -67,8 +70,25 @@ class NanToNumOnLoss(Rule):
                     source,
                     call,
                     f"NaN in {what} is replaced by a number here, so a failure goes unseen",
-                    remedy="Find the operation that makes the NaN, or skip and count the whole step.",
+                    remedy=_REMEDY,
                 )
+        for target in _by_index(source):
+            yield self.report(
+                source,
+                target,
+                "NaN in the gradients is replaced by a number here, so a failure goes unseen",
+                remedy=_REMEDY,
+            )
+
+
+def _by_index(source: Source) -> Iterator[ast.Subscript]:
+    """`p.grad[torch.isnan(p.grad)] = 0`."""
+    for statement in source.nodes(ast.Assign):
+        target = statement.targets[0]
+        if isinstance(target, ast.Subscript) and _is_gradient(target.value):
+            tests = (target.slice, *source.within(target.slice))
+            if any(isinstance(one, ast.Call) and last_name(one) in _TESTS for one in tests):
+                yield target
 
 
 def _masked(source: Source, call: ast.Call, subject: ast.expr) -> str:

@@ -53,3 +53,14 @@ def validate(model, loader):
     except Exception:
         scores["map"] = 0.0  # expect: PM505
     return scores
+
+
+def evaluate_epoch(model, loader, criterion):
+    try:
+        total = 0.0
+        for x, y in loader:
+            total += criterion(model(x), y).item()
+        return total / len(loader)
+    except Exception as error:
+        print("evaluation failed", error)
+        return 0.0  # expect: PM505

@@ -110,3 +110,17 @@ def history(log):
     except Exception:
         last_loss = 0.0
     return last_loss
+
+
+def evaluate_expression(text, scope):
+    try:
+        return parse(text).run(scope)
+    except Exception:
+        return 0
+
+
+def validate_port(text):
+    try:
+        return check(text)
+    except Exception:
+        return 0

@@ -66,3 +66,32 @@ class Named(nn.Module):
         for key, block in self.blocks.items():
             x = block(x)
         return x
+
+
+class ByName(nn.Module):
+    def __init__(self, width, depth):
+        super().__init__()
+        self.hidden = []  # expect: PM519
+        for _ in range(depth):
+            layer = nn.Linear(width, width)
+            self.hidden.append(layer)
+
+    def forward(self, x):
+        for layer in self.hidden:
+            x = layer(x).relu()
+        return x
+
+
+class LocalList(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        layers = []
+        for _ in range(3):
+            layers.append(nn.Linear(width, width))
+        self.layers = layers  # expect: PM519
+        self.branches = dict(a=nn.Linear(width, 1), b=nn.Linear(width, 1))  # expect: PM519
+
+    def forward(self, x):
+        for i in range(len(self.layers)):
+            x = self.layers[i](x)
+        return self.branches["a"](x)

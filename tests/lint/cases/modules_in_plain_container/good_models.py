@@ -143,3 +143,41 @@ class Selected(nn.Module):
         for layer in self.order:
             x = layer(x)
         return x
+
+
+class LocalButRegistered(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        layers = [nn.Linear(width, width) for _ in range(3)]
+        self.net = nn.Sequential(*layers)
+        self.layers = layers
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class EachOnItsOwn(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        first = nn.Linear(width, width)
+        second = nn.Linear(width, width)
+        self.first = first
+        self.second = second
+        self.order = [first, second]
+
+    def forward(self, x):
+        for layer in self.order:
+            x = layer(x)
+        return x
+
+
+class Settings(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.options = dict(width=width, depth=3)
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.fc(x)

@@ -67,3 +67,8 @@ def ignored_labels(output, target, ce):
     # In case all labels are ignored, the mean is NaN.
     loss = torch.nan_to_num(loss, nan=0.0)
     return loss
+
+
+def frozen_rows(embedding, rows):
+    embedding.weight.grad[rows] = 0
+    return embedding
