@@ -6,6 +6,7 @@ import pytest
 
 from premortem.findings import Severity
 from premortem.lint import fixes
+from premortem.lint.cache import hash_of
 from premortem.lint.diagnostics import Diagnostic, Edit, Fix
 from premortem.lint.problems import UnreadableFile
 
@@ -99,11 +100,20 @@ def test_configs_are_read_again_too():
 def test_the_patch_is_what_would_be_written(tmp_path):
     file = tmp_path / "x.py"
     file.write_bytes(b"x = 1\ny = 2")
-    patch = fixes.patch([report((10, 11, "3"), path=str(file))])
+    contents = {str(file): hash_of(file.read_bytes())}
+    patch = fixes.patch([report((10, 11, "3"), path=str(file))], contents)
     assert patch == (
         f"--- {file}\n+++ {file}\n@@ -1,2 +1,2 @@\n x = 1\n-y = 2\n\\ No newline at end of file\n"
         "+y = 3\n\\ No newline at end of file\n"
     )
     assert file.read_bytes() == b"x = 1\ny = 2"
-    assert fixes.write([report((10, 11, "3"), path=str(file))]) == 1
+    assert fixes.write([report((10, 11, "3"), path=str(file))], contents) == 1
     assert file.read_bytes() == b"x = 1\ny = 3"
+
+
+def test_a_file_that_was_saved_in_between_is_left_alone(tmp_path):
+    file = tmp_path / "x.py"
+    file.write_bytes(b"yy = 1\n")
+    reports = [report((0, 1, "z"), path=str(file))]
+    assert fixes.write(reports, {str(file): hash_of(b"x = 1\n")}) == 0
+    assert file.read_bytes() == b"yy = 1\n"

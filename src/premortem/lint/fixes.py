@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from premortem.errors import PremortemError
 from premortem.lint import notebooks
+from premortem.lint.cache import hash_of
 from premortem.lint.configs import SUFFIXES as CONFIGS
 from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic, Edit, Fix
@@ -96,31 +97,41 @@ def _by_file(diagnostics: Iterable[Diagnostic]) -> dict[str, list[Diagnostic]]:
     return found
 
 
-def write(diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> int:
-    """Mend the files on disk; returns how many fixes were made."""
+def write(diagnostics: Iterable[Diagnostic], contents: Mapping[str, str], *, unsafe: bool = False) -> int:
+    """Mend the files on disk; returns how many fixes were made. `contents`: the hashes of what was checked."""
     count = 0
-    for path, reports in _by_file(diagnostics).items():
-        try:
-            data = Path(path).read_bytes()
-            mended = mend(path, data, reports, unsafe=unsafe)
-            if mended.fixes and mended.data != data:
+    for path, data, mended in _mended(diagnostics, contents, unsafe=unsafe):
+        if mended.data != data:
+            try:
                 Path(path).write_bytes(mended.data)
-                count += mended.fixes
-        except OSError as error:
-            raise PremortemError(f"`{path}` cannot be mended ({error.strerror})") from None
+            except OSError as error:
+                raise PremortemError(f"`{path}` cannot be mended ({error.strerror})") from None
+            count += mended.fixes
     return count
 
 
-def patch(diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> str:
+def patch(diagnostics: Iterable[Diagnostic], contents: Mapping[str, str], *, unsafe: bool = False) -> str:
     """What `write` would change, as a unified diff."""
     parts: list[str] = []
-    for path, reports in _by_file(diagnostics).items():
-        data = Path(path).read_bytes()
-        mended = mend(path, data, reports, unsafe=unsafe)
+    for path, data, mended in _mended(diagnostics, contents, unsafe=unsafe):
         parts += difflib.unified_diff(_lines(data), _lines(mended.data), path, path)
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts
     )
+
+
+def _mended(
+    diagnostics: Iterable[Diagnostic], contents: Mapping[str, str], *, unsafe: bool
+) -> Iterator[tuple[str, bytes, Mended]]:
+    """Each file with fixes: its path, its bytes, and what becomes of them."""
+    for path, reports in _by_file(diagnostics).items():
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise PremortemError(f"`{path}` cannot be read again ({error.strerror})") from None
+        # The places of a report are those of the text it was made from: somebody may have saved another one since.
+        if hash_of(data) == contents.get(path):
+            yield path, data, mend(path, data, reports, unsafe=unsafe)
 
 
 def _lines(data: bytes) -> list[str]:

@@ -53,6 +53,7 @@ class Outcome:
 
     diagnostics: list[Diagnostic]
     files: int
+    contents: dict[str, str] = field(default_factory=dict)  # hashes of what was checked, by path
 
 
 def check(paths: Sequence[str], plan: Plan, folder: Path | None, progress: Progress) -> Outcome:
@@ -68,7 +69,8 @@ def check(paths: Sequence[str], plan: Plan, folder: Path | None, progress: Progr
     cache.save()
     cards = {rule.card.code: rule.card for rule in rules}
     cards.update({unit.card.code: unit.card for unit in problems.ALL})
-    return Outcome(_collect(entries, cards, plan), len(paths))
+    contents = {path: entry["hash"] for path, entry in entries.items()}
+    return Outcome(_collect(entries, cards, plan), len(paths), contents)
 
 
 def _first_pass(paths: Sequence[str], cache: Cache, workers: Workers) -> dict[str, dict[str, Any]]:

@@ -32,28 +32,37 @@ class Settings:
 
 
 def project_root(start: Path) -> Path | None:
-    """The nearest folder at or above `start` that looks like the top of a project."""
-    folder = start if start.is_dir() else start.parent
-    for here in (folder, *folder.parents):
-        if any((here / marker).exists() for marker in MARKERS):
+    """The folder with the settings at or above `start`, else the nearest one that looks like the top of a project."""
+    marked = None
+    for here in _upwards(start):
+        if _settings_of(here) is not None:
             return here
-    return None
+        if marked is None and any((here / marker).exists() for marker in MARKERS):
+            marked = here
+    return marked
 
 
 def read(start: Path) -> Settings:
     """The settings of the nearest pyproject.toml that has the table; else the defaults."""
-    folder = start if start.is_dir() else start.parent
-    for here in (folder, *folder.parents):
-        file = here / "pyproject.toml"
-        try:
-            data = file.read_bytes()
-        except OSError:
-            continue
-        if b"premortem" in data:
-            table = _table(data, file)
-            if table is not None:
-                return from_table(table, file)
+    for here in _upwards(start):
+        if (table := _settings_of(here)) is not None:
+            return from_table(table, here / "pyproject.toml")
     return Settings()
+
+
+def _upwards(start: Path) -> tuple[Path, ...]:
+    folder = start if start.is_dir() else start.parent
+    return (folder, *folder.parents)
+
+
+def _settings_of(folder: Path) -> Mapping[str, Any] | None:
+    """The table of this folder's pyproject.toml, if there is one."""
+    file = folder / "pyproject.toml"
+    try:
+        data = file.read_bytes()
+    except OSError:
+        return None
+    return _table(data, file) if b"premortem" in data else None
 
 
 def _table(data: bytes, file: Path) -> Mapping[str, Any] | None:

@@ -90,7 +90,7 @@ def once(options: argparse.Namespace) -> int:
     lint = Lint.of(options)
     outcome = lint.run()
     if options.diff:
-        patch = fixes.patch(outcome.diagnostics, unsafe=options.unsafe_fixes)
+        patch = fixes.patch(outcome.diagnostics, outcome.contents, unsafe=options.unsafe_fixes)
         _print(patch)
         return int(bool(patch))
     if options.fix or options.unsafe_fixes:
@@ -105,7 +105,7 @@ def _mend(lint: Lint, outcome: Outcome, *, unsafe: bool) -> Outcome:
     """Fix, look again, until there is nothing left to fix: one fix can uncover another."""
     mended = 0
     for _turn in range(fixes.TURNS):
-        count = fixes.write(outcome.diagnostics, unsafe=unsafe)
+        count = fixes.write(outcome.diagnostics, outcome.contents, unsafe=unsafe)
         if not count:
             break
         mended += count
