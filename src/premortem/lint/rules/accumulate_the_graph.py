@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -22,6 +23,8 @@ from premortem.lint.training import (
 
 # A value that came through one of these carries no graph.
 NUMBERS = frozenset("item float int detach numpy tolist cpu mean_item all_reduce reduce_tensor".split())
+
+STEPS = re.compile(r"step|iter|batch", re.IGNORECASE)
 
 
 class AccumulateTheGraph(Rule):
@@ -108,11 +111,14 @@ class AccumulateTheGraph(Rule):
             for around in source.loops_around(loop)
             if any(inside(source, one, around) for one in starts)
         ]
-        if not outer:
+        if outer and is_epochs(source, outer[0]):
             return True
-        return is_epochs(source, outer[0]) or (
-            not isinstance(loop, ast.While) and is_loader(source, loop.iter)
-        )
+        if isinstance(loop, ast.While):
+            return not outer
+        if is_epochs(source, loop) or is_loader(source, loop.iter):
+            return True
+        # A short loop inside one batch frees everything at its end; a script's loop over steps does not.
+        return not outer and (scope is source.tree or bool(STEPS.search(source.text(loop.iter))))
 
 
 def _names(source: Source, loss: ast.expr) -> set[str]:

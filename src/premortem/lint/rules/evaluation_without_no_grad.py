@@ -23,6 +23,7 @@ NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|col
 GRADIENTS = re.compile(
     r"grad|inference_mode|backward|volatile=True|attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain"
 )
+FROZEN = re.compile(r"requires_grad(?:_\(| *= *)False")
 EVALUATION_DATA = re.compile(r"val|test|eval|dev")
 HARMLESS_DECORATORS = frozenset(("staticmethod", "classmethod", "timer", "timeit"))
 
@@ -108,6 +109,10 @@ def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
         if not model or switch.args or is_test(source, switch):
             continue
         if isinstance(scope, FUNCTIONS) and EVALUATES.search(scope.name.lower()):
+            continue
+        if FROZEN.search(
+            source.text(scope) if isinstance(scope, FUNCTIONS) else source.data.decode(errors="replace")
+        ):
             continue
         flow = source.flow(scope)
         back = [*calls_in(source, scope, "train", "backward"), *source.loops_around(switch)]

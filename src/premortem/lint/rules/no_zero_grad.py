@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -21,6 +22,8 @@ from premortem.lint.training import (
     owned_parameters,
     steps,
 )
+
+MEASURES = re.compile(r"bench|profil|measure|timing")
 
 
 class NoZeroGrad(Rule):
@@ -53,7 +56,7 @@ class NoZeroGrad(Rule):
         told: set[ast.AST] = set()
         for backward in backwards(source):
             loops = source.loops_around(backward.call)
-            if not loops or is_test(source, backward.call):
+            if not loops or is_test(source, backward.call) or _measures(source, backward.call):
                 continue
             for step in every:
                 shared = [loop for loop in source.loops_around(step.call) if loop in loops]
@@ -121,3 +124,9 @@ class NoZeroGrad(Rule):
 
 def _owner(step: Step) -> ast.expr | None:
     return step.call.args[0] if step.scaler else receiver(step.call)
+
+
+def _measures(source: Source, node: ast.AST) -> bool:
+    """Whether this stands in a benchmark: there the values of the gradients do not matter."""
+    function = source.function(node)
+    return function is not None and bool(MEASURES.search(function.name.lower()))

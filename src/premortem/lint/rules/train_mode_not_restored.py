@@ -69,7 +69,10 @@ class TrainModeNotRestored(Rule):
     def _training_functions(source: Source) -> Iterator[ast.Call]:
         """Calls of functions of this file that train and never switch to training mode themselves."""
         for function in {source.function(call) for call in source.calls_to("backward")} - {None}:
-            if function is not None and not BACK.search(source.text(function)):
+            # One that sets evaluation mode itself trains in it on purpose: a frozen backbone.
+            if function is not None and not (
+                BACK.search(source.text(function)) or calls_in(source, function, "eval")
+            ):
                 yield from (call for call in callers(source, function) if source.callee(call) is function)
 
     @staticmethod
@@ -102,7 +105,10 @@ class TrainModeNotRestored(Rule):
             if (isinstance(node, ast.Call) and node is not backward and _can_train(source, node))
             or (isinstance(node, (ast.Name, ast.Attribute)) and _binds(node, model))
         ]
-        if flow.reaches(call, backward, [loop]) or not flow.reaches(call, backward, back):
+        meant = [one for one in inside if isinstance(one, ast.Call) and _sets_eval(one, model)]
+        if any(flow.reaches(one, backward, [loop]) for one in (call, *meant)):
+            return False
+        if not flow.reaches(call, backward, back):
             return False
         if not _is_trained(source, flow, model, backward, loop) or not _cares(source, model):
             return False
@@ -141,6 +147,10 @@ def _can_train(source: Source, call: ast.Call) -> bool:
     if name == "train":
         return not (call.args and constant(call.args[0]) is False)
     return "train" in name.lower() or name.endswith("mode")
+
+
+def _sets_eval(call: ast.Call, model: str) -> bool:
+    return last_name(call) == "eval" and dotted(receiver(call)) == model
 
 
 def _binds(node: ast.Name | ast.Attribute, model: str) -> bool:
