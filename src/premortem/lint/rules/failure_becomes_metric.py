@@ -13,7 +13,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.handlers import gives_up, is_broad, names_metric, words
 from premortem.lint.rule import Rule
-from premortem.lint.source import Function, Source, constant, last_name
+from premortem.lint.source import Function, Source, argument, constant, last_name
 
 # Calls that look a number up rather than compute it.
 _LOOKUPS = frozenset(
@@ -146,6 +146,8 @@ def _is_finite(source: Source, value: ast.expr) -> bool:
     if isinstance(value, (ast.Tuple, ast.List)):
         return bool(value.elts) and all(_is_finite(source, one) for one in value.elts)
     if isinstance(value, ast.Call) and last_name(value) in _TENSORS:
+        if argument(value, "requires_grad") is not None:
+            return False  # PM504 detached-zero-loss owns this case
         given = value.args[0] if value.args else None
         return last_name(value) in {"zeros", "ones", "zeros_like"} or _is_finite(source, given or value.func)
     number = constant(value)

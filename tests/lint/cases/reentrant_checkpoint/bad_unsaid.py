@@ -9,3 +9,9 @@ def forward(self, x):
 
 def sequence(layers, x):
     return checkpoint.checkpoint_sequential(layers, 2, x)  # expect: PM516
+
+
+def renamed(layer, x):
+    from torch.utils.checkpoint import checkpoint as recompute
+
+    return recompute(layer, x)  # expect: PM516
