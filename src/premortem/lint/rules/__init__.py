@@ -23,6 +23,7 @@ from premortem.lint.rules.evaluation_without_no_grad import EvaluationWithoutNoG
 from premortem.lint.rules.failed_step_skipped import FailedStepSkipped
 from premortem.lint.rules.failure_becomes_metric import FailureBecomesMetric
 from premortem.lint.rules.fill_beyond_dtype import FillBeyondDtype
+from premortem.lint.rules.loss_class_given_tensors import LossClassGivenTensors
 from premortem.lint.rules.loss_scaled_only_in_condition import LossScaledOnlyInCondition
 from premortem.lint.rules.missing_super_init import MissingSuperInit
 from premortem.lint.rules.modules_in_plain_container import ModulesInPlainContainer
@@ -45,6 +46,7 @@ from premortem.lint.rules.scheduler_scope import SchedulerScope
 from premortem.lint.rules.seed_set_in_the_loop import SeedSetInTheLoop
 from premortem.lint.rules.sigmoid_into_bce_with_logits import SigmoidIntoBceWithLogits
 from premortem.lint.rules.softmax_into_cross_entropy import SoftmaxIntoCrossEntropy
+from premortem.lint.rules.softmax_without_dim import SoftmaxWithoutDim
 from premortem.lint.rules.step_outside_the_batch_loop import StepOutsideTheBatchLoop
 from premortem.lint.rules.suppress_errors import SuppressErrors
 from premortem.lint.rules.too_new_for_oldest import TooNewForOldest
@@ -78,6 +80,8 @@ ALL: tuple[type[Rule | ConfigRule], ...] = (
     OneLayerRepeated,  # PM520
     CallWithoutParentheses,  # PM521
     ConflictingArguments,  # PM522
+    LossClassGivenTensors,  # PM523
+    SoftmaxWithoutDim,  # PM524
     AmpClipBeforeUnscale,  # PM530
     AmpStepWithoutUpdate,  # PM531
     ZeroGradBeforeStep,  # PM532
