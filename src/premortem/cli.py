@@ -156,11 +156,13 @@ def lint(tokens: Sequence[str]) -> int:
 
 
 def server_parser() -> Parser:
-    return Parser(
+    parser = Parser(
         prog="premortem server",
         usage="premortem server",
         description="Lint while you type: a language server, which editors start and talk to over stdio.",
     )
+    parser.add_argument("--stdio", action="store_true", help="the only way there is; editors like to say it")
+    return parser
 
 
 def server(tokens: Sequence[str]) -> int:

@@ -213,6 +213,16 @@ def test_github_shows_an_annotation():
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [("./src/a.py", "src/a.py"), ("src/../a.py", "a.py"), ("/elsewhere/a.py", "/elsewhere/a.py")],
+)
+def test_github_gets_paths_as_it_knows_them(path, shown):
+    assert f"file={shown}," in github.command(report(path=path))
+    absolute = str(Path(shown).absolute())
+    assert f"file={shown}," in github.command(report(path=absolute))
+
+
 def test_github_does_not_read_what_is_in_a_message_as_a_command():
     one = report(
         path="a,b:c.py", message="100%\n::error::planted", remedy="", severity=Severity.WARNING, end_line=4

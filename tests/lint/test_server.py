@@ -73,7 +73,7 @@ class Editor(LanguageClient):
 @contextlib.asynccontextmanager
 async def editor(folder, encodings=None):
     client = Editor()
-    await client.start_io(sys.executable, "-m", "premortem", "server", cwd=str(folder))
+    await client.start_io(sys.executable, "-m", "premortem", "server", "--stdio", cwd=str(folder))
     general = lsp.GeneralClientCapabilities(position_encodings=encodings) if encodings else None
     answer = await client.initialize_async(
         lsp.InitializeParams(

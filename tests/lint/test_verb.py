@@ -49,7 +49,7 @@ def test_the_json_contract(project, lint):
     wanted = {"path", "line", "column", "code", "name", "family", "severity", "message", "fixable"}
     assert wanted <= set(found)
     assert (code, found["code"], found["line"], found["column"]) == (1, "PM501", 5, 5)
-    assert (found["severity"], found["fixable"], found["path"]) == ("error", True, "./train.py")
+    assert (found["severity"], found["fixable"], found["path"]) == ("error", True, "train.py")
 
 
 def test_clean_is_exit_code_0(project, lint):
@@ -265,8 +265,8 @@ def test_a_file_that_cannot_be_opened_does_not_stop_the_others(project, lint, mo
 
     monkeypatch.setattr(Path, "read_bytes", read_bytes)
     found = {one["path"]: one["message"] for one in json.loads(lint("--format", "json", ".")[1])}
-    assert found["./secret.py"] == "this file cannot be opened (Permission denied)"
-    assert "./train.py" in found
+    assert found["secret.py"] == "this file cannot be opened (Permission denied)"
+    assert "train.py" in found
 
 
 def test_a_config_that_cannot_be_read_is_only_a_remark(project, lint):
@@ -288,8 +288,8 @@ def test_links_that_go_in_circles(project, lint):
     code, out, _err = lint("--format", "json", ".")
     found = json.loads(out)
     assert code == 1
-    assert [one["code"] for one in found if one["path"] == "./train.py"] == ["PM501"]
-    assert not any(one["path"].startswith("./loop") for one in found)
+    assert [one["code"] for one in found if one["path"] == "train.py"] == ["PM501"]
+    assert not any(one["path"].startswith("loop") for one in found)
 
 
 def test_a_script_without_suffix_is_read_when_it_says_python(project, lint):

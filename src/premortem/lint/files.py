@@ -24,7 +24,9 @@ def find(paths: Sequence[str], excluded: Callable[[str], bool] = lambda path: Fa
     for path in paths:
         if os.path.isdir(path):  # noqa: PTH112 - thousands of paths, and they stay the strings that were given
             for file in below(path, excluded):
-                found.setdefault(os.path.normpath(file), file)
+                plain = os.path.normpath(file)
+                # Below the folder one is in, a plain name says the same as one with "./" before it.
+                found.setdefault(plain, plain if path == os.curdir else file)
         elif os.path.exists(path):  # noqa: PTH110 - likewise
             _refuse_other_kinds(path)
             found.setdefault(os.path.normpath(path), path)

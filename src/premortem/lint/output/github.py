@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from premortem.findings import Severity
@@ -14,7 +15,7 @@ COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO:
 def command(report: Diagnostic) -> str:
     properties: dict[str, object] = {
         "title": f"premortem {report.card.code} {report.card.name}",
-        "file": report.path.replace("\\", "/"),
+        "file": _inside(report.path),
     }
     # The lines of a notebook's file are JSON: an annotation there would stand beside the wrong one.
     if report.cell is None:
@@ -23,6 +24,12 @@ def command(report: Diagnostic) -> str:
             properties |= {"col": report.column, "endColumn": report.end_column}
     given = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{COMMANDS[report.severity]} {given}::{_data(whole(report))}\n"
+
+
+def _inside(path: str) -> str:
+    """Relative to the folder the job works in, which is how GitHub knows files."""
+    inside = os.path.relpath(path)
+    return (path if inside.startswith(os.pardir) else inside).replace("\\", "/")
 
 
 def _data(text: str) -> str:
