@@ -82,7 +82,16 @@ class AccumulateTheGraph(Rule):
         name = dotted(loss)
         scope = source.scope(statement)
         flow = source.flow(scope)
+        # The loss that is kept must be the one that went backward, not another of the same name.
+        trained = {
+            one.statement
+            for backward in here
+            if name in _names(source, backward.loss) and inside(source, backward.call, loop)
+            for one in flow.definitions(backward.call, name)
+        }
         for one in flow.definitions(loss):
+            if trained and one.statement not in trained:
+                return False
             if one.value is None or one.how not in {"assign", "unpack", "augmented"}:
                 return False
             if _is_number(source, one.value, one.how):

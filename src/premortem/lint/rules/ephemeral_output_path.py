@@ -11,17 +11,25 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.provenance import values
 from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, last_name, receiver
+from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import is_test
 
 WIPED = ("/tmp/", "/var/tmp/", "/dev/shm/", "/kaggle/temp/", "/content/")  # noqa: S108 - looked for, not used
 KEPT = ("/content/drive/", "/content/gdrive/", "/content/mnt/")
-# Words of a file that takes its results elsewhere, or reads them back itself.
+# Words of a file that takes its results elsewhere, or throws them away on purpose.
 TAKEN = re.compile(
-    rb"shutil\.|os\.replace|os\.rename|upload|wandb|artifact|push_to_hub|files\.download|gsutil|\bs3|boto3|mlflow"
-    rb"|comet|neptune|rsync|\.copy\(|\.rename\(|drive\.mount|save_pretrained|ModelCheckpoint|TemporaryDirectory"
-    rb"|NamedTemporaryFile|torch\.load\("
+    rb"shutil\.|os\.replace|os\.rename|upload|wandb\.save|[Aa]rtifact|log_model|push_to_hub|files\.download|gsutil|boto3"
+    rb"|rsync|\.copy\(|\.rename\(|drive\.mount|TemporaryDirectory|NamedTemporaryFile|make_archive|zipfile|FileLink"
 )
+TRAINS = (b".backward(", b".fit(", b"Trainer(")
+# Which argument of a call is the place where checkpoints go: (keyword, position).
+SAVES = {
+    "torch.save": ("f", 1),
+    "transformers.TrainingArguments": ("output_dir", 0),
+    "transformers.Seq2SeqTrainingArguments": ("output_dir", 0),
+    "lightning.pytorch.callbacks.ModelCheckpoint": ("dirpath", 0),
+    "pytorch_lightning.callbacks.ModelCheckpoint": ("dirpath", 0),
+}
 
 
 class EphemeralOutputPath(Rule):
@@ -50,18 +58,20 @@ class EphemeralOutputPath(Rule):
 
     def wants(self, data: bytes) -> bool:
         places = (b"/tmp", b"/dev/shm", b"/kaggle/temp", b"/content", b"mkdtemp", b"gettempdir")
-        return b"torch.save" in data and b".backward(" in data and any(place in data for place in places)
+        return any(place in data for place in places) and any(word in data for word in TRAINS)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if TAKEN.search(source.data):
             return
         found: list[tuple[ast.Call, str]] = []
-        for call in source.calls_to("save"):
-            if not source.names.any_in(call.func, {"torch.save"}):
+        for call in source.calls_to(
+            "save", "TrainingArguments", "Seq2SeqTrainingArguments", "ModelCheckpoint"
+        ):
+            where = [SAVES[name] for name in source.names.of(call.func) if name in SAVES]
+            if not where:
                 continue
-            path = argument(call, "f", 1)
-            begins = {_begin(source, path)} if path is not None else {""}
-            place = next(iter(begins))
+            path = argument(call, *where[0])
+            place = _begin(source, path) if path is not None else ""
             if not _is_wiped(place) or is_test(source, call):
                 return  # some checkpoint can go to a lasting place
             found.append((call, place))
@@ -99,6 +109,29 @@ def _begin(source: Source, expr: ast.expr, depth: int = 16) -> str:
             return _begin(source, expr.args[0], depth - 1) if expr.args else ""
         owner = receiver(expr)
         return _begin(source, owner, depth - 1) if name == "format" and owner is not None else ""
+    if (held := _held(source, expr)) is not None:
+        return _begin(source, held, depth - 1)
     made = values(source, expr)
     begins = {_begin(source, one, depth - 1) for one in made if one is not expr} if made else {""}
     return begins.pop() if len(begins) == 1 else ""
+
+
+def _held(source: Source, expr: ast.expr) -> ast.expr | None:
+    """The value of `CONFIG["out"]` and of `Config.out`, where this file writes them down."""
+    if isinstance(expr, ast.Subscript) and dotted(expr.value):
+        key = constant(expr.slice)
+        tables = values(source, expr.value) or []
+        if len(tables) == 1 and isinstance(tables[0], ast.Dict):
+            for name, value in zip(tables[0].keys, tables[0].values, strict=True):
+                if name is not None and key is not None and constant(name) == key:
+                    return value
+    if isinstance(expr, ast.Attribute) and isinstance(expr.value, ast.Name) and expr.value.id != "self":
+        made = values(source, expr.value) or []
+        names = {expr.value.id, *(last_name(one) for one in made if isinstance(one, ast.Call))}
+        for cls in source.classes:
+            for statement in cls.body if cls.name in names else ():
+                if isinstance(statement, ast.Assign) and dotted(statement.targets[0]) == expr.attr:
+                    return statement.value
+                if isinstance(statement, ast.AnnAssign) and dotted(statement.target) == expr.attr:
+                    return statement.value
+    return None
