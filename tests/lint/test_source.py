@@ -1,6 +1,7 @@
 """One file: buckets, places, names and kinds."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,16 @@ def test_what_cannot_be_read_is_one_sentence(data, sentence):
     with pytest.raises(Unreadable) as caught:
         Source.read("old.py", data)
     assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python can read it")
+@pytest.mark.parametrize(
+    "line", [b"def f[T](x): ...", b"type A = int", b"class K[T]: ...", b"x = f'{d['a']}'"]
+)
+def test_what_is_only_too_new_is_said_so(line):
+    with pytest.raises(Unreadable, match="may be written for a newer Python") as caught:
+        Source.read("new.py", line + b"\n")
+    assert caught.value.newer
 
 
 def test_an_empty_file_is_a_source():

@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from premortem.lint.parsing import parse
 from premortem.lint.placed import Cell, Placed
-from premortem.lint.tree import TRIES, Assignment, Function, Loop, Node, dotted, in_order, parse, parts, walk
+from premortem.lint.tree import TRIES, Assignment, Function, Loop, Node, dotted, in_order, parts, walk
 
 
 class Buckets(Placed):

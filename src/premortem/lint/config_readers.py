@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Callable
 
 from premortem.lint.configs import Config, Entry
+from premortem.lint.parsing import Unreadable
 from premortem.lint.text import BOM
-from premortem.lint.tree import Unreadable
 
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{\{")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from premortem.lint.parsing import Unreadable
 from premortem.lint.text import Lines
-from premortem.lint.tree import Unreadable
 
 SUFFIXES = (".yaml", ".yml", ".toml", ".json")
 YAML_SUFFIXES = (".yaml", ".yml")

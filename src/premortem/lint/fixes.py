@@ -14,8 +14,8 @@ from premortem.lint.cache import hash_of
 from premortem.lint.configs import SUFFIXES as CONFIGS
 from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic, Edit, Fix
+from premortem.lint.parsing import reencoded
 from premortem.lint.source import Source, Unreadable
-from premortem.lint.tree import reencoded
 
 TURNS = 8  # rounds of fixing and looking again; a fix that needs more is chasing its tail
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from premortem.lint import notebooks
 from premortem.lint.diagnostics import Edit
+from premortem.lint.parsing import Unreadable, reencoded
 from premortem.lint.source import Cell
 from premortem.lint.text import Lines
-from premortem.lint.tree import Unreadable, reencoded
 
 
 class Listing(Lines):

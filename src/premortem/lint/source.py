@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from premortem.lint.buckets import Buckets
 from premortem.lint.names import Names
+from premortem.lint.parsing import Unreadable, reencoded
 from premortem.lint.placed import Cell
 from premortem.lint.tree import (
     FUNCTIONS,
@@ -24,14 +25,12 @@ from premortem.lint.tree import (
     Loop,
     Parents,
     Scope,
-    Unreadable,
     argument,
     below,
     constant,
     dotted,
     last_name,
     receiver,
-    reencoded,
 )
 
 if TYPE_CHECKING:

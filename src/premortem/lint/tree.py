@@ -1,13 +1,9 @@
-"""Trees: parsing a file into one, the flat walk over it, and small questions about its nodes."""
+"""Trees: the flat walk over one, who is whose parent, and small questions about nodes."""
 
 from __future__ import annotations
 
 import ast
 import bisect
-import io
-import re
-import tokenize
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import TypeAlias, TypeVar
@@ -34,16 +30,6 @@ _LEAVES = frozenset(
     (str, int, float, complex, bytes, bool, type(None), type(...), ast.Name, ast.Constant, ast.Pass)
 )
 _fields: dict[type, tuple[str, ...]] = {}
-
-
-class Unreadable(Exception):  # noqa: N818 - a state of the file, not an error of premortem
-    """The file cannot be parsed; the text is a sentence for people."""
-
-    def __init__(self, message: str, line: int = 1, column: int = 1, cell: int | None = None) -> None:
-        super().__init__(message)
-        self.line = line
-        self.column = column
-        self.cell = cell
 
 
 def _children(node: ast.AST) -> tuple[str, ...]:
@@ -234,46 +220,3 @@ def walk(tree: ast.Module) -> dict[type, list[ast.AST]]:
                 push(value)
     buckets.default_factory = None
     return buckets
-
-
-def parse(path: str, data: bytes, *, notebook: bool) -> ast.Module:
-    flags = ast.PyCF_ONLY_AST | (ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if notebook else 0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # From text where the bytes declare an encoding: they have been turned into UTF-8 already.
-            code = data.decode("utf-8-sig") if b"coding" in data[:400] else data
-            tree = compile(code, path, "exec", flags, dont_inherit=True)
-    except SyntaxError as error:
-        raise Unreadable(_sentence(error), error.lineno or 1, error.offset or 1) from None
-    except (ValueError, UnicodeError):
-        raise Unreadable("this file is binary or damaged, not Python text") from None
-    except (RecursionError, MemoryError):
-        raise Unreadable("this file is nested too deeply to be read") from None
-    assert isinstance(tree, ast.Module)  # noqa: S101 - mode "exec" gives nothing else
-    return tree
-
-
-_PYTHON_2 = re.compile(
-    r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
-    r"|leading zeros in decimal|invalid hexadecimal literal|inconsistent use of tabs"
-)
-
-
-def _sentence(error: SyntaxError) -> str:
-    what = error.msg or "invalid syntax"
-    if "null bytes" in what or "codec can't decode" in what:
-        return "this file is binary or damaged, not Python text"
-    if _PYTHON_2.search(what):
-        return f"this file looks like Python 2 ({what}); nothing in it was checked"
-    return f"this file cannot be parsed ({what}); nothing in it was checked"
-
-
-def reencoded(data: bytes) -> tuple[str, bytes]:
-    try:
-        encoding, _lines = tokenize.detect_encoding(io.BytesIO(data).readline)
-        if encoding in {"utf-8", "utf-8-sig"}:
-            return "utf-8", data
-        return encoding, data.decode(encoding).encode()
-    except (SyntaxError, UnicodeError, LookupError) as error:
-        raise Unreadable(f"this file's text does not fit its encoding ({error})") from None
