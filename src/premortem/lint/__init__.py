@@ -1,5 +1,7 @@
 """`premortem lint`: reads training code and configs the way a careful colleague would. Never imports torch.
 
+Which file does what:
+
     verb.py         from options to exit code; server.py, live.py: the same for editors; watch.py: again and again
     project.py      all files of a run: cache.py, workers.py, and the second pass that knows the facts
     engine.py       one file through the rules
@@ -9,4 +11,6 @@
     target.py       which torch the code must run with; signatures.py knows what each release accepts
     fixes.py        edits that are made only if the file still parses
     rules/          one file each; output/: one file for each format
+
+ARCHITECTURE.md has the flow and how to add a rule.
 """
