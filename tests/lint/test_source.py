@@ -110,7 +110,7 @@ def test_what_cannot_be_read_is_one_sentence(data, sentence):
 def test_what_is_only_too_new_is_said_so(line):
     with pytest.raises(Unreadable, match="may be written for a newer Python") as caught:
         Source.read("new.py", line + b"\n")
-    assert caught.value.newer
+    assert caught.value.aside
 
 
 def test_an_empty_file_is_a_source():

@@ -37,7 +37,7 @@ class Checked:
         line, column = (problem.line, problem.column) if problem else (1, 1)
         # Not every file that ends in .yaml or .json is a setting of somebody's training, and the cells of a notebook
         # are run one by one, or never.
-        aside = path.endswith(CONFIGS) or (problem and (problem.cell is not None or problem.newer))
+        aside = path.endswith(CONFIGS) or (problem and (problem.cell is not None or problem.aside))
         severity = Severity.INFO if aside else card.severity
         self.diagnostics.append(
             Diagnostic(

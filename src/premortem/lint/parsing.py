@@ -13,11 +13,11 @@ import warnings
 class Unreadable(Exception):  # noqa: N818 - a state of the file, not an error of premortem
     """The file cannot be parsed; the text is a sentence for people."""
 
-    def __init__(self, message: str, line: int = 1, column: int = 1, *, newer: bool = False) -> None:
+    def __init__(self, message: str, line: int = 1, column: int = 1, *, aside: bool = False) -> None:
         super().__init__(message)
         self.line = line
         self.column = column
-        self.newer = newer  # perhaps it is only too new for the Python that runs premortem
+        self.aside = aside  # written for another Python: nothing is wrong with it
         self.cell: int | None = None  # of a notebook, where the rest could be read
 
 
@@ -45,7 +45,7 @@ _PYTHON_2 = re.compile(
 )
 # What later versions brought: type parameters and aliases, any quotes in f-strings, templates.
 _NEWER = {
-    (3, 12): re.compile(r"^\s*(?:async\s+)?def\s+\w+\[|^\s*class\s+\w+\[|^\s*type\s+\w+.*=|^f-string:"),
+    (3, 12): re.compile(r"^\s*(?:async\s+)?def\s+\w+\[|^\s*class\s+\w+\[|^\s*type\s+\w+.*=|^f-string"),
     (3, 14): re.compile(r"\bt[\"']"),
 }
 
@@ -56,15 +56,16 @@ def _unreadable(error: SyntaxError) -> Unreadable:
     if "null bytes" in what or "codec can't decode" in what:
         return Unreadable("this file is binary or damaged, not Python text", *place)
     if _PYTHON_2.search(what):
-        return Unreadable(f"this file looks like Python 2 ({what}); nothing in it was checked", *place)
+        sentence = f"this file looks like Python 2 ({what}); nothing in it was checked"
+        return Unreadable(sentence, *place, aside=True)
     here = sys.version_info[:2]
-    words = what if what.startswith("f-string:") else error.text or ""
+    words = what if what.startswith("f-string") else error.text or ""
     if any(here < version and pattern.search(words) for version, pattern in _NEWER.items()):
         running = f"Python {here[0]}.{here[1]}, which runs premortem"
         sentence = (
             f"this file may be written for a newer Python than {running} ({what}); nothing in it was checked"
         )
-        return Unreadable(sentence, *place, newer=True)
+        return Unreadable(sentence, *place, aside=True)
     return Unreadable(f"this file cannot be parsed ({what}); nothing in it was checked", *place)
 
 
