@@ -20,7 +20,7 @@ from premortem.lint.summaries import summarise
 from premortem.lint.suppress import Suppressions
 from premortem.lint.target import Target
 
-TOO_LARGE = 2_000_000  # bytes of code: nobody writes that by hand, and its tree would fill the memory
+TOO_LARGE = 1_500_000  # bytes of code: nobody writes that by hand, and its tree would fill the memory
 LARGE_CONFIG = 200_000  # bytes: that is data
 
 
@@ -99,7 +99,7 @@ def read(path: str, data: bytes, checked: Checked) -> Source:
             checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
         return source
     if len(data) > TOO_LARGE:
-        raise Unreadable(f"this file has {len(data) / 1e6:.1f} MB of code and was not checked")
+        raise Unreadable(f"this file has {len(data) / 1e6:.1f} MB of code and was not checked", aside=True)
     return Source.read(path, data, module=files.module_name(path))
 
 

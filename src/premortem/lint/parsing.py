@@ -17,7 +17,7 @@ class Unreadable(Exception):  # noqa: N818 - a state of the file, not an error o
         super().__init__(message)
         self.line = line
         self.column = column
-        self.aside = aside  # written for another Python: nothing is wrong with it
+        self.aside = aside  # nothing is wrong with it: it is for another Python, or nobody wrote it
         self.cell: int | None = None  # of a notebook, where the rest could be read
 
 

@@ -22,6 +22,9 @@ class UnreadableFile:
 
     ## What to do
     Mend the syntax, or leave the file out: `exclude = ["old/*.py"]` in `[tool.premortem.lint]`.
+
+    ## When it is only a remark
+    For files that are written for another Python, cells of notebooks, configs, and files too large to be written by hand.
     """
 
     card: ClassVar[Card] = Card(
