@@ -67,7 +67,9 @@ class BackwardOnlyOnTheLastBatch(Rule):
             if not isinstance(node, ast.If):
                 continue
             chosen = any(inside(source, backward.call, one) for one in node.body)
-            skipped = isinstance(node.body[-1], ast.Continue) and not inside(source, backward.call, node)
+            skipped = isinstance(node.body[-1], ast.Continue) and any(
+                inside(source, backward.call, one) for one in _after(source, node)
+            )
             if not chosen and not skipped:
                 continue
             wanted = ast.Eq if chosen else ast.NotEq
@@ -113,3 +115,13 @@ class BackwardOnlyOnTheLastBatch(Rule):
 def _adds(source: Source, node: ast.AST) -> bool:
     parts = (node, *source.within(node))
     return any(isinstance(one, ast.BinOp) and isinstance(one.op, ast.Add) for one in parts)
+
+
+def _after(source: Source, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements after this one in its own block: what a `continue` in it skips."""
+    parent = source.parent(statement)
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(parent, field, None)
+        if isinstance(block, list) and statement in block:
+            return block[block.index(statement) + 1 :]
+    return []
