@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from premortem.lint.target import Target
 from premortem.lint.workers import Progress, Task, Workers
 
 NEIGHBOURS = 1000  # files around the named ones that are summed up at most
+LOOKED_AT = 20_000  # names of files read to find them: a folder can hold anything
 REMEMBERED = 4  # sets of facts for which a file keeps its answers
 
 
@@ -136,14 +138,18 @@ def around(entries: Iterable[str], plan: Plan, folder: Path | None, workers: Wor
 
     others = [
         path
-        for path in files.below(str(plan.root.absolute()), excluded)
+        for path in islice(files.below(str(plan.root.absolute()), excluded), LOOKED_AT)
         if path.endswith(".py") and os.path.abspath(path) not in named  # noqa: PTH100 - likewise
     ]
     # The nearest first: those that share most of their path with a named file.
     near = next(iter(sorted(named)), "")
     others.sort(key=lambda path: -len(os.path.commonpath([near, path])))
     own = Cache(folder, caching.digest("summaries", caching.key((), Settings(), None)))
-    found = _first_pass(others[:NEIGHBOURS], own, workers.summing())
+    summing = workers.summing()
+    try:
+        found = _first_pass(others[:NEIGHBOURS], own, summing)
+    finally:
+        summing.close()
     own.save()
     return [summaries.from_json(entry["summary"]) for entry in found.values() if entry["summary"]]
 
