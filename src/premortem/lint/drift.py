@@ -22,6 +22,8 @@ ASKS_VERSION = re.compile(
     r"|TYPE_CHECKING",
     re.IGNORECASE,
 )
+# Vendors' packages that replace parts of torch: what it takes is then not in the tables.
+PATCHED = re.compile(rb"torch_npu|torch\.npu\b|torch_mlu|intel_extension_for_pytorch|habana_frameworks")
 # A block in which an exception is wanted, or does not matter.
 EXPECTS_FAILURE = re.compile(r"raises|assertRaises|suppress|expect", re.IGNORECASE)
 # A file with one of these knows that versions differ; what its functions use may be guarded where they are called.
@@ -47,6 +49,11 @@ class Use:
     @property
     def package(self) -> str:
         return self.pin.distribution
+
+
+def is_patched(source: Source) -> bool:
+    """Whether the file runs with a torch that was changed from outside."""
+    return PATCHED.search(source.data) is not None
 
 
 def calls(source: Source, project: Facts) -> tuple[tuple[ast.Call, Use], ...]:
@@ -197,6 +204,8 @@ def newcomers(
     source: Source, project: Facts, bound: Callable[[Pin], Minor | None]
 ) -> Iterator[tuple[ast.AST, str, Minor, Pin]]:
     """What this file uses and one version of the pin does not have yet: the place, words for it, since when."""
+    if is_patched(source):
+        return
     reported: set[str] = set()
     for node, name in imported(source):
         found = pin_of(project, name)
@@ -237,10 +246,28 @@ _DTYPE_NAMES = frozenset(name.rpartition(".")[2] for name in DTYPES)
 
 
 def _is_bare(source: Source, node: ast.AST, caught: frozenset[str]) -> bool:
+    """Whether nothing shows that the program is prepared for a version without this."""
     named = node.func if isinstance(node, ast.Call) else node
-    return not (isinstance(named, ast.expr) and is_hidden(source, named)) and not is_guarded(
-        source, node, caught
-    )
+    if isinstance(named, ast.expr):
+        if is_hidden(source, named) or _is_imported_with_care(source, named):
+            return False
+    elif source.function(node) is not None:
+        return False  # an import inside a function keeps apart what not every version has
+    if source.function(node) is not None and KNOWS_VERSIONS.search(source.data):
+        return False
+    return not is_guarded(source, node, caught)
+
+
+def _is_imported_with_care(source: Source, named: ast.expr) -> bool:
+    """Whether the import that gives the first name is itself in a function or under a guard."""
+    first = dotted(named).partition(".")[0]
+    imports: list[ast.Import | ast.ImportFrom] = [*source.nodes(ast.Import), *source.nodes(ast.ImportFrom)]
+    for statement in imports:
+        for alias in statement.names:
+            if (alias.asname or alias.name.partition(".")[0]) == first:
+                if source.function(statement) is not None or is_guarded(source, statement, CATCHES_MISSING):
+                    return True
+    return False
 
 
 def _later(name: str, version: Minor | None) -> Minor | None:

@@ -85,17 +85,26 @@ class RemovedFunction(Rule):
     triggers: ClassVar[tuple[bytes, ...]] = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        if drift.is_patched(source):
+            return
         reported: set[str] = set()
+        prepared: set[str] = set()  # names whose import may fail, and the program knows
         for node, name in drift.imported(source):
             pin = drift.pin_of(project, name)
             since = _gone_since(name, pin) if pin else None
-            if pin and since and not drift.is_guarded(source, node, drift.CATCHES_MISSING):
+            if pin is None or since is None:
+                continue
+            if drift.is_guarded(source, node, drift.CATCHES_MISSING):
+                prepared.add(node.asname or node.name.partition(".")[0])
+            else:
                 reported.add(name)
                 yield self._said(source, node, name, since, pin)
         gone: dict[str, tuple[str, Minor, Pin] | None] = {}
         for call in source.nodes(ast.Call):
             # A plain name was imported, and the import is reported.
             if isinstance(call.func, ast.Attribute) and (text := dotted(call.func)):
+                if text.partition(".")[0] in prepared:
+                    continue
                 if text not in gone:
                     gone[text] = _gone(source, call.func, project)
                 if (found := gone[text]) is not None:

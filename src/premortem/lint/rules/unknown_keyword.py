@@ -53,7 +53,8 @@ class UnknownKeyword(Rule):
 
     ## When it stays silent
     When the name can come from several imports and one of them takes the keyword; when the call is in a `try` that
-    catches TypeError or under a condition about versions; when the function takes any keyword.
+    catches TypeError or under a condition about versions; when the function takes any keyword; in files that use a
+    vendor's package which changes torch, such as torch_npu.
     """
 
     card: ClassVar[Card] = Card(
@@ -62,6 +63,8 @@ class UnknownKeyword(Rule):
     triggers: ClassVar[tuple[bytes, ...]] = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        if drift.is_patched(source):
+            return
         for call, use in (*drift.calls(source, project), *drift.made_by_name(source, project)):
             for keyword in call.keywords:
                 if keyword.arg is not None and self._is_refused(use, keyword.arg):
