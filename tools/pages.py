@@ -85,10 +85,11 @@ def lint_costs(result: dict[str, Any]) -> str:
             numbers = f"{cost['cpu_s']:.2f} s | {cost['lines_per_cpu_s']:,} | {cost['peak_mib']} MiB"
             rows.append(f"| {tool} | | {numbers} |")
     numbers = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
-    warm, start = result["warm_cache"], result["one_file_s"]
+    warm, one = result["warm_cache"], result["one_file"]
     notes = (
-        f"{numbers}; {result['machine']}; `{result['command']}`. transformers again with a warm cache: "
-        f"{warm['wall_s']:.2f} s. One file, from the shell's prompt to the answer: {start:.2f} s."
+        f"{numbers}; {result['machine']}; `{result['command']}`. "
+        f"All of transformers again with a warm cache: {warm['wall_s']:.2f} s ({warm['cpu_s']:.2f} s CPU). "
+        f"A single file: {one['wall_s']:.2f} s ({one['cpu_s']:.2f} s CPU)."
     )
     return "\n".join([*rows, "", notes])
 
