@@ -24,6 +24,7 @@ from premortem.lint.rules.failed_step_skipped import FailedStepSkipped
 from premortem.lint.rules.failure_becomes_metric import FailureBecomesMetric
 from premortem.lint.rules.fill_beyond_dtype import FillBeyondDtype
 from premortem.lint.rules.loss_class_given_tensors import LossClassGivenTensors
+from premortem.lint.rules.loss_made_a_leaf import LossMadeALeaf
 from premortem.lint.rules.loss_scaled_only_in_condition import LossScaledOnlyInCondition
 from premortem.lint.rules.missing_super_init import MissingSuperInit
 from premortem.lint.rules.modules_in_plain_container import ModulesInPlainContainer
@@ -105,6 +106,7 @@ ALL: tuple[type[Rule | ConfigRule], ...] = (
     ClipAtTheWrongTime,  # PM550
     PlateauWatchesTheWrongWay,  # PM551
     StepOutsideTheBatchLoop,  # PM552
+    LossMadeALeaf,  # PM553
     NumberReadAsString,  # PM560
     ConflictingSwitches,  # PM561
     UnknownKeyword,  # PM580
