@@ -23,7 +23,7 @@ ASKS_VERSION = re.compile(
     re.IGNORECASE,
 )
 # Vendors' packages that replace parts of torch: what it takes is then not in the tables.
-PATCHED = re.compile(rb"torch_npu|torch\.npu\b|torch_mlu|intel_extension_for_pytorch|habana_frameworks")
+PATCHED = re.compile(rb"(?<![a-z])npu|torch_mlu|intel_extension_for_pytorch|habana_frameworks")
 # A block in which an exception is wanted, or does not matter.
 EXPECTS_FAILURE = re.compile(r"raises|assertRaises|suppress|expect", re.IGNORECASE)
 # A file with one of these knows that versions differ; what its functions use may be guarded where they are called.
