@@ -45,6 +45,7 @@ class Server(LanguageServer):
         super().__init__("premortem", __version__, lsp.TextDocumentSyncKind.Full)
         self.shown: dict[str, Shown] = {}
         self._projects: dict[Path, Live] = {}
+        self._turn = asyncio.Lock()
 
     def project(self, path: Path) -> Live:
         """The project a file belongs to. Wrong settings are told once; then the defaults hold."""
@@ -73,8 +74,9 @@ class Server(LanguageServer):
         path, text = path_of(document), document.source
         if not path.endswith(SUFFIXES):
             return None
-        # In a thread: keystrokes must not wait for a large project.
-        reports = await asyncio.to_thread(self.project(Path(path)).check, path, encoded(path, text))
+        # In a thread, because keystrokes must not wait for a large project; one at a time, because they share it.
+        async with self._turn:
+            reports = await asyncio.to_thread(self.project(Path(path)).check, path, encoded(path, text))
         if uri not in self.workspace.text_documents or document.source != text:
             return None  # closed, or changed since: what was found stands elsewhere by now
         self.shown[uri] = Shown(text, reports)
