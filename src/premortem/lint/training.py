@@ -72,7 +72,7 @@ def backwards(source: Source) -> list[Backward]:
         owner = receiver(call)
         if owner is None or last_name(owner) == "super":
             continue
-        if scaled := _scaled(owner):
+        if scaled := _scaled(owner) or _scaled_before(source, owner):
             found.append(Backward(call, scaled.args[0], dotted(receiver(scaled))))
         elif not call.args:
             found.append(Backward(call, owner, ""))
@@ -85,6 +85,16 @@ def _scaled(node: ast.AST) -> ast.Call | None:
     if isinstance(node, ast.Call) and last_name(node) == "scale" and dotted(receiver(node)) and node.args:
         return node
     return None
+
+
+def _scaled_before(source: Source, owner: ast.expr) -> ast.Call | None:
+    """`scaler.scale(loss)` of `scaled = scaler.scale(loss)`, where nothing else is bound to that name."""
+    made = [
+        one.value
+        for one in source.assignments.get(dotted(owner), ())
+        if source.scope(one) is source.scope(owner)
+    ]
+    return _scaled(made[0]) if len(made) == 1 and made[0] is not None else None
 
 
 def is_optimizer(source: Source, name: str) -> bool:
@@ -173,11 +183,21 @@ def is_loader(source: Source, expr: ast.expr) -> bool:
     inner = iterated(expr)
     if isinstance(inner, ast.Subscript):
         inner = inner.value
+    if isinstance(inner, ast.Call) and last_name(inner) == "range" and len(inner.args) == 1:
+        size = inner.args[0]
+        if isinstance(size, ast.Call) and last_name(size) == "len" and size.args:
+            return "loader" in last_name(size.args[0])
     name = dotted(inner) or last_name(inner)
     if "loader" in source.kinds.of(name) or _LOADER.search(name.lower()):
         return True
     # `bar = tqdm(loader)` hides the loader's name.
     wrapped = [one.value for one in source.assignments.get(name, ()) if isinstance(one.value, ast.Call)]
+    wrapped += [
+        item.context_expr
+        for block in source.withs
+        for item in block.items
+        if dotted(item.optional_vars) == name and name and isinstance(item.context_expr, ast.Call)
+    ]
     return any(iterated(value) is not value and is_loader(source, iterated(value)) for value in wrapped)
 
 

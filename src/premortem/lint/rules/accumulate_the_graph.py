@@ -127,7 +127,9 @@ class AccumulateTheGraph(Rule):
         if is_epochs(source, loop) or is_loader(source, loop.iter):
             return True
         # A short loop inside one batch frees everything at its end; a script's loop over steps does not.
-        return not outer and (scope is source.tree or bool(STEPS.search(source.text(loop.iter))))
+        return not outer and (
+            scope is source.tree or bool(STEPS.search(f"{source.text(loop.target)} {source.text(loop.iter)}"))
+        )
 
 
 def _names(source: Source, loss: ast.expr) -> set[str]:
@@ -140,7 +142,10 @@ def _names(source: Source, loss: ast.expr) -> set[str]:
 def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
     """(total, loss) of `total += loss`, `total = total + loss * n`, `losses.append(loss)`."""
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
-        return dotted(statement.target), _loss_of(statement.value, losses)
+        target = statement.target
+        # `totals["loss"] += loss`: the table stands for its entries.
+        held = target.value if isinstance(target, ast.Subscript) else target
+        return dotted(held), _loss_of(statement.value, losses)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         total = dotted(statement.targets[0])
         value = statement.value

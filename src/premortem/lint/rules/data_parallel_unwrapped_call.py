@@ -8,6 +8,7 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
+from premortem.lint.provenance import given
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, dotted, last_name, receiver
 from premortem.lint.training import (
@@ -63,7 +64,11 @@ class DataParallelUnwrappedCall(Rule):
             if not wrapped or not bare:
                 continue
             severity = Severity.ERROR if source.names.of(value.func) == {DISTRIBUTED} else Severity.WARNING
-            for call, name in self._training_calls(source, wrap, wrapped, bare):
+            calls = [
+                *self._training_calls(source, wrap, wrapped, bare),
+                *_handed_on(source, wrap, wrapped, bare),
+            ]
+            for call, name in calls:
                 yield self.report(
                     source,
                     call,
@@ -101,6 +106,29 @@ class DataParallelUnwrappedCall(Rule):
                 if _feeds(source, loops[0], call, backward.loss):
                     told.add(call)
                     yield call, name
+
+
+def _handed_on(source: Source, wrap: ast.Assign, wrapped: str, bare: str) -> Iterator[tuple[ast.Call, str]]:
+    """Calls after the wrapping that hand the bare model to a function of this file that trains it."""
+    scope = source.scope(wrap)
+    flow = source.flow(scope)
+    if bare == wrapped or _rebound(source, wrap, scope, bare):
+        return
+    for call in calls_in(source, scope):
+        function = source.callee(call)
+        if function is None or not flow.reaches(wrap, call) or conditions(source, call, scope):
+            continue
+        handed = {one.arg: given(call, function, one.arg) for one in function.args.args}
+        names = {name for name, value in handed.items() if value is not None and dotted(value) == bare}
+        if not names or any(value is not None and dotted(value) == wrapped for value in handed.values()):
+            continue
+        for backward in backwards(source):
+            loops = source.loops_around(backward.call)
+            if source.scope(backward.call) is function and loops:
+                trained = [one for one in calls_in(source, loops[0]) if dotted(one.func) in names]
+                if any(_feeds(source, loops[0], one, backward.loss) for one in trained):
+                    yield call, bare
+                    break
 
 
 def _bare(expr: ast.expr) -> str:

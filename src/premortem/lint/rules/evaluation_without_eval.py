@@ -48,12 +48,12 @@ class EvaluationWithoutEval(Rule):
         if not cares or not source.names.imports("torch"):
             return
         for function in source.functions:
-            for loop, model in evaluation_loops(source, function):
+            for over, model in evaluation_loops(source, function):
                 if not self._after_training(source, function) or self._switched(source, function, project):
                     break
                 yield self.report(
                     source,
-                    loop.iter,
+                    over,
                     f"`{function.name}` runs `{model}` in training mode: nothing in this file calls `eval()`",
                     remedy=f"Call `{model}.eval()` before the loop and `{model}.train()` before training goes on.",
                 )

@@ -58,20 +58,20 @@ class EvaluationWithoutNoGrad(Rule):
         if not source.names.imports("torch") or b"set_grad_enabled(False)" in source.data:
             return
         for function in source.functions:
-            for loop, model in evaluation_loops(source, function):
+            for over, model in evaluation_loops(source, function):
                 if GRADIENTS.search(source.text(function)) or self._guarded(source, function, project):
                     break
-                yield self._told(source, loop, f"`{function.name}` runs `{model}`")
+                yield self._told(source, over, f"`{function.name}` runs `{model}`")
                 break
         for loop, model in inline_loops(source):
             around = source.function(loop)
             if around is None or not self._guarded(source, around, project):
-                yield self._told(source, loop, f"this evaluation runs `{model}`")
+                yield self._told(source, loop.iter, f"this evaluation runs `{model}`")
 
-    def _told(self, source: Source, loop: ast.For, what: str) -> Diagnostic:
+    def _told(self, source: Source, over: ast.expr, what: str) -> Diagnostic:
         return self.report(
             source,
-            loop.iter,
+            over,
             f"{what} over a whole loader with gradients on",
             remedy="Put the loop under `with torch.no_grad():`.",
         )
@@ -86,18 +86,24 @@ class EvaluationWithoutNoGrad(Rule):
         return project.called_without_grad(function.name)
 
 
-def evaluation_loops(source: Source, function: Function) -> Iterator[tuple[ast.For, str]]:
-    """The loops over a loader in which a function that is called an evaluation runs a model."""
+def evaluation_loops(source: Source, function: Function) -> Iterator[tuple[ast.expr, str]]:
+    """The loaders, with the model, over which a function that is called an evaluation runs a model."""
     name = function.name.lower()
     if not EVALUATES.search(name) or NOT_EVALUATION.search(name):
         return
     for loop in source.within(function, nested=False):
-        if not isinstance(loop, ast.For) or not is_loader(source, loop.iter):
+        if isinstance(loop, ast.For):
+            over = loop.iter
+        elif isinstance(loop, (ast.ListComp, ast.GeneratorExp)):
+            over = loop.generators[0].iter
+        else:
+            continue
+        if not is_loader(source, over):
             continue
         for call in calls_in(source, loop):
             model = dotted(call.func)
             if model and is_model(source, model) and (call.args or call.keywords):
-                yield loop, model
+                yield over, model
                 break
 
 

@@ -10,8 +10,8 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
-from premortem.lint.source import Assignment, Loop, Source, dotted
-from premortem.lint.training import backwards, inside, names_in
+from premortem.lint.source import Assignment, Loop, Source, dotted, receiver
+from premortem.lint.training import Backward, backwards, calls_in, inside, names_in
 
 ACCUMULATION = re.compile(r"accum|grad_acc|acc_steps|acc_step", re.IGNORECASE)
 
@@ -55,7 +55,7 @@ class LossScaledOnlyInCondition(Rule):
                 if by is None or not inside(source, statement, top):
                     continue
                 condition = self._condition(source, statement, by, top, loops)
-                if condition is None or inside(source, backward.call, condition):
+                if condition is None or self._everywhere(source, backward, condition):
                     continue
                 elsewhere = any(
                     other is not statement and far is not None and inside(source, other, top)
@@ -72,6 +72,17 @@ class LossScaledOnlyInCondition(Rule):
                         f"`{source.text(condition.test)}`, but goes backward for every batch",
                         remedy="Divide it for every batch, right before backward().",
                     )
+
+    @staticmethod
+    def _everywhere(source: Source, backward: Backward, condition: ast.If) -> bool:
+        """Whether this backward pass, inside the condition, has no undivided sibling in the other branch."""
+        if not inside(source, backward.call, condition):
+            return False
+        return not any(
+            dotted(receiver(call)) == backward.name
+            for branch in condition.orelse
+            for call in calls_in(source, branch, "backward")
+        )
 
     @staticmethod
     def _condition(

@@ -105,10 +105,14 @@ def _owned(source: Source, value: ast.expr) -> list[str]:
 
 
 def _uses(source: Source, scope: ast.AST, optimizer: str, model: str) -> Iterator[ast.AST]:
-    """Where this scope steps the optimizer, or hands it on together with the model."""
+    """Where this scope steps the optimizer, or hands both on."""
     for step in steps(source):
         if step.optimizer == optimizer and source.scope(step.call) is scope:
             yield step.call
+    for end in source.within(scope, nested=False):
+        if isinstance(end, ast.Return) and isinstance(end.value, ast.Tuple):
+            if {optimizer, model} <= {dotted(part) for part in end.value.elts}:
+                yield end
     for call in source.nodes(ast.Call):
         given = {dotted(value) for value in (*call.args, *(one.value for one in call.keywords))}
         if optimizer in given and {model, model.partition(".")[0]} & given and source.scope(call) is scope:
