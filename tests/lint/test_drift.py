@@ -3,7 +3,7 @@
 import pytest
 
 from premortem.findings import Severity
-from premortem.lint import engine
+from premortem.lint import drift, engine
 from premortem.lint.target import Pin, Target
 
 VERBOSE = "from torch.optim.lr_scheduler import StepLR\ns = StepLR(o, 10, verbose=True)\n"
@@ -115,3 +115,12 @@ def test_another_package_has_its_own_version(said):
     assert said(text, "PM580", "==1.9.5", "lightning") == []
     (one,) = said(text, "PM580", "==2.1.4", "lightning")
     assert "lightning 2.0" in one.message
+
+
+def test_a_copy_of_a_package_that_the_project_brings_is_its_own(said, tmp_path):
+    text = "import transformers\nfrom transformers import AdamW\ntransformers.TrainingArguments(nonsense=1)\n"
+    assert len([*said(text, "PM580"), *said(text, "PM581")]) == 2
+    (tmp_path / "transformers").mkdir()
+    (tmp_path / "transformers" / "__init__.py").touch()
+    drift._is_beside.cache_clear()
+    assert [*said(text, "PM580"), *said(text, "PM581")] == []

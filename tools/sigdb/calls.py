@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sigdb.bodies import documented, forwarded, is_no_argument, only_raises
 from sigdb.namespaces import Binding, Wheel, is_overloaded
 from sigdb.natives import Natives
 
@@ -74,7 +75,7 @@ class Reader:
                 result |= self._one(binding)
             finally:
                 self._reading.discard(binding.node)
-        if real and all(_only_raises(binding.node) for binding in real):
+        if real and all(only_raises(binding.node) for binding in real):
             result |= Call((RAISES,))
         return result
 
@@ -113,7 +114,7 @@ class Reader:
         if path.startswith("torch."):
             result |= self.call(self._wheel.resolve(path))
         if len(made.args) > 1:
-            result |= Call(tuple(_documented(made.args[1])))
+            result |= Call(tuple(documented(made.args[1])))
         return result if NATIVE in result.items else ANYTHING
 
     def _function(self, function: ast.FunctionDef | ast.AsyncFunctionDef, module: str) -> Call:
@@ -201,7 +202,7 @@ class Reader:
         call = self._arguments(init, bound=True)
         if OPEN not in call.items or init.args.kwarg is None:
             return call
-        popped = _forwarded(init, init.args.kwarg.arg)
+        popped = forwarded(init, init.args.kwarg.arg)
         if popped is None:
             return call
         above = self._inherited(definition, module)
@@ -224,77 +225,7 @@ class Reader:
         for statement in definition.body:
             match statement:
                 case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
-                    if "ClassVar" in ast.unparse(annotation) or _is_no_argument(value):
+                    if "ClassVar" in ast.unparse(annotation) or is_no_argument(value):
                         continue
                     fields.append(name)
         return fields
-
-
-def _only_raises(node: ast.AST | None) -> bool:
-    """torch keeps some functions it removed as stubs that say so."""
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    returns = any(isinstance(inner, (ast.Return, ast.Yield)) for inner in ast.walk(node))
-    last = node.body[-1]
-    return not returns and isinstance(last, ast.Raise) and "removed" in ast.unparse(last)
-
-
-def _is_no_argument(value: ast.expr | None) -> bool:
-    """`field(init=False)`"""
-    if not isinstance(value, ast.Call):
-        return False
-    return any(
-        k.arg == "init" and isinstance(k.value, ast.Constant) and not k.value.value for k in value.keywords
-    )
-
-
-def _forwarded(init: ast.FunctionDef, name: str) -> set[str] | None:
-    """The keywords an `__init__` takes out of its `**kwargs` before it hands the rest to `super().__init__`.
-
-    None when something else happens to them.
-    """
-    taken: set[str] = set()
-    accounted: set[ast.AST] = set()
-    handed_on = False
-    for node in ast.walk(init):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__")):
-                for keyword in node.keywords:
-                    if (
-                        keyword.arg is None
-                        and isinstance(keyword.value, ast.Name)
-                        and keyword.value.id == name
-                    ):
-                        accounted.add(keyword.value)
-                        handed_on = True
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=found) as value, attr="pop" | "get"),
-                args=[ast.Constant(value=str(key)), *_],
-            ) if found == name:
-                taken.add(key)
-                accounted.add(value)
-            case ast.Compare(
-                left=ast.Constant(value=str(key)), ops=[ast.In()], comparators=[ast.Name(id=found) as value]
-            ) if found == name:
-                taken.add(key)
-                accounted.add(value)
-    uses = [node for node in ast.walk(init) if isinstance(node, ast.Name) and node.id == name]
-    return taken if handed_on and all(use in accounted for use in uses) else None
-
-
-def _documented(text: ast.expr) -> Iterator[str]:
-    """The names in the signature that a docstring begins with: `conv2d(input, weight, bias=None) -> Tensor`."""
-    literal = next(
-        (n.value for n in ast.walk(text) if isinstance(n, ast.Constant) and isinstance(n.value, str)), ""
-    )
-    head = literal.strip().partition("\n\n")[0]
-    # Some docstrings list several forms, one a line.
-    for line in head.splitlines():
-        start, _, rest = line.strip().partition("(")
-        inner = rest.rpartition(") ->")[0] or rest.rpartition(")")[0]
-        if not start.replace(".", "").isidentifier():
-            continue
-        for part in inner.split(","):
-            name = part.partition("=")[0].strip(" *[]")
-            if name.isidentifier():
-                yield name

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from premortem.lint import signatures
 from premortem.lint.facts import Facts
@@ -26,10 +27,6 @@ ASKS_VERSION = re.compile(
 PATCHED = re.compile(rb"(?<![a-z])npu|torch_mlu|intel_extension_for_pytorch|habana_frameworks")
 # A block in which an exception is wanted, or does not matter.
 EXPECTS_FAILURE = re.compile(r"raises|assertRaises|suppress|expect", re.IGNORECASE)
-# A file with one of these knows that versions differ; what its functions use may be guarded where they are called.
-KNOWS_VERSIONS = re.compile(
-    rb"__version__|torch_version|TORCH_(GREATER|VERSION|\d)|_torch_(greater|less|version)|TORCH_?\d"
-)
 CATCHES_MISSING = frozenset("Exception BaseException ImportError ModuleNotFoundError AttributeError".split())
 CATCHES_REFUSED = frozenset("Exception BaseException TypeError".split())
 
@@ -54,6 +51,20 @@ class Use:
 def is_patched(source: Source) -> bool:
     """Whether the file runs with a torch that was changed from outside."""
     return PATCHED.search(source.data) is not None
+
+
+def is_own(source: Source, name: str) -> bool:
+    """Whether the project brings its own copy of a package, as some do of transformers: the tables say nothing then."""
+    return _is_beside(str(Path(source.path).absolute().parent), name.partition(".")[0])
+
+
+@lru_cache(maxsize=4096)
+def _is_beside(folder: str, package: str) -> bool:
+    here = Path(folder)
+    for above in (here, *here.parents[:5]):
+        if (above / package / "__init__.py").exists() or (above / f"{package}.py").exists():
+            return above.name != "site-packages"
+    return False
 
 
 def calls(source: Source, project: Facts) -> tuple[tuple[ast.Call, Use], ...]:
@@ -96,7 +107,7 @@ def made_by_name(source: Source, project: Facts) -> Iterator[tuple[ast.Call, Use
 def _known(source: Source, func: ast.expr, target: Target) -> tuple[tuple[Symbol, ...], Pin] | None:
     candidates = source.names.of(func)
     distributions = {signatures.distribution_of(name) for name in candidates}
-    if len(distributions) != 1 or "" in distributions:
+    if len(distributions) != 1 or "" in distributions or any(is_own(source, name) for name in candidates):
         return None
     symbols = tuple(symbol for name in sorted(candidates) if (symbol := signatures.find(name)) is not None)
     if len(symbols) != len(candidates):
@@ -176,11 +187,12 @@ def imported(source: Source) -> Iterator[tuple[ast.alias, str]]:
     """Names that `import` statements take from known packages."""
     for statement in source.nodes(ast.ImportFrom):
         if statement.level == 0 and statement.module and signatures.distribution_of(statement.module):
-            for alias in statement.names:
-                yield alias, f"{statement.module}.{alias.name}"
+            if not is_own(source, statement.module):
+                for alias in statement.names:
+                    yield alias, f"{statement.module}.{alias.name}"
     for plain in source.nodes(ast.Import):
         for alias in plain.names:
-            if signatures.distribution_of(alias.name):
+            if signatures.distribution_of(alias.name) and not is_own(source, alias.name):
                 yield alias, alias.name
 
 
@@ -188,99 +200,3 @@ def pin_of(project: Facts, name: str) -> Pin | None:
     """The versions allowed of the package a dotted name belongs to; None for an unknown package."""
     distribution = signatures.distribution_of(name)
     return pin(project, distribution) if distribution else None
-
-
-# Data types are constants; the tables know functions and classes.
-DTYPES: dict[str, Minor] = {
-    "torch.float8_e4m3fn": (2, 1),
-    "torch.float8_e5m2": (2, 1),
-    "torch.uint16": (2, 3),
-    "torch.uint32": (2, 3),
-    "torch.uint64": (2, 3),
-}
-
-
-def newcomers(
-    source: Source, project: Facts, bound: Callable[[Pin], Minor | None]
-) -> Iterator[tuple[ast.AST, str, Minor, Pin]]:
-    """What this file uses and one version of the pin does not have yet: the place, words for it, since when."""
-    if is_patched(source):
-        return
-    reported: set[str] = set()
-    for node, name in imported(source):
-        found = pin_of(project, name)
-        since = _later(name, bound(found)) if found and found.requirement else None
-        if found and since and _is_bare(source, node, CATCHES_MISSING):
-            reported.add(name)
-            yield node, f"`{name}`", since, found
-    for call, use in calls(source, project):
-        version = bound(use.pin)
-        if version is None or not use.pin.requirement:
-            continue
-        names = [symbol.name for symbol in use.symbols]
-        since = _earliest(_later(name, version) for name in names)
-        if since is not None:
-            told = isinstance(call.func, ast.Name) and not reported.isdisjoint(names)
-            if not told and _is_bare(source, call, CATCHES_MISSING):
-                yield call.func, f"`{min(names)}`", since, use.pin
-            continue
-        for keyword in call.keywords:
-            if keyword.arg is None or signatures.accepts(names, keyword.arg, version) is not False:
-                continue
-            starts = [signatures.since(symbol, keyword.arg) for symbol in use.symbols]
-            later = _earliest(start if start and start > version else None for start in starts)
-            if later is not None and _is_bare(source, call, CATCHES_REFUSED):
-                yield keyword, f"`{keyword.arg}` of `{use.name}`", later, use.pin
-    mentioned = any(name.encode() in source.data for name in _DTYPE_NAMES)
-    for attribute in source.nodes(ast.Attribute) if mentioned else ():
-        if attribute.attr in _DTYPE_NAMES:
-            names = sorted(source.names.of(attribute))
-            found = pin_of(project, names[0]) if names else None
-            version = bound(found) if found and found.requirement else None
-            if found and version and all(DTYPES.get(name, version) > version for name in names):
-                if _is_bare(source, attribute, CATCHES_MISSING):
-                    yield attribute, f"`{names[0]}`", DTYPES[names[0]], found
-
-
-_DTYPE_NAMES = frozenset(name.rpartition(".")[2] for name in DTYPES)
-
-
-def _is_bare(source: Source, node: ast.AST, caught: frozenset[str]) -> bool:
-    """Whether nothing shows that the program is prepared for a version without this."""
-    named = node.func if isinstance(node, ast.Call) else node
-    if isinstance(named, ast.expr):
-        if is_hidden(source, named) or _is_imported_with_care(source, named):
-            return False
-    elif source.function(node) is not None:
-        return False  # an import inside a function keeps apart what not every version has
-    if source.function(node) is not None and KNOWS_VERSIONS.search(source.data):
-        return False
-    return not is_guarded(source, node, caught)
-
-
-def _is_imported_with_care(source: Source, named: ast.expr) -> bool:
-    """Whether the import that gives the first name is itself in a function or under a guard."""
-    first = dotted(named).partition(".")[0]
-    imports: list[ast.Import | ast.ImportFrom] = [*source.nodes(ast.Import), *source.nodes(ast.ImportFrom)]
-    for statement in imports:
-        for alias in statement.names:
-            if (alias.asname or alias.name.partition(".")[0]) == first:
-                if source.function(statement) is not None or is_guarded(source, statement, CATCHES_MISSING):
-                    return True
-    return False
-
-
-def _later(name: str, version: Minor | None) -> Minor | None:
-    """The release this name came with, if that is later than the version."""
-    symbol = signatures.find(name)
-    if symbol is None or version is None or version < symbol.minors[0] or symbol.exists(version):
-        return None
-    since = signatures.since(symbol)
-    return since if since and since > version and symbol.is_understood(since) else None
-
-
-def _earliest(starts: Iterable[Minor | None]) -> Minor | None:
-    """The first of them, when every candidate is too new; one that is not settles it."""
-    found = list(starts)
-    known = [start for start in found if start is not None]
-    return min(known) if found and len(known) == len(found) else None

@@ -142,7 +142,7 @@ def _gone(source: Source, func: ast.expr, project: Facts) -> tuple[str, Minor, P
     for name in sorted(names):
         pin = drift.pin_of(project, name)
         since = _gone_since(name, pin) if pin else None
-        if pin is None or since is None:
+        if pin is None or since is None or drift.is_own(source, name):
             return None
         found.append((name, since, pin))
     return max(found, key=lambda one: one[1]) if found else None

@@ -11,6 +11,7 @@ from premortem.lint import drift
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.drift import spelled
 from premortem.lint.facts import Facts
+from premortem.lint.newcomers import newcomers
 from premortem.lint.rule import Rule
 from premortem.lint.signatures import Minor
 from premortem.lint.source import Source
@@ -40,7 +41,7 @@ class TooNewForOldest(Rule):
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         told: set[str] = set()
-        for node, what, since, pin in drift.newcomers(source, project, _oldest):
+        for node, what, since, pin in newcomers(source, project, _oldest):
             if pin.newest and since <= pin.newest and what not in told:
                 told.add(what)  # one bound to raise: once in a file is enough
                 yield self.report(

@@ -12,6 +12,7 @@ from premortem.lint import drift
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.drift import spelled
 from premortem.lint.facts import Facts
+from premortem.lint.newcomers import newcomers
 from premortem.lint.rule import Rule
 from premortem.lint.signatures import Minor
 from premortem.lint.source import Source
@@ -42,7 +43,7 @@ class TooNewForTarget(Rule):
     triggers: ClassVar[tuple[bytes, ...]] = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        for node, what, since, pin in drift.newcomers(source, project, _newest):
+        for node, what, since, pin in newcomers(source, project, _newest):
             otherwise = (
                 f"leave `{node.arg}=` out" if isinstance(node, ast.keyword) else "ask for it with `hasattr`"
             )
