@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -18,6 +19,8 @@ from premortem.lint.values import from_elsewhere
 LARGEST_HALF = 65504.0
 _FLOAT32 = frozenset(("torch.float32", "torch.float", "torch.float64", "torch.double"))
 _FILLS = frozenset(("torch.masked_fill",))
+# What a mask is laid over: the result of a product of matrices, most likely.
+_SCORES = re.compile(r"score|attn|attention|logit|energy|sim(?:ilarity)?$|affinity|dots?$|weights?$")
 _FINFO_SCALE = 3.4e38
 # Under autocast these give float16; the value that is filled is then too large for it.
 _HALF_OPS = frozenset("matmul bmm mm einsum linear baddbmm addmm conv1d conv2d".split())
@@ -70,6 +73,7 @@ class FillBeyondDtype(Rule):
             weak = number > 0 or isinstance(constant(value), int)
             if proof < 0 or (weak and proof == 0) or _without_autocast(source, call):
                 continue
+            named = _SCORES.search(dotted(subject)) is not None and not _is_sum(source, subject)
             near = project.runs_with(source.path, "fp16")
             if not near and not project.fp16:
                 continue
@@ -84,7 +88,11 @@ class FillBeyondDtype(Rule):
                 ),
                 remedy="Use `torch.finfo(x.dtype).min`, which is right for every type.",
                 fix=_fix(source, subject, value, number),
-                severity=Severity.INFO if not near else None if proof > 0 else Severity.WARNING,
+                severity=None
+                if near and proof > 0
+                else Severity.WARNING
+                if near and named
+                else Severity.INFO,
             )
 
 
@@ -151,7 +159,9 @@ def _evidence(source: Source, subject: ast.expr, depth: int = 5) -> int:
             return 1
         if isinstance(subject.op, (ast.Div, ast.Mult)):
             return _evidence(source, subject.left, depth - 1)
-        return 0
+        # A sum is float32 as soon as one side is.
+        sides = {_evidence(source, one, depth - 1) for one in (subject.left, subject.right)}
+        return sides.pop() if len(sides) == 1 else -1 if -1 in sides else 0
     if isinstance(subject, ast.Compare):
         return -1
     if isinstance(subject, ast.Call):
@@ -169,6 +179,11 @@ def _evidence(source: Source, subject: ast.expr, depth: int = 5) -> int:
             return -1
         return 1 if proofs == {1} else 0
     return 0
+
+
+def _is_sum(source: Source, subject: ast.expr) -> bool:
+    """Whether it was last computed by adding something whose type is not known."""
+    return any(isinstance(one, ast.BinOp) for one in source.flow(source.scope(subject)).origins(subject))
 
 
 def _of_call(source: Source, call: ast.Call, depth: int) -> int:
