@@ -243,6 +243,24 @@ async def test_settings_are_read_and_read_again(folder):
 
 
 @talk
+async def test_what_other_files_do_counts_and_is_read_again(folder):
+    script = folder / "train.py"
+    script.write_text("import yaml\nwith open('a.yaml') as file:\n    config = yaml.safe_load(file)\n")
+    async with editor(folder) as client:
+        uri, (found,) = await client.open(folder / "a.yaml", "lr: 1e-4\n", "yaml")
+        assert (found.code, found.severity) == ("PM560", lsp.DiagnosticSeverity.Error)
+        assert found.range == lsp.Range(lsp.Position(0, 4), lsp.Position(0, 8))
+        offered = await client.offers(uri, 0, 5)
+        fix = next(action for title, action in offered.items() if title.startswith("premortem: fix PM560"))
+        assert applied("lr: 1e-4\n", fix.edit.changes[uri]) == "lr: 1.0e-4\n"
+        script.write_text("from omegaconf import OmegaConf\nconfig = OmegaConf.load('a.yaml')\n")
+        client.published.clear()
+        change = lsp.FileEvent(script.as_uri(), lsp.FileChangeType.Changed)
+        client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([change]))
+        assert all(one.severity != lsp.DiagnosticSeverity.Error for one in await client.said(uri, 1))
+
+
+@talk
 async def test_wrong_settings_are_told_and_linting_goes_on(folder):
     (folder / "pyproject.toml").write_text('[tool.premortem.lint]\nignroe = ["PM501"]\n')
     async with editor(folder) as client:
