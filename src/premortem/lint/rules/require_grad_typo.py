@@ -39,7 +39,8 @@ class RequireGradTypo(Rule):
     Write `.requires_grad`; `model.requires_grad_(False)` does it for a whole module.
 
     ## When it stays silent
-    On `self`, on settings, and on names that the same file declares as an attribute of its own.
+    On `self`, on settings, and on names that the same file declares as an attribute of its own. On a tensor that was
+    just made, which needs no gradient anyway, it is only a note.
     """
 
     card: ClassVar[Card] = Card(
@@ -52,7 +53,7 @@ class RequireGradTypo(Rule):
             for target in statement.targets:
                 if isinstance(target, ast.Attribute) and target.attr in _TYPOS:
                     if isinstance(constant(statement.value), bool) and not self._declared(source, target):
-                        yield self._said(source, target)
+                        yield self._said(source, target, harmless=_is_fresh(source, target, statement.value))
 
     @staticmethod
     def _declared(source: Source, target: ast.Attribute) -> bool:
@@ -76,7 +77,7 @@ class RequireGradTypo(Rule):
             for node in source.nodes(ast.Attribute)
         )
 
-    def _said(self, source: Source, target: ast.Attribute) -> Diagnostic:
+    def _said(self, source: Source, target: ast.Attribute, *, harmless: bool) -> Diagnostic:
         _start, end = source.range(target)
         return self.report(
             source,
@@ -84,7 +85,24 @@ class RequireGradTypo(Rule):
             f"`.{target.attr}` is not an attribute of tensors: this line changes nothing",
             remedy="Write `.requires_grad`.",
             fix=Fix((Edit(end - len(target.attr.encode()), end, _MEANT),)),
+            severity=Severity.INFO if harmless else None,
         )
+
+
+def _is_fresh(source: Source, target: ast.Attribute, value: ast.expr) -> bool:
+    """`pe = torch.zeros(...)`, then False: a new tensor needs no gradient anyway."""
+    if constant(value) is not False or not isinstance(target.value, ast.Name):
+        return False
+    found = source.flow(source.scope(target)).definitions(target.value)
+    return bool(found) and all(one.how == "assign" and _makes_tensor(source, one.value) for one in found)
+
+
+def _makes_tensor(source: Source, value: ast.expr | None) -> bool:
+    while isinstance(value, ast.Call):
+        if any(name.rpartition(".")[0] == "torch" for name in source.names.of(value.func)):
+            return True
+        value = value.func.value if isinstance(value.func, ast.Attribute) else None
+    return False
 
 
 def _first(node: ast.expr) -> str:

@@ -24,3 +24,11 @@ def unfreeze(layers):
 def gate(image):
     image.requires_grad = True  
     return image
+
+
+def positions(length, width):
+    import torch
+
+    table = torch.zeros(length, width).float()
+    table.requires_grad = False  
+    return table
