@@ -29,18 +29,16 @@ _FP16_SETTINGS = {
 _SETTING = re.compile(
     rb"\b(?:fp16|mixed_precision|precision|opt_level)\s*=\s*(?:True|16|[\"'](?:fp16|16|O[123]))"
 )
-_READERS = {
-    b"yacs": "yaml:yacs",
-    b"fvcore": "yaml:yacs",
-    b"jsonargparse": "yaml:jsonargparse",
-    b"LightningCLI": "yaml:jsonargparse",
-    b"add_implicit_resolver": "yaml:resolver",
-    b"mmengine": "yaml:mmengine",
-    b"mmcv": "yaml:mmengine",
-    b"dacite": "yaml:typed",
-    b"pydantic": "yaml:typed",
-    b"confuse": "yaml:typed",
+# Packages that turn text into numbers by themselves ...
+_CONVERTERS = {
+    "yacs": "yaml:yacs",
+    "fvcore": "yaml:yacs",
+    "jsonargparse": "yaml:jsonargparse",
+    "mmengine": "yaml:mmengine",
+    "mmcv": "yaml:mmengine",
 }
+# ... and those that do so where they are given what YAML has read.
+_TYPED = ("pydantic", "dacite", "confuse")
 
 
 def more_marks(source: Source) -> Iterator[str]:
@@ -50,9 +48,13 @@ def more_marks(source: Source) -> Iterator[str]:
         yield FP16
     if b"device_type" in data and any(_autocasts(source, call) for call in source.calls_to("autocast")):
         yield FP16
-    for word, mark in _READERS.items():
-        if word in data:
-            yield mark
+    yield from (mark for package, mark in _CONVERTERS.items() if source.names.imports(package))
+    if source.names.imports("yaml") and any(source.names.imports(package) for package in _TYPED):
+        yield "yaml:typed"
+    if b"LightningCLI" in data:
+        yield "yaml:jsonargparse"
+    if b"add_implicit_resolver" in data:
+        yield "yaml:resolver"
     yield from _converted(source)
     if b"oftmax" in data or b"igmoid" in data:
         outputs = Outputs(source)
