@@ -48,8 +48,8 @@ class EphemeralOutputPath(Rule):
     soon as it is written.
 
     ## When it stays silent
-    When some checkpoint of the file goes elsewhere or to a path that is an option, when the file copies, uploads or
-    reads back what it saved, and in tests.
+    When some checkpoint of the file goes elsewhere or to a path that is an option, when the file copies or uploads
+    what it saved or keeps it in a temporary folder on purpose, when a notebook runs a command afterwards, in tests.
     """
 
     card: ClassVar[Card] = Card(
@@ -75,6 +75,8 @@ class EphemeralOutputPath(Rule):
             if not _is_wiped(place) or is_test(source, call):
                 return  # some checkpoint can go to a lasting place
             found.append((call, place))
+        if any(_command_follows(source, call) for call, _place in found):
+            return
         for call, place in found:
             yield self.report(
                 source,
@@ -82,6 +84,13 @@ class EphemeralOutputPath(Rule):
                 f"the checkpoints of this run are saved only under `{place}`, which is wiped when the session ends",
                 remedy="Save to a lasting folder, or copy the file there right after saving.",
             )
+
+
+def _command_follows(source: Source, call: ast.Call) -> bool:
+    """Whether a notebook runs a shell command or magic later on: `!cp` takes files away. It stands as `0` here."""
+    return bool(source.cells) and any(
+        constant(one.value) == 0 and one.lineno > call.lineno for one in source.expressions
+    )
 
 
 def _is_wiped(path: str) -> bool:
