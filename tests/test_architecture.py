@@ -15,7 +15,15 @@ VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain", "wi
 
 # What a room may import besides the standard library, the vocabulary and itself.
 # These rooms are pure: a recorded run can be replayed through them on a machine without torch.
-PURE = {"detectors": set(), "policy": set(), "journal": set(), "console": {"rich"}, "catalog": {"detectors"}}
+PURE = {
+    "detectors": set(),
+    "policy": set(),
+    "journal": set(),
+    "console": {"rich"},
+    "catalog": {"detectors", "lint"},
+    # tomli is the standard library's tomllib for Python 3.10; the server is for editors, and an extra.
+    "lint": {"rich", "ruamel", "tomli", "pygls", "lsprotocol"},
+}
 # What a room must not import.
 NEVER = {
     "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch", "replay"},

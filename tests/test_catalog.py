@@ -1,13 +1,13 @@
 import pytest
 
-from premortem import catalog, detectors
+from premortem import catalog
 from premortem.errors import UsageError
-from tests.units import UNITS, OrphanParameter, SleepyScheduler
+from tests.units import OrphanParameter, SleepyScheduler, only_stand_ins
 
 
 @pytest.fixture(autouse=True)
 def stand_ins(monkeypatch):
-    monkeypatch.setattr(detectors, "ALL", UNITS)
+    only_stand_ins(monkeypatch)
 
 
 def test_entries_come_in_the_order_of_their_codes():
@@ -43,3 +43,9 @@ def test_the_page_is_the_docstring_under_the_card():
         "T001 sleepy-scheduler (warning, scheduler, since 0.1)\n\nA scheduler that never steps.\n"
     )
     assert catalog.lookup("T001").unit is SleepyScheduler
+
+
+def test_no_two_units_share_a_code_or_a_name(monkeypatch):
+    monkeypatch.undo()
+    cards = [entry.card for entry in catalog.entries()]
+    assert len({card.code for card in cards}) == len({card.name for card in cards}) == len(cards)

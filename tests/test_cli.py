@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import premortem
-from premortem import cli, detectors
-from tests.units import UNITS
+from premortem import arguments, cli
+from tests.units import only_stand_ins
 
 
 @dataclass(kw_only=True)
@@ -75,15 +75,15 @@ def test_what_follows_the_script_is_the_scripts(line, expected, launched):
 
 @given(st.lists(st.text()))
 def test_the_script_gets_its_arguments_as_they_were(words):
-    command = cli.split(cli.run_parser(), ["--quiet", "train.py", *words])
-    assert command == cli.Command(["--quiet"], "train.py", module=False, argv=words)
+    command = arguments.split(cli.run_parser(), ["--quiet", "train.py", *words])
+    assert command == arguments.Command(["--quiet"], "train.py", module=False, argv=words)
 
 
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
         ("rnu train.py", "there is no verb `rnu`; did you mean `run`?"),
-        ("fly", "there is no verb `fly`; there are run, explain, demo"),
+        ("fly", "there is no verb `fly`; there are run, lint, server, explain, completion, demo"),
         ("train.py --epochs 3", "there is no verb `train.py`; did you mean `premortem run train.py`?"),
         ("--verison", "`premortem` has no option `--verison`; did you mean `--version`?"),
         ("run", "which script? premortem run train.py"),
@@ -113,7 +113,7 @@ def test_the_script_gets_its_arguments_as_they_were(words):
     ],
 )
 def test_a_wrong_call_gets_one_sentence_and_exit_code_2(line, sentence, launched, monkeypatch, capsys):
-    monkeypatch.setattr(detectors, "ALL", UNITS)
+    only_stand_ins(monkeypatch)
     assert cli.main(line.split()) == 2
     assert capsys.readouterr() == ("", f"premortem: {sentence}\n")
     assert launched == []
@@ -124,7 +124,7 @@ def test_without_a_verb_the_help_is_shown(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     for name, verb in cli.VERBS.items():
-        assert f"  {name:<9} {verb.about}\n" in err
+        assert f"  {name:<11} {verb.about}\n" in err
 
 
 def test_the_version_is_the_packages(capsys):
@@ -180,13 +180,13 @@ A scheduler that never steps.
     ],
 )
 def test_a_pipe_gets_the_page_as_it_is(words, text, monkeypatch, capsys):
-    monkeypatch.setattr(detectors, "ALL", UNITS)
+    only_stand_ins(monkeypatch)
     assert cli.main(["explain", *words]) == 0
     assert capsys.readouterr() == (text, "")
 
 
 def test_a_terminal_gets_the_page_rendered(monkeypatch, capsys):
-    monkeypatch.setattr(detectors, "ALL", UNITS)
+    only_stand_ins(monkeypatch)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
     assert cli.main(["explain", "T101"]) == 0

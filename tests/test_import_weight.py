@@ -6,7 +6,13 @@ import sys
 import pytest
 
 ROOMS = ["premortem", "premortem.cli", "premortem.catalog", "premortem.console", "premortem.detectors"]
-ROOMS += ["premortem.journal", "premortem.events", "premortem.demo", "premortem.replay.page"]
+ROOMS += [
+    "premortem.journal",
+    "premortem.events",
+    "premortem.demo",
+    "premortem.replay.page",
+    "premortem.lint.verb",
+]
 # What `import torch` finds where torch is not installed.
 NO_TORCH = "import sys; sys.modules['torch'] = None; "
 
@@ -63,3 +69,17 @@ def test_what_does_not_exist_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'premortem' has no attribute 'wacth'"):
         _ = premortem.wacth
     assert "watch" in dir(premortem)
+
+
+# Each would be a large part of the time that linting one file takes.
+HEAVY = {"torch", "rich", "ruamel.yaml", "pygls", "lsprotocol", "multiprocessing", "asyncio", "shtab"}
+
+
+def test_linting_a_file_into_a_pipe_loads_nothing_heavy(tmp_path):
+    (tmp_path / "train.py").write_text("import torch\ntorch.load('x')\n")
+    code = "import sys; from premortem.cli import main; main(['lint', '--no-cache', 'train.py']); "
+    code += f"print(sorted({HEAVY!r} & set(sys.modules)))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.splitlines()[-1] == "[]"

@@ -1,11 +1,11 @@
 """Documentation cannot drift: pages and tables are written from the units."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from premortem import detectors
-from tests.units import UNITS
+from tests.units import only_stand_ins
 
 import pages
 
@@ -18,7 +18,7 @@ def test_the_pages_are_fresh():
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    monkeypatch.setattr(detectors, "ALL", UNITS)
+    only_stand_ins(monkeypatch)
     monkeypatch.setattr(pages, "ROOT", tmp_path)
     (tmp_path / "README.md").write_text(README)
     return tmp_path
@@ -72,3 +72,32 @@ def test_the_readme_keeps_a_place_for_the_overhead_table():
     readme = (Path(__file__).parent.parent / "README.md").read_text()
     assert "<!-- overhead table -->" in readme
     assert "<!-- end of overhead table -->" in readme
+
+
+def test_the_guide_of_lint_lists_its_rules_and_the_readme_does_not(tmp_path):
+    (tmp_path / "README.md").write_text(README)
+    guide = tmp_path / "docs" / "lint.md"
+    guide.parent.mkdir()
+    guide.write_text("<!-- rules table -->\n<!-- end of rules table -->\n")
+    written = pages.wanted(tmp_path)
+    assert "[PM501 dropped-tensor-result](units/dropped-tensor-result.md)" in written[guide]
+    assert "### With `--preview`" in written[guide]
+    assert "PM501" not in written[tmp_path / "README.md"]
+
+
+def test_the_numbers_of_lint_come_from_its_bench(project):
+    cost = {"cpu_s": 1.5, "wall_s": 1.6, "peak_mib": 40, "lines_per_cpu_s": 66667}
+    result = {
+        "command": "python bench/lint.py",
+        "machine": "2 cores",
+        "versions": {"premortem": "0.1.0"},
+        "corpora": {"lightning": {"files": 3, "lines": 100000, "tools": {"premortem": cost}}},
+        "warm_cache": {"wall_s": 0.4, "cpu_s": 0.4},
+        "one_file": {"wall_s": 0.2, "cpu_s": 0.15},
+    }
+    (project / "bench" / "results").mkdir(parents=True)
+    (project / "bench" / "results" / "lint.json").write_text(json.dumps(result))
+    (project / "README.md").write_text(f"{README}<!-- lint table -->\n<!-- end of lint table -->\n")
+    text = pages.wanted(project)[project / "README.md"]
+    assert "| **lightning** | 100,000 | | | |\n| premortem | | 1.50 s | 66,667 | 40 MiB |\n" in text
+    assert "warm cache: 0.40 s (0.40 s CPU). A single file: 0.20 s (0.15 s CPU)." in text

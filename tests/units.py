@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from premortem import detectors
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.findings import Severity
+from premortem.lint import problems, rules
 
 
 class OrphanParameter(Detector):
@@ -30,3 +32,10 @@ class SleepyScheduler(Detector):
 
 
 UNITS = (OrphanParameter, SleepyScheduler)
+
+
+def only_stand_ins(monkeypatch):
+    """The catalog holds the stand-ins and nothing else."""
+    monkeypatch.setattr(detectors, "ALL", UNITS)
+    monkeypatch.setattr(rules, "ALL", ())
+    monkeypatch.setattr(problems, "ALL", ())

@@ -1,4 +1,4 @@
-"""Write what comes from elsewhere: docs/units/ and the README's catalog from the units, its numbers from bench/.
+"""Write what comes from elsewhere: docs/units/ and the tables of rules from the units, numbers from bench/.
 
 `python tools/pages.py` rewrites what is stale; with `--check` it only says what is, and exits with 1.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem import catalog
+from premortem.lint import problems, rules
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = {"decoder": "GPT-2 sized decoder", "conv": "conv net", "mlp": "32-layer MLP, launch-bound"}
@@ -28,8 +29,26 @@ def table(entries: tuple[catalog.Entry, ...]) -> str:
     return "\n".join(["| finding | family | severity | what it means |", "|---|---|---|---|", *rows])
 
 
-def _link(entry: catalog.Entry) -> str:
-    return f"[{entry.card.code} {entry.card.name}](docs/units/{entry.card.name}.md)"
+def lint_rules(entries: tuple[catalog.Entry, ...]) -> str:
+    """For docs/lint.md: what is on by default, then what `--preview` adds."""
+    parts = []
+    for preview, title in ((False, "On by default"), (True, "With `--preview`")):
+        rows = [
+            f"| {_link(e, 'units')} | {e.card.family} | {e.card.severity.value} | {_cell(e.summary)} |"
+            for e in entries
+            if e.card.preview is preview
+        ]
+        head = ["| rule | family | severity | what it finds |", "|---|---|---|---|"]
+        parts.append("\n".join([f"### {title}", "", *(head + rows if rows else ["None at the moment."])]))
+    return "\n\n".join(parts)
+
+
+def is_of_lint(entry: catalog.Entry) -> bool:
+    return entry.unit in {*rules.ALL, *problems.ALL}
+
+
+def _link(entry: catalog.Entry, folder: str = "docs/units") -> str:
+    return f"[{entry.card.code} {entry.card.name}]({folder}/{entry.card.name}.md)"
 
 
 def _cell(text: str) -> str:
@@ -57,13 +76,31 @@ def overheads(root: Path) -> str:
     return "\n\n".join(overhead(json.loads(path.read_text())) for path in results)
 
 
-def between(text: str, name: str, inner: str) -> str:
+def lint_costs(result: dict[str, Any]) -> str:
+    """One machine's measurements, as bench/lint.py wrote them."""
+    rows = ["| read by | lines | CPU | lines per CPU second | largest process |", "|---|---|---|---|---|"]
+    for corpus, measured in result["corpora"].items():
+        rows.append(f"| **{corpus}** | {measured['lines']:,} | | | |")
+        for tool, cost in measured["tools"].items():
+            numbers = f"{cost['cpu_s']:.2f} s | {cost['lines_per_cpu_s']:,} | {cost['peak_mib']} MiB"
+            rows.append(f"| {tool} | | {numbers} |")
+    numbers = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    warm, one = result["warm_cache"], result["one_file"]
+    notes = (
+        f"{numbers}; {result['machine']}; `{result['command']}`. "
+        f"All of transformers again with a warm cache: {warm['wall_s']:.2f} s ({warm['cpu_s']:.2f} s CPU). "
+        f"A single file: {one['wall_s']:.2f} s ({one['cpu_s']:.2f} s CPU)."
+    )
+    return "\n".join([*rows, "", notes])
+
+
+def between(text: str, name: str, inner: str, file: str = "README.md") -> str:
     """The text with `inner` between its two marks of that name."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     before, found, rest = text.partition(begin)
     _old, closed, after = rest.partition(end)
     if not found or not closed:
-        raise SystemExit(f"README.md needs the lines `{begin}` and `{end}`, in this order")
+        raise SystemExit(f"{file} needs the lines `{begin}` and `{end}`, in this order")
     return f"{before}{begin}\n{inner}\n{end}{after}"
 
 
@@ -74,9 +111,17 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
     readme = root / "README.md"
     pages: dict[Path, str | None] = dict.fromkeys(units.glob("*.md"))
     pages.update({units / f"{entry.card.name}.md": unit_page(entry) for entry in entries})
-    text = between(readme.read_text(encoding="utf-8"), "catalog table", table(entries))
+    watched = tuple(entry for entry in entries if not is_of_lint(entry))
+    text = between(readme.read_text(encoding="utf-8"), "catalog table", table(watched))
     if measured := overheads(root):
         text = between(text, "overhead table", measured)
+    costs = root / "bench" / "results" / "lint.json"
+    if costs.exists():
+        text = between(text, "lint table", lint_costs(json.loads(costs.read_text(encoding="utf-8"))))
+    guide = root / "docs" / "lint.md"
+    if guide.exists():
+        inner = lint_rules(tuple(entry for entry in entries if is_of_lint(entry)))
+        pages[guide] = between(guide.read_text(encoding="utf-8"), "rules table", inner, "docs/lint.md")
     return {**pages, readme: text}
 
 

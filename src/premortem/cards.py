@@ -20,6 +20,8 @@ class Card:
     # Names of diagnoses that this one causes: they are folded under it, so that
     # one root cause is one finding.
     explains: tuple[str, ...] = ()
+    # Not proven on enough real code yet: off unless asked for. Only lint rules have this.
+    preview: bool = False
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from typing import Any
 
 from premortem import detectors
 from premortem.cards import Card, page
 from premortem.errors import UsageError
+from premortem.lint import problems, rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,8 @@ class Entry:
 
 def entries() -> tuple[Entry, ...]:
     """All units, in the order of their codes."""
-    found = (Entry(unit.card, unit) for unit in detectors.ALL)
+    units: list[Any] = [*detectors.ALL, *rules.ALL, *problems.ALL]
+    found = (Entry(unit.card, unit) for unit in units)
     return tuple(sorted(found, key=lambda entry: entry.card.code))
 
 

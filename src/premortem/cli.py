@@ -6,46 +6,19 @@ What goes wrong in how premortem was called is one sentence on stderr and exit c
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
 from premortem import __version__, policy
-from premortem.errors import PremortemError, UsageError
+from premortem.arguments import Parser, did_you_mean, split
+from premortem.errors import MissingExtra, PremortemError, UsageError
 
 USAGE_ERROR = 2
 FAILURE = 1
 POLICIES = tuple(policy.ALL)
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse, but it knows its options by name and raises instead of leaving the process."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.options: dict[str, argparse.Action] = {}
-        super().__init__(allow_abbrev=False, **settings)
-
-    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
-        action = super().add_argument(*names, **settings)
-        self.options.update(dict.fromkeys(action.option_strings, action))
-        return action
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
-
-    def unknown(self, word: str, advice: str = "") -> UsageError:
-        hint = _did_you_mean(word, self.options) or advice or f"see `{self.prog} --help`"
-        return UsageError(f"`{self.prog}` has no option `{word}`; {hint}")
-
-    def parse(self, tokens: Sequence[str]) -> argparse.Namespace:
-        options, extra = self.parse_known_args(tokens)
-        if extra:
-            raise self.unknown(extra[0])
-        return options
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,7 +43,7 @@ def _dispatch(tokens: list[str]) -> int:
         return VERBS[first].call(rest)
     if first.endswith(".py"):
         raise UsageError(f"there is no verb `{first}`; did you mean `premortem run {first}`?")
-    hint = _did_you_mean(first, VERBS) or f"there are {', '.join(VERBS)}"
+    hint = did_you_mean(first, VERBS) or f"there are {', '.join(VERBS)}"
     raise UsageError(f"there is no verb `{first}`; {hint}")
 
 
@@ -79,7 +52,7 @@ def _top_parser() -> Parser:
         prog="premortem",
         usage="premortem VERB ...",
         description="The post-mortem of your training run, before it dies.",
-        epilog="verbs:\n" + "".join(f"  {name:<9} {verb.about}\n" for name, verb in VERBS.items()),
+        epilog="verbs:\n" + "".join(f"  {name:<11} {verb.about}\n" for name, verb in VERBS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"premortem {__version__}")
@@ -87,15 +60,6 @@ def _top_parser() -> Parser:
 
 
 # --- run -------------------------------------------------------------------------------------
-
-
-class Command(NamedTuple):
-    """What `premortem run` was asked to run."""
-
-    options: list[str]  # premortem's own
-    target: str
-    module: bool
-    argv: list[str]  # the script's own
 
 
 def run_parser() -> Parser:
@@ -121,38 +85,6 @@ def run_parser() -> Parser:
     )
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return parser
-
-
-def split(parser: Parser, tokens: Sequence[str]) -> Command:
-    """Cut premortem's options from the script and its arguments.
-
-    By hand, because argparse looks for its own options among the script's.
-    """
-    own: list[str] = []
-    rest = deque(tokens)
-    while rest:
-        word = rest.popleft()
-        if word == "--":
-            return _command(own, rest, module=False)
-        if word.startswith("-m"):
-            glued = [word[2:]] if word[2:] else []
-            return _command(own, [*glued, *rest], module=True)
-        if not word.startswith("-"):
-            return _command(own, [word, *rest], module=False)
-        own.append(word)
-        name, has_value, _value = word.partition("=")
-        if name not in parser.options:
-            raise parser.unknown(name, "options of your script go after its name")
-        if parser.options[name].nargs != 0 and not has_value:
-            if not rest or rest[0].startswith("-"):
-                raise UsageError(f"`{name}` needs a value: {name} {parser.options[name].metavar}")
-            own.append(rest.popleft())
-    return _command(own, [], module=False)
-
-
-def _command(own: list[str], words: Iterable[str], *, module: bool) -> Command:
-    target, *argv = [*words] or [""]
-    return Command(own, target, module, argv)
 
 
 def run(tokens: Sequence[str]) -> int:
@@ -239,6 +171,67 @@ def replay(tokens: Sequence[str]) -> int:
     return 0 if done.report.reproduced else FAILURE
 
 
+# --- lint ------------------------------------------------------------------------------------
+
+
+def lint_parser() -> Parser:
+    parser = Parser(
+        prog="premortem lint",
+        usage="premortem lint [options] PATH...",
+        description="Read training code and configs for what goes wrong later. Never imports torch.",
+    )
+    add = parser.add_argument
+    add("paths", nargs="*", metavar="PATH", help="files or folders (default: this folder)")
+    add("--format", default="text", metavar="text|json|sarif|github", help="how to print (default: text)")
+    add("--findings", type=Path, metavar="FILE.json", help="write what was found to this file")
+    add("--fix", action="store_true", help="mend what can be mended safely")
+    add("--unsafe-fixes", action="store_true", help="mend also where the meaning may change: read the diff")
+    add("--diff", action="store_true", help="show what --fix would change, and change nothing")
+    add(
+        "--select", action="append", metavar="RULES", help="only these: codes, names or families, with commas"
+    )
+    add("--ignore", action="append", metavar="RULES", help="not these")
+    add("--preview", action="store_true", help="also rules that are not yet proven on enough code")
+    add("--torch", metavar="2.4", help="the torch version the code must run with (default: found out)")
+    add("--exclude", action="append", metavar="PATTERN", help="leave out files and folders like this")
+    add("--force-exclude", action="store_true", help="leave them out also when they are named themselves")
+    add("--statistics", action="store_true", help="count what was found instead of showing it")
+    add("--watch", action="store_true", help="go on: look again whenever a file changes")
+    add("--no-cache", action="store_true", help="read everything again")
+    return parser
+
+
+def lint(tokens: Sequence[str]) -> int:
+    options = lint_parser().parse(tokens)
+
+    from premortem.lint import verb
+
+    return verb.run(options)
+
+
+# --- server ----------------------------------------------------------------------------------
+
+
+def server_parser() -> Parser:
+    parser = Parser(
+        prog="premortem server",
+        usage="premortem server",
+        description="Lint while you type: a language server, which editors start and talk to over stdio.",
+    )
+    parser.add_argument("--stdio", action="store_true", help="the only way there is; editors like to say it")
+    return parser
+
+
+def server(tokens: Sequence[str]) -> int:
+    server_parser().parse(tokens)
+
+    try:
+        from premortem.lint.server import serve
+    except ModuleNotFoundError as error:
+        raise MissingExtra("`premortem server`", "server") from error
+    return serve()
+
+
 # --- explain ---------------------------------------------------------------------------------
 
 
@@ -265,10 +258,10 @@ def explain(tokens: Sequence[str]) -> int:
     return 0
 
 
-def _show(pages: Sequence[str]) -> None:
+def _show(pages: Sequence[str], *, rendered: bool = True) -> None:
     """Rendered for a person at a terminal; as it is for a pipe."""
     try:
-        if sys.stdout.isatty():
+        if rendered and sys.stdout.isatty():
             _render(pages)
         else:
             sys.stdout.write("\n".join(pages))
@@ -288,6 +281,36 @@ def _render(pages: Sequence[str]) -> None:
     for text in pages:
         head, _blank, body = text.partition("\n\n")
         terminal.print(Text(head, "bold"), Markdown(body), sep="\n\n", end="\n\n")
+
+
+# --- completion ------------------------------------------------------------------------------
+
+
+def completion_parser() -> Parser:
+    parser = Parser(
+        prog="premortem completion",
+        usage="premortem completion bash|zsh|fish",
+        description="Print the script that lets a shell complete verbs, options and files.",
+    )
+    parser.add_argument("shell", nargs="?", metavar="bash|zsh|fish", help="the shell to write for")
+    return parser
+
+
+def completion(tokens: Sequence[str]) -> int:
+    shell = completion_parser().parse(tokens).shell
+
+    from premortem import catalog
+    from premortem.completion import INSTALL, SHELLS, script
+
+    if shell not in SHELLS:
+        known = f"there are {', '.join(SHELLS)}"
+        hint = (did_you_mean(shell, SHELLS) or known) if shell else f"which shell? {known}"
+        raise UsageError(f"`premortem completion`: {hint}")
+    if sys.stdout.isatty():
+        sys.stderr.write(f"# to install it: {INSTALL[shell]}\n")
+    words = [word for entry in catalog.entries() for word in (entry.card.code, entry.card.name)]
+    _show([script(shell, VERBS, _top_parser(), words)], rendered=False)
+    return 0
 
 
 # --- demo ------------------------------------------------------------------------------------
@@ -321,13 +344,9 @@ class Verb(NamedTuple):
 VERBS: dict[str, Verb] = {
     "run": Verb("run a training script under supervision", run_parser, run),
     "replay": Verb("run a failed step again until its cause is proved", replay_parser, replay),
+    "lint": Verb("read training code and configs before they run", lint_parser, lint),
+    "server": Verb("lint while you type, in your editor", server_parser, server),
     "explain": Verb("what a finding means and what to do", explain_parser, explain),
+    "completion": Verb("let your shell complete premortem's words", completion_parser, completion),
     "demo": Verb("see premortem at work in one minute", demo_parser, demo),
 }
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    # Without their dashes, which all options share and which would make them look alike.
-    bare = {name.lstrip("-"): name for name in known}
-    near = difflib.get_close_matches(word.lstrip("-"), bare, n=1, cutoff=0.65)
-    return f"did you mean `{bare[near[0]]}`?" if near else ""

@@ -1,0 +1,48 @@
+"""`premortem completion SHELL`: the script that makes a shell complete verbs, options and files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+SHELLS = ("bash", "zsh", "fish")
+INSTALL = {
+    "bash": "premortem completion bash > ~/.local/share/bash-completion/completions/premortem",
+    "zsh": "premortem completion zsh > ~/.zfunc/_premortem  # a folder of $fpath, before compinit",
+    "fish": "premortem completion fish > ~/.config/fish/completions/premortem.fish",
+}
+
+
+class Verb(Protocol):
+    """What is needed of a verb."""
+
+    @property
+    def about(self) -> str: ...
+    def parser(self) -> argparse.ArgumentParser: ...
+
+
+def script(shell: str, verbs: Mapping[str, Verb], top: argparse.ArgumentParser, codes: Sequence[str]) -> str:
+    """Written from the parsers themselves, so that it cannot know less or more than they do."""
+    import shtab
+
+    whole = argparse.ArgumentParser(prog="premortem", parents=[top], add_help=False)
+    below = whole.add_subparsers()
+    for name, verb in verbs.items():
+        own = verb.parser()
+        parser = below.add_parser(name, parents=[own], add_help=False, help=verb.about)
+        if "script.py" in (own.usage or ""):
+            # The script and its arguments are cut off by hand, before argparse sees them.
+            parser.add_argument("script", nargs=argparse.REMAINDER, metavar="PATH")
+        for action in parser._actions:  # noqa: SLF001 - argparse has no public way to its arguments
+            word = action.metavar if isinstance(action.metavar, str) else ""
+            if word in {"PATH", "FILE.json"}:
+                action.complete = shtab.FILE  # type: ignore[attr-defined] # shtab looks for it
+            elif word == "DIR":
+                action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+            elif word == "CODE|NAME":
+                action.choices = codes
+            elif "|" in word:
+                action.choices = word.split("|")
+    text: str = shtab.complete(whole, shell=shell)
+    return text if text.endswith("\n") else f"{text}\n"

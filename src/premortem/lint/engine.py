@@ -1,0 +1,160 @@
+"""One file through the rules: read, sum up, check, silence what comments silence."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint import files, notebooks, problems
+from premortem.lint.configs import SUFFIXES as CONFIGS
+from premortem.lint.configs import Config
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts, NotYet, Summary
+from premortem.lint.rule import ConfigRule, Rule
+from premortem.lint.source import Source, Unreadable
+from premortem.lint.summaries import summarise
+from premortem.lint.suppress import Suppressions
+from premortem.lint.target import Target
+
+TOO_LARGE = 800_000  # bytes of code: nobody writes that by hand, and its tree would fill the memory
+LARGE_CONFIG = 200_000  # bytes: that is data
+
+
+@dataclass(slots=True)
+class Checked:
+    """What one pass learned about one file."""
+
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    summary: Summary | None = None
+    waiting: list[str] = field(default_factory=list)  # codes of rules that wait for the facts
+
+    def tell(self, path: str, card: Card, message: str, problem: Unreadable | None = None) -> None:
+        """A report about the file as a whole, or about the place where reading it failed."""
+        line, column = (problem.line, problem.column) if problem else (1, 1)
+        # Not every file that ends in .yaml or .json is a setting of somebody's training, and the cells of a notebook
+        # are run one by one, or never.
+        aside = path.endswith(CONFIGS) or (problem and (problem.cell is not None or problem.aside))
+        severity = Severity.INFO if aside else card.severity
+        self.diagnostics.append(
+            Diagnostic(
+                path=path,
+                cell=problem.cell if problem else None,
+                line=line,
+                column=column,
+                end_line=line,
+                end_column=column,
+                card=card,
+                message=message,
+                severity=severity,
+            )
+        )
+
+
+def all_rules() -> tuple[Rule | ConfigRule, ...]:
+    from premortem.lint import rules
+
+    return tuple(rule() for rule in rules.ALL)
+
+
+def check_file(path: str, data: bytes, rules: Iterable[Rule | ConfigRule], project: Facts) -> Checked:
+    """One file through these rules. Never raises because of what is in the file."""
+    checked = Checked()
+    try:
+        if path.endswith(CONFIGS):
+            _check_config(Config(path, data), rules, project, checked)
+        else:
+            _check_python(path, data, rules, project, checked)
+    except Unreadable as problem:
+        checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
+    return checked
+
+
+def _check_python(
+    path: str, data: bytes, rules: Iterable[Rule | ConfigRule], project: Facts, checked: Checked
+) -> None:
+    source = read(path, data, checked)
+    try:
+        checked.summary = _summary(source, checked)
+        for rule in rules:
+            if isinstance(rule, Rule) and rule.wants(source.data):
+                _run(rule, path, rule.check(source, project), checked)
+        silent = Suppressions(source.data, python=True)
+        if silent:
+            checked.diagnostics = [
+                one for one in checked.diagnostics if not silent.silences(one, source.lines_before(one.cell))
+            ]
+    finally:
+        source.release()
+
+
+def read(path: str, data: bytes, checked: Checked) -> Source:
+    """The source of a script or a notebook; what is wrong with single cells goes to `checked`."""
+    if path.endswith(".ipynb"):
+        source, broken = notebooks.read(path, data)
+        for problem in broken:
+            checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
+        return source
+    if len(data) > TOO_LARGE:
+        raise Unreadable(f"this file has {len(data) / 1e6:.1f} MB of code and was not checked", aside=True)
+    return Source.read(path, data, module=files.module_name(path))
+
+
+def _check_config(
+    config: Config, rules: Iterable[Rule | ConfigRule], project: Facts, checked: Checked
+) -> None:
+    if len(config.data) > LARGE_CONFIG:
+        return
+    for rule in rules:
+        if isinstance(rule, ConfigRule) and rule.wants(config.data):
+            _run(rule, config.path, rule.check(config, project), checked)
+    silent = Suppressions(config.data, python=False)
+    if silent:
+        checked.diagnostics = [one for one in checked.diagnostics if not silent.silences(one)]
+
+
+def _run(rule: Rule | ConfigRule, path: str, found: Iterator[Diagnostic], checked: Checked) -> None:
+    try:
+        checked.diagnostics += list(found)
+    except NotYet:
+        checked.waiting.append(rule.card.code)
+    except Unreadable:
+        raise
+    except Exception as error:  # noqa: BLE001 - a rule that breaks must not take the others with it
+        _tell_of_failure(f"the rule {rule.card.code} {rule.card.name}", path, error, checked)
+
+
+def _summary(source: Source, checked: Checked) -> Summary:
+    try:
+        return summarise(source)
+    except Exception as error:  # noqa: BLE001 - likewise: what it would have said is missing, nothing more
+        _tell_of_failure("summing up", source.path, error, checked)
+        return Summary()
+
+
+def _tell_of_failure(what: str, path: str, error: Exception, checked: Checked) -> None:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    fault = f"{type(error).__name__}: {error}, {Path(place.filename).name}:{place.lineno}"
+    checked.tell(path, problems.RuleFailed.card, f"{what} failed here ({fault}); the other rules went on")
+
+
+def lint(
+    paths: Sequence[str], root: Path, rules: Sequence[Rule | ConfigRule], target: Target | None = None
+) -> list[Diagnostic]:
+    """Check exactly these files with the facts of all of them, in this process and without a cache."""
+    first = Facts(root, target)
+    checked = {path: check_file(path, Path(path).read_bytes(), rules, first) for path in paths}
+    facts = Facts(root, target, [one.summary for one in checked.values() if one.summary is not None])
+    for path, one in checked.items():
+        if one.waiting:
+            again = [rule for rule in rules if rule.card.code in one.waiting]
+            one.diagnostics += check_file(path, Path(path).read_bytes(), again, facts).diagnostics
+    return in_order(diagnostic for one in checked.values() for diagnostic in one.diagnostics)
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """By place; what was said twice, by both passes, once."""
+    return sorted(dict.fromkeys(diagnostics), key=lambda diagnostic: diagnostic.sort_key)

@@ -1,0 +1,136 @@
+"""What the whole project says, joined from the summaries of its files.
+
+The facts are complete when all files have been seen once. A rule that asks a question about the project before that
+is put off (`NotYet`) and runs again on that file in a second pass: so only files with a suspicion are read twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from premortem.lint.imports import can_mean, place
+from premortem.lint.marks import CONVERTED, OUTPUT
+from premortem.lint.summaries import VERBS, Summary, join
+
+if TYPE_CHECKING:
+    from premortem.lint.target import Target
+
+__all__ = ["VERBS", "Facts", "NotYet", "Summary"]
+
+HOPS = 4  # calls followed from a function to what it does
+
+
+class NotYet(Exception):  # noqa: N818 - a signal to the engine, not an error
+    """The facts are not known yet: the rule is run again when they are."""
+
+
+class Facts:
+    """The facts about a project. `root` and `target` are known at once, the rest after the first pass.
+
+    Functions are known by their last name alone: two functions of one name are taken for one that does what both do.
+    That is right for staying silent and too weak for an accusation.
+    """
+
+    def __init__(
+        self, root: Path, target: Target | None = None, summaries: Iterable[Summary] | None = None
+    ) -> None:
+        self.root = root
+        self.target = target
+        self._summaries = None if summaries is None else list(summaries)
+
+    @cached_property
+    def _joined(self) -> Summary:
+        if self._summaries is None:
+            raise NotYet
+        return self._summaries[0] if len(self._summaries) == 1 else join(self._summaries)
+
+    @property
+    def fp16(self) -> bool:
+        """Some file uses fp16: `.half()`, autocast to float16 (CUDA's default), a GradScaler."""
+        return "fp16" in self._joined.marks
+
+    @property
+    def distributed(self) -> bool:
+        """Some file uses DistributedDataParallel or a process group."""
+        return "ddp" in self._joined.marks
+
+    @property
+    def saves_whole_modules(self) -> bool:
+        """Some file calls `torch.save(model, ...)` on what surely is a module."""
+        return "saves-module" in self._joined.marks
+
+    @property
+    def compiles(self) -> bool:
+        """Some file uses `torch.compile`."""
+        return "compile" in self._joined.marks
+
+    @property
+    def yaml_loaders(self) -> frozenset[str]:
+        """How the project reads YAML: of "pyyaml", "omegaconf", "hydra", "ruamel"."""
+        return frozenset(mark[5:] for mark in self._joined.marks if mark.startswith("yaml:"))
+
+    def runs_with(self, path: str, what: str) -> bool:
+        """Whether this file, or one that imports it, uses "fp16" or "compile"."""
+        here = place(path)
+        for mark in self._joined.marks:
+            if mark.startswith(what + ">"):
+                _what, folder, *name = mark.split(">")
+                if can_mean(name[0], folder, here) if name else folder == here:
+                    return True
+        return False
+
+    def converts(self, key: str) -> bool:
+        """Whether some file turns a setting of this name into a number itself: `float(config["lr"])`."""
+        return CONVERTED + key in self._joined.marks
+
+    def output_of(self, name: str, path: str) -> str:
+        """How the output of a class ends ("softmax", "sigmoid") that this file imports by this name; "" if unknown."""
+        folder = place(path).rpartition("/")[0]
+        module, _, owner = name.rpartition(".")
+        found = set()
+        for mark in self._joined.marks:
+            if mark.startswith(OUTPUT):
+                file, known, kind = mark[len(OUTPUT) :].split(">")
+                if known == owner and module and can_mean(module, folder, file):
+                    found.add(kind)
+        return found.pop() if len(found) == 1 else ""
+
+    def uses(self, package: str) -> bool:
+        """Whether some file imports this top-level package."""
+        return package in self._joined.packages
+
+    def called_without_grad(self, function: str) -> bool:
+        """Whether a function of this name is called under `no_grad`/`inference_mode` somewhere."""
+        return function in self._joined.without_grad
+
+    def called_in_eval(self, function: str) -> bool:
+        """Whether a function of this name is called from a function that also calls `.eval()`."""
+        return function in self._joined.in_eval
+
+    def does(self, function: str, verb: str) -> bool:
+        """Whether a function of this name calls `verb`, itself or through other functions of the project.
+
+        `verb` must be one of `VERBS`.
+        """
+        if verb not in VERBS:
+            raise ValueError(f"add {verb!r} to summaries.VERBS")
+        calls = self._joined.calls
+        here, seen = {function}, {function}
+        for _hop in range(HOPS):
+            called = {name for one in here for name in calls.get(one, ())}
+            if verb in called:
+                return True
+            here = called - seen
+            seen |= here
+        return False
+
+    def defines(self, function: str) -> bool:
+        """Whether some training file of the project has a function of this name that calls anything."""
+        return function in self._joined.calls
+
+    def returns(self, function: str) -> frozenset[str]:
+        """The torch classes of what a function of this name builds and returns: {"torch.optim.lr_scheduler.StepLR"}."""
+        return frozenset(self._joined.returns.get(function, ()))

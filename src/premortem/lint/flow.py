@@ -1,0 +1,201 @@
+"""Where a value comes from, and which statements can follow which, in one function or the module.
+
+Paths are possible paths, not proven ones: every branch can be taken, a loop can run any number of times, a statement
+inside `try` can raise into its handlers. Calls are opaque: `source.callee(call)` gives the function of this file that
+is called, `project.does(name, verb)` says what functions of the whole project do.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from premortem.lint.bindings import Definition, bindings, parameters
+from premortem.lint.graph import Graph
+from premortem.lint.tree import argument, dotted
+
+if TYPE_CHECKING:
+    from premortem.lint.source import Source
+    from premortem.lint.tree import Function, Loop
+
+__all__ = ["Definition", "Flow"]
+
+DEPTH = 8  # assignments and calls followed back from a value
+
+
+class Flow:
+    """The flow of one scope. Wherever a statement is asked for, any node inside it will do."""
+
+    def __init__(self, source: Source, scope: ast.AST) -> None:
+        self.source = source
+        self.scope = scope
+        self.graph = Graph(scope)
+        self.end = self.graph.end
+        self._known: dict[ast.AST, tuple[Definition, ...]] = {}
+
+    # --- paths -----------------------------------------------------------------------------------
+
+    def reaches(
+        self, start: ast.AST, goal: ast.AST, avoiding: Collection[ast.AST] = (), *, raising: bool = True
+    ) -> bool:
+        """Whether some path leads from after `start` to `goal` without executing any of `avoiding`.
+
+        `goal` may be `flow.end`, `start` may be `flow.scope` (the beginning). `start` itself counts as a goal only when
+        a loop leads back to it. `raising=False` leaves out paths on which a statement fails into a handler.
+        """
+        wanted = self.statement(goal)
+        return any(found is wanted for found in self._after(start, avoiding, raising=raising))
+
+    def next_iteration(
+        self, start: ast.AST, loop: Loop, avoiding: Collection[ast.AST] = (), *, raising: bool = True
+    ) -> bool:
+        """Whether a path leads from after `start` to the next turn of `loop`, avoiding those statements."""
+        return self.reaches(start, loop, avoiding, raising=raising)
+
+    def always_before(self, first: ast.AST, second: ast.AST) -> bool:
+        """Whether every path from the beginning to `second` executes `first`."""
+        return not self.reaches(self.scope, second, avoiding=[first])
+
+    def after(
+        self, start: ast.AST, avoiding: Collection[ast.AST] = (), *, raising: bool = True
+    ) -> set[ast.AST]:
+        """Every statement that can be executed after `start` on paths without those to avoid."""
+        return set(self._after(start, avoiding, raising=raising))
+
+    def _after(self, start: ast.AST, avoiding: Collection[ast.AST], *, raising: bool) -> Iterator[ast.AST]:
+        walls = {self.statement(node) for node in avoiding}
+        follows, raises = self.graph.follows, self.graph.raises
+        first = self.statement(start)
+        seen: set[ast.AST] = set()
+        pending = deque(follows.get(first, ()))
+        if raising:
+            pending.extend(raises.get(first, ()))
+        while pending:
+            here = pending.popleft()
+            if here in seen or here in walls:
+                continue
+            seen.add(here)
+            yield here
+            pending.extend(follows.get(here, ()))
+            if raising:
+                pending.extend(raises.get(here, ()))
+
+    def statement(self, node: ast.AST) -> ast.AST:
+        """The statement of this scope that a node belongs to."""
+        follows = self.graph.follows
+        if node in follows:
+            return node
+        return next((above for above in self.source.ancestors(node) if above in follows), node)
+
+    # --- values ----------------------------------------------------------------------------------
+
+    def definitions(self, use: ast.AST, name: str | None = None) -> tuple[Definition, ...]:
+        """The bindings of a name ("x", "self.model") that can reach this use; () when none is in this scope.
+
+        `name` defaults to the text of `use`.
+        """
+        return self._reaching(use, name or dotted(use))[0]
+
+    def _reaching(self, use: ast.AST, name: str) -> tuple[tuple[Definition, ...], bool]:
+        """... and whether the use can also be reached without any of them."""
+        found: list[Definition] = []
+        unbound = False
+        seen: set[ast.AST] = set()
+        pending = deque(self._before.get(self.statement(use), ()))
+        while pending:
+            statement = pending.popleft()
+            if statement in seen:
+                continue
+            seen.add(statement)
+            own = [one for one in self._defined_by(statement) if one.name == name]
+            found += own
+            # An augmented assignment passes on what was there.
+            if not own or all(one.how == "augmented" for one in own):
+                pending.extend(self._before.get(statement, ()))
+                unbound = unbound or statement is self.scope
+        return tuple(found), unbound
+
+    def origins(self, expr: ast.expr, *, calls: bool = False) -> tuple[ast.expr, ...]:
+        """The expressions a value can come from: names are followed back through plain assignments.
+
+        A name that cannot be followed (a parameter, a loop variable, something from outside) stays itself. With
+        `calls`, a call of a function in this file stands for what that function returns.
+        """
+        return tuple(dict.fromkeys(self.trace(expr, calls=calls, depth=DEPTH)))
+
+    def trace(self, expr: ast.expr, *, calls: bool, depth: int) -> Iterator[ast.expr]:
+        """As `origins`, one by one, with a limit."""
+        if depth == 0:
+            yield expr
+        elif isinstance(expr, ast.IfExp):
+            yield from self.trace(expr.body, calls=calls, depth=depth - 1)
+            yield from self.trace(expr.orelse, calls=calls, depth=depth - 1)
+        elif isinstance(expr, ast.NamedExpr):
+            yield from self.trace(expr.value, calls=calls, depth=depth - 1)
+        elif calls and isinstance(expr, ast.Call) and (function := self.source.callee(expr)):
+            yield from self._returned(expr, function, depth=depth - 1)
+        elif not isinstance(expr, (ast.Name, ast.Attribute)) or not dotted(expr):
+            yield expr
+        else:
+            reaching, unbound = self._reaching(expr, dotted(expr))
+            for one in reaching:
+                if one.how == "assign" and one.value is not None and one.value is not expr:
+                    yield from self.trace(one.value, calls=calls, depth=depth - 1)
+                else:
+                    yield expr
+            if unbound or not reaching:
+                yield expr
+
+    def _returned(self, call: ast.Call, function: Function, depth: int) -> Iterator[ast.expr]:
+        """What a call gives, seen from here: parameters of the callee are replaced by what is passed."""
+        inside = self.source.flow(function)
+        returns = [
+            node.value
+            for node in self.source.within(function, nested=False)
+            if isinstance(node, ast.Return) and node.value is not None
+        ]
+        if not returns or any(
+            isinstance(node, (ast.Yield, ast.YieldFrom))
+            for node in self.source.within(function, nested=False)
+        ):
+            yield call
+            return
+        for value in returns:
+            for origin in inside.trace(value, calls=True, depth=depth):
+                passed = self._passed(call, function, origin)
+                if passed is None:
+                    yield origin
+                else:
+                    yield from self.trace(passed, calls=True, depth=depth - 1 if depth else 0)
+
+    @staticmethod
+    def _passed(call: ast.Call, function: Function, origin: ast.expr) -> ast.expr | None:
+        """The argument of the call that a parameter of the callee stands for."""
+        if not isinstance(origin, ast.Name):
+            return None
+        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+        if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
+            names = names[1:]
+        if origin.id in names:
+            return argument(call, origin.id, names.index(origin.id))
+        return (
+            argument(call, origin.id) if origin.id in {one.arg for one in function.args.kwonlyargs} else None
+        )
+
+    @cached_property
+    def _before(self) -> dict[ast.AST, set[ast.AST]]:
+        previous: dict[ast.AST, set[ast.AST]] = {}
+        for edges in (self.graph.follows, self.graph.raises):
+            for here, following in edges.items():
+                for there in following:
+                    previous.setdefault(there, set()).add(here)
+        return previous
+
+    def _defined_by(self, statement: ast.AST) -> tuple[Definition, ...]:
+        if statement not in self._known:
+            found = parameters(statement) if statement is self.scope else bindings(statement)
+            self._known[statement] = tuple(found)
+        return self._known[statement]

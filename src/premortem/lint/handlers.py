@@ -1,0 +1,68 @@
+"""What an `except` does with what it caught: shared by the rules about swallowed failures."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from premortem.lint.source import last_name
+
+if TYPE_CHECKING:
+    from premortem.lint.source import Source
+
+_BROAD = frozenset(("Exception", "BaseException"))
+_LEAVING = frozenset("exit _exit abort quit fail skip skipTest sleep".split())
+_LOGGING = frozenset(
+    "print info warning warn error exception debug log critical print_exc write secho echo rank_zero_info "
+    "rank_zero_warn print_log print_rank_0 tqdm_write".split()
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+# Names of numbers that say how good a model is.
+METRICS = frozenset(
+    "loss losses psnr ssim acc accuracy auc auroc auprc iou miou dice bleu rouge wer cer mse rmse mae lpips fid "
+    "recall perplexity ppl kappa mcc metric metrics".split()
+)
+
+
+def is_broad(handler: ast.ExceptHandler) -> bool:
+    """Whether it catches everything: bare, `Exception`, `BaseException`, or a tuple that holds one of them."""
+    kind = handler.type
+    if kind is None:
+        return True
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(last_name(one) in _BROAD for one in kinds)
+
+
+def gives_up(source: Source, handler: ast.ExceptHandler) -> bool:
+    """Whether it raises again, ends the program, or waits to try once more, on any path."""
+    return any(
+        isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and last_name(node) in _LEAVING)
+        for statement in handler.body
+        for node in (statement, *source.within(statement))
+    )
+
+
+def is_logging(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and last_name(node) in _LOGGING
+
+
+def logs(source: Source, handler: ast.ExceptHandler) -> bool:
+    """Whether it tells somebody."""
+    return any(is_logging(node) for statement in handler.body for node in source.within(statement))
+
+
+def words(name: str) -> list[str]:
+    """`bestValLoss_ema` as best, val, loss, ema."""
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def names_metric(name: str) -> bool:
+    found = words(name)
+    if not found or "reward" in found or "rewards" in found:
+        return False  # an answer that cannot be parsed is worth nothing: that is a decision, not a failure
+    if found[-1] in {"fn", "func", "function", "name", "type", "weight", "weights", "scale", "index", "idx"}:
+        return False
+    # f1 and mAP are two words or half a word to the splitter.
+    return bool(METRICS.intersection(found)) or name.lower() in {"f1", "map", "map50", "f1_score", "map_50"}

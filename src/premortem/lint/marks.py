@@ -1,0 +1,103 @@
+"""More facts that one file contributes, as marks: short texts that are joined over the whole project."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from premortem.lint.imports import imported, place
+from premortem.lint.outputs import Outputs, may_end_squashed
+from premortem.lint.source import argument, constant, last_name
+
+if TYPE_CHECKING:
+    from premortem.lint.source import Source
+
+FP16 = "fp16"
+# `float(cfg["lr"])`: the project turns this key into a number itself.
+CONVERTED = "number:"
+# `output:/repo/nets.py>Net>softmax`: how the output of a class ends.
+OUTPUT = "output:"
+
+_FP16_SETTINGS = {
+    "fp16": (True,),
+    "mixed_precision": ("fp16",),
+    "precision": (16, "16", "16-mixed", "16-true"),
+    "opt_level": ("O1", "O2", "O3"),  # apex
+}
+_SETTING = re.compile(
+    rb"\b(?:fp16|mixed_precision|precision|opt_level)\s*=\s*(?:True|16|[\"'](?:fp16|16|O[123]))"
+)
+# Packages that turn text into numbers by themselves ...
+_CONVERTERS = {
+    "yacs": "yaml:yacs",
+    "fvcore": "yaml:yacs",
+    "jsonargparse": "yaml:jsonargparse",
+    "mmengine": "yaml:mmengine",
+    "mmcv": "yaml:mmengine",
+}
+# ... and those that do so where they are given what YAML has read.
+_TYPED = ("pydantic", "dacite", "confuse")
+
+
+def more_marks(source: Source) -> Iterator[str]:
+    """What this file says about precision, how settings are read, and what its models return."""
+    data = source.data
+    if _SETTING.search(data) and any(_asks_fp16(call) for call in source.nodes(ast.Call)):
+        yield FP16
+    if b"device_type" in data and any(_autocasts(source, call) for call in source.calls_to("autocast")):
+        yield FP16
+    yield from (mark for package, mark in _CONVERTERS.items() if source.names.imports(package))
+    if source.names.imports("yaml") and any(source.names.imports(package) for package in _TYPED):
+        yield "yaml:typed"
+    if b"LightningCLI" in data:
+        yield "yaml:jsonargparse"
+    if b"add_implicit_resolver" in data:
+        yield "yaml:resolver"
+    yield from _converted(source)
+    if b"oftmax" in data or b"igmoid" in data:
+        outputs = Outputs(source)
+        for owner in source.classes:
+            if owner.name in source.module_classes and may_end_squashed(source, owner):
+                if kind := outputs.of_class(owner):
+                    yield f"{OUTPUT}{place(source.path)}>{owner.name}>{kind}"
+
+
+def neighbours(source: Source, what: str) -> Iterator[str]:
+    """`fp16>/repo/train.py` for a file that uses float16, and `fp16>/repo>models.net` for what it imports."""
+    yield f"{what}>{place(source.path)}"
+    for folder, name in imported(source):
+        yield f"{what}>{folder}>{name}"
+
+
+def _asks_fp16(call: ast.Call) -> bool:
+    return any(constant(one.value) in _FP16_SETTINGS.get(one.arg or "", ()) for one in call.keywords)
+
+
+def _autocasts(source: Source, call: ast.Call) -> bool:
+    """`torch.autocast(device_type="cuda")` without a dtype means float16."""
+    names = {"torch.autocast", "torch.amp.autocast"}
+    return (
+        source.names.any_in(call.func, names)
+        and constant(argument(call, "device_type", 0)) == "cuda"
+        and argument(call, "dtype", 1) is None
+    )
+
+
+def _converted(source: Source) -> Iterator[str]:
+    for call in source.calls_to("float", "eval", "literal_eval", "Decimal"):
+        if len(call.args) == 1:
+            for node in (call.args[0], *source.within(call.args[0])):
+                if isinstance(node, ast.Attribute):
+                    yield CONVERTED + node.attr
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield CONVERTED + node.value
+                elif isinstance(node, ast.Name):
+                    yield CONVERTED + node.id
+    # `parser.add_argument("--lr", type=float)`: argparse converts defaults that are text.
+    for call in source.calls_to("add_argument"):
+        if last_name(argument(call, "type") or call) == "float":
+            for one in call.args:
+                if isinstance(name := constant(one), str):
+                    yield CONVERTED + name.lstrip("-").replace("-", "_")

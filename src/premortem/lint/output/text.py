@@ -1,0 +1,54 @@
+"""`--format text`: a code frame for each report at a terminal, one line for each in a pipe.
+
+A pipe is read by grep, editors and logs, so it gets no frames; and rich is not even imported for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+
+NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
+
+
+def place(diagnostic: Diagnostic) -> str:
+    cell = f"cell {diagnostic.cell}:" if diagnostic.cell is not None else ""
+    return f"{diagnostic.path}:{cell}{diagnostic.line}:{diagnostic.column}"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def verdict(diagnostics: Sequence[Diagnostic], files: int) -> str:
+    """One line about all of them."""
+    if not diagnostics:
+        return f"nothing to report in {count(files, 'file')}"
+    counts = Counter(one.severity for one in diagnostics)
+    found = ", ".join(count(counts[level], NOUNS[level]) for level in Severity if counts[level])
+    safe = sum(one.fix is not None and one.fix.safe for one in diagnostics)
+    unsafe = sum(one.fix is not None and not one.fix.safe for one in diagnostics)
+    hints = [f"{safe} can be fixed with `--fix`"] if safe else []
+    hints += [f"{unsafe} {'more ' if safe else 'can be fixed '}with `--unsafe-fixes`"] if unsafe else []
+    return f"{found} in {count(files, 'file')}" + "".join(f"; {', '.join(hints)}" for _ in hints[:1])
+
+
+def plain(diagnostics: Sequence[Diagnostic], files: int) -> str:
+    lines = []
+    for one in diagnostics:
+        lines.append(f"{place(one)}: {one.severity.value} {one.card.code} {one.card.name}: {one.message}")
+        if one.remedy:
+            lines.append(f"    {one.remedy}")
+    return "".join(f"{line}\n" for line in [*lines, verdict(diagnostics, files)])
+
+
+def render(diagnostics: Sequence[Diagnostic], files: int) -> str:
+    if not sys.stdout.isatty():
+        return plain(diagnostics, files)
+    from premortem.lint.output import frames
+
+    return frames.render(diagnostics, verdict(diagnostics, files))

@@ -1,0 +1,79 @@
+"""From bytes to a tree, or to one sentence that says why not."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+import warnings
+
+
+class Unreadable(Exception):  # noqa: N818 - a state of the file, not an error of premortem
+    """The file cannot be parsed; the text is a sentence for people."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1, *, aside: bool = False) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+        self.aside = aside  # nothing is wrong with it: it is for another Python, or nobody wrote it
+        self.cell: int | None = None  # of a notebook, where the rest could be read
+
+
+def parse(path: str, data: bytes, *, notebook: bool) -> ast.Module:
+    flags = ast.PyCF_ONLY_AST | (ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if notebook else 0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # From text where the bytes declare an encoding: they have been turned into UTF-8 already.
+            code = data.decode("utf-8-sig") if b"coding" in data[:400] else data
+            tree = compile(code, path, "exec", flags, dont_inherit=True)
+    except SyntaxError as error:
+        raise _unreadable(error) from None
+    except (ValueError, UnicodeError):
+        raise Unreadable("this file is binary or damaged, not Python text") from None
+    except (RecursionError, MemoryError):
+        raise Unreadable("this file is nested too deeply to be read") from None
+    assert isinstance(tree, ast.Module)  # noqa: S101 - mode "exec" gives nothing else
+    return tree
+
+
+_PYTHON_2 = re.compile(
+    r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
+    r"|leading zeros in decimal|invalid hexadecimal literal|inconsistent use of tabs"
+)
+# What later versions brought: type parameters and aliases, any quotes in f-strings, templates.
+_NEWER = {
+    (3, 12): re.compile(r"^\s*(?:async\s+)?def\s+\w+\[|^\s*class\s+\w+\[|^\s*type\s+\w+.*=|^f-string"),
+    (3, 14): re.compile(r"\bt[\"']"),
+}
+
+
+def _unreadable(error: SyntaxError) -> Unreadable:
+    what = error.msg or "invalid syntax"
+    place = (error.lineno or 1, error.offset or 1)
+    if "null bytes" in what or "codec can't decode" in what:
+        return Unreadable("this file is binary or damaged, not Python text", *place)
+    if _PYTHON_2.search(what):
+        sentence = f"this file looks like Python 2 ({what}); nothing in it was checked"
+        return Unreadable(sentence, *place, aside=True)
+    here = sys.version_info[:2]
+    words = what if what.startswith("f-string") else error.text or ""
+    if any(here < version and pattern.search(words) for version, pattern in _NEWER.items()):
+        running = f"Python {here[0]}.{here[1]}, which runs premortem"
+        sentence = (
+            f"this file may be written for a newer Python than {running} ({what}); nothing in it was checked"
+        )
+        return Unreadable(sentence, *place, aside=True)
+    return Unreadable(f"this file cannot be parsed ({what}); nothing in it was checked", *place)
+
+
+def reencoded(data: bytes) -> tuple[str, bytes]:
+    try:
+        encoding, _lines = tokenize.detect_encoding(io.BytesIO(data).readline)
+        if encoding in {"utf-8", "utf-8-sig"}:
+            return "utf-8", data
+        return encoding, data.decode(encoding).encode()
+    except (SyntaxError, UnicodeError, LookupError) as error:
+        raise Unreadable(f"this file's text does not fit its encoding ({error})") from None

@@ -1,0 +1,53 @@
+"""What lint says about a file as a whole. These are units like rules, but the engine speaks for them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+
+
+class UnreadableFile:
+    """The file is not Python that this version can read, so nothing else in it was checked.
+
+    ## Why it matters
+    What cannot be parsed cannot be checked. Other files are not affected.
+
+    ## Usual causes
+    - Python 2 code
+    - a file cut off in the middle, or with the marks of an unfinished merge
+    - syntax that is newer than the Python that runs premortem
+    - an encoding other than the one the file declares
+
+    ## What to do
+    Mend the syntax, or leave the file out: `exclude = ["old/*.py"]` in `[tool.premortem.lint]`.
+
+    ## When it is only a remark
+    For files that are written for another Python, cells of notebooks, configs, and files too large to be written by hand.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM590", name="unreadable-file", family="environment", severity=Severity.WARNING
+    )
+
+
+class RuleFailed:
+    """A rule of premortem broke on this file. What the other rules say about it still holds.
+
+    ## Why it matters
+    What this rule would have found in this file is not reported.
+
+    ## Usual causes
+    A fault in premortem.
+
+    ## What to do
+    Report it with the line that is named, and go on with `--ignore` and the rule's code.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM599", name="rule-failed", family="environment", severity=Severity.INFO
+    )
+
+
+ALL: tuple[type[UnreadableFile | RuleFailed], ...] = (UnreadableFile, RuleFailed)

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic, Fix
+from premortem.lint.facts import Facts
+from premortem.lint.rule import Rule
+from premortem.lint.source import Loop, Source, dotted, last_name, receiver
+from premortem.lint.training import (
+    Backward,
+    backwards,
+    inside,
+    is_epochs,
+    is_loader,
+    is_test,
+    without_grad,
+)
+
+# A value that came through one of these carries no graph.
+NUMBERS = frozenset("item float int detach numpy tolist cpu mean_item all_reduce reduce_tensor".split())
+
+STEPS = re.compile(r"step|iter|batch", re.IGNORECASE)
+
+
+class AccumulateTheGraph(Rule):
+    """A running total keeps the loss tensors themselves, and with them the graph of every batch.
+
+    ## Why it matters
+    `total += loss` makes `total` depend on the graph of each loss. Nothing of it can be freed before `total` is:
+    memory grows with every batch, and the run dies hours later of an out-of-memory error that points elsewhere.
+
+    ## Usual causes
+    - `.item()` forgotten in the bookkeeping of the loss
+
+    ## What to do
+    Add a number or a detached tensor: `total += loss.item()`, or `loss.detach()` where the host should not wait.
+
+    ## When it stays silent
+    When the total itself goes backward, under `no_grad`, and when the total is reset inside the loop.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM543", name="accumulate-the-graph", family="memory-leak", severity=Severity.WARNING
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b".backward(",)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        losses = backwards(source)
+        scopes = {source.scope(one.call) for one in losses}
+        for loop in source.loops:
+            scope = source.scope(loop)
+            if scope not in scopes or is_test(source, loop):
+                continue
+            here = [one for one in losses if source.scope(one.call) is scope]
+            trained = {
+                name for one in here if inside(source, one.call, loop) for name in _names(source, one.loss)
+            }
+            for statement in source.within(loop, nested=False):
+                if not isinstance(statement, ast.stmt) or source.loops_around(statement)[:1] != (loop,):
+                    continue
+                total, loss = _kept(statement, trained)
+                if total and loss is not None and self._grows(source, statement, loop, total, loss, here):
+                    yield self.report(
+                        source,
+                        statement,
+                        f"`{total}` keeps the graph of `{source.text(loss)}` of every batch in memory",
+                        remedy=f"Write `{source.text(loss)}.item()`, or `.detach()` to avoid waiting for the device.",
+                        fix=Fix((source.insert_after(loss, ".detach()"),)),
+                    )
+
+    @staticmethod
+    def _grows(
+        source: Source, statement: ast.stmt, loop: Loop, total: str, loss: ast.expr, here: list[Backward]
+    ) -> bool:
+        if without_grad(source, statement) or any(total in _names(source, one.loss) for one in here):
+            return False
+        name = dotted(loss)
+        scope = source.scope(statement)
+        flow = source.flow(scope)
+        # The loss that is kept must be the one that went backward, not another of the same name.
+        trained = {
+            one.statement
+            for backward in here
+            if name in _names(source, backward.loss) and inside(source, backward.call, loop)
+            for one in flow.definitions(backward.call, name)
+        }
+        for one in flow.definitions(loss):
+            if trained and one.statement not in trained:
+                return False
+            if one.value is None or one.how not in {"assign", "unpack", "augmented"}:
+                return False
+            if _is_number(source, one.value, one.how):
+                return False
+        for node in source.within(scope, nested=False):
+            if isinstance(node, ast.Call) and dotted(receiver(node)) in {name, total}:
+                if last_name(node) in {"detach_", "clear", "pop", "popleft"} or (
+                    dotted(receiver(node)) == total and last_name(node) in {"backward", "detach"}
+                ):
+                    return False
+            # The total is part of something that goes backward.
+            if isinstance(node, ast.Assign) and any(
+                dotted(target) in _names(source, one.loss) for one in here for target in node.targets
+            ):
+                if any(dotted(part) == total for part in source.within(node.value)):
+                    return False
+        starts = [one for one in source.assignments.get(total, ()) if one is not statement]
+        if total.startswith("self."):
+            starts = [one for one in starts if source.class_of(one) is source.class_of(statement)]
+        else:
+            starts = [one for one in starts if source.scope(one) is scope]
+        if not starts or any(inside(source, one, loop) for one in starts if not _adds(one)):
+            return False
+        outer = [
+            around
+            for around in source.loops_around(loop)
+            if any(inside(source, one, around) for one in starts)
+        ]
+        if outer and is_epochs(source, outer[0]):
+            return True
+        if isinstance(loop, ast.While):
+            return not outer
+        if is_epochs(source, loop) or is_loader(source, loop.iter):
+            return True
+        # A short loop inside one batch frees everything at its end; a script's loop over steps does not.
+        return not outer and (
+            scope is source.tree or bool(STEPS.search(f"{source.text(loop.target)} {source.text(loop.iter)}"))
+        )
+
+
+def _names(source: Source, loss: ast.expr) -> set[str]:
+    """The losses of `loss.backward()` and of `(loss / k).backward()`."""
+    if isinstance(loss, ast.BinOp):
+        return _names(source, loss.left) | _names(source, loss.right)
+    return {dotted(loss)} - {""}
+
+
+def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
+    """(total, loss) of `total += loss`, `total = total + loss * n`, `losses.append(loss)`."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        target = statement.target
+        # `totals["loss"] += loss`: the table stands for its entries.
+        held = target.value if isinstance(target, ast.Subscript) else target
+        return dotted(held), _loss_of(statement.value, losses)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        total = dotted(statement.targets[0])
+        value = statement.value
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and total not in losses:
+            if total and dotted(value.left) == total:
+                return total, _loss_of(value.right, losses)
+            if total and dotted(value.right) == total:
+                return total, _loss_of(value.left, losses)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        if last_name(call) == "append" and len(call.args) == 1:
+            owner = receiver(call)
+            return dotted(owner), _loss_of(call.args[0], losses) if dotted(call.args[0]) else None
+    return "", None
+
+
+def _loss_of(value: ast.expr, losses: set[str]) -> ast.expr | None:
+    if dotted(value) in losses:
+        return value
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div)):
+        return _loss_of(value.left, losses) or (
+            _loss_of(value.right, losses) if isinstance(value.op, ast.Mult) else None
+        )
+    return None
+
+
+def _is_number(source: Source, value: ast.expr, how: str) -> bool:
+    if isinstance(value, ast.Attribute) and value.attr == "data":
+        return True
+    return isinstance(value, ast.Call) and last_name(value) in NUMBERS and how != "unpack"
+
+
+def _adds(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.AugAssign)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.provenance import callers
+from premortem.lint.rule import Rule
+from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.training import CLIPS, backwards, calls_in, helpers, steps
+
+
+class AmpClipBeforeUnscale(Rule):
+    """Gradients are clipped while they are still multiplied by the loss scale.
+
+    ## Why it matters
+    After `scaler.scale(loss).backward()` the gradients are some ten thousand times too large. Clipping them to a norm
+    of 1 and then dividing by the scale leaves an update near zero: the model hardly moves, and nothing says so.
+
+    ## Usual causes
+    - `clip_grad_norm_` was kept in its place when mixed precision was added
+    - `scaler.unscale_(optimizer)` comes after the clipping, or only in another branch
+
+    ## What to do
+    Call `scaler.unscale_(optimizer)` after `backward()` and before the clipping. `scaler.step` then does not
+    unscale a second time.
+
+    ## When it stays silent
+    When `unscale_` is called on some way from the backward pass to the clipping, also by a helper; when the scaler
+    is built with `enabled=False`.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM530", name="amp-clip-before-unscale", family="clipping", severity=Severity.ERROR
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"clip_grad_",)
+
+    def wants(self, data: bytes) -> bool:
+        return b"clip_grad_" in data and b".scale(" in data and b".backward(" in data
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        scaled = [one for one in backwards(source) if one.scaler and enabled(source, one.scaler)]
+        if not scaled:
+            return
+        for clip in self._clips(source):
+            scope = source.scope(clip)
+            before = [one for one in scaled if source.scope(one.call) is scope]
+            if not before:
+                continue
+            flow = source.flow(scope)
+            every = calls_in(source, scope, "backward", "manual_backward")
+            walls = [*every, *(one.call for one in steps(source))]
+            if not any(flow.reaches(one.call, clip, walls) for one in before):
+                continue
+            unscales = calls_in(source, scope, "unscale_", "unscale_gradients")
+            if any(flow.reaches(call, clip, walls) for call in unscales):
+                continue
+            if any(project.does(name, "unscale_") for name in helpers(source, scope)):
+                continue
+            scaler = before[0].scaler
+            yield self.report(
+                source,
+                clip,
+                f"the gradients are clipped while `{scaler}` still has them scaled up: "
+                "after unscaling, next to nothing is left of the update",
+                remedy=f"Call `{scaler}.unscale_(optimizer)` between backward() and the clipping.",
+            )
+
+    @staticmethod
+    def _clips(source: Source) -> Iterator[ast.Call]:
+        """Calls that clip, themselves or through a function of this file."""
+        helpers = set()
+        for clip in source.calls_to("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"):
+            if source.names.all_in(clip.func, CLIPS):
+                yield clip
+                function = source.function(clip)
+                if function is not None and not re.search("unscale|backward|step", source.text(function)):
+                    helpers.add(function)
+        for function in helpers:
+            yield from callers(source, function)
+
+
+def enabled(source: Source, scaler: str) -> bool:
+    """Whether this scaler can be in use: not built with `enabled=False`."""
+    for statement in source.assignments.get(scaler, ()):
+        value = statement.value
+        if isinstance(value, ast.Call) and last_name(value) == "GradScaler":
+            if constant(argument(value, "enabled")) is False:
+                return False
+    return True
+
+
+def same_scaler(call: ast.Call, scaler: str) -> bool:
+    """Whether a call belongs to this scaler, whatever object it is reached through."""
+    return dotted(receiver(call)).rpartition(".")[2] == scaler.rpartition(".")[2]

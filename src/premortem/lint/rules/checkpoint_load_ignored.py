@@ -1,0 +1,82 @@
+"""PM508 checkpoint-load-ignored."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.handlers import is_broad, is_logging
+from premortem.lint.rule import Rule
+from premortem.lint.source import Source, constant
+
+
+class CheckpointLoadIgnored(Rule):
+    """A checkpoint that does not load is passed over, and the run goes on with other weights.
+
+    ## Why it matters
+    The run looks like a resumed or fine-tuned one and is neither: the weights are random or half loaded, the
+    optimizer starts anew. A broad `except` also hides a damaged file and a checkpoint of another model.
+
+    ## Usual causes
+    A handler that is meant for "there is no checkpoint yet" but catches everything.
+
+    ## What to do
+    Ask first whether the file is there, and let a failure to load it stop the run. Where a fallback is meant, catch
+    `FileNotFoundError` only.
+
+    ## When it stays silent
+    When the handler does something about it: another way to load, a value that tells the caller, an exit, a raise.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM508", name="checkpoint-load-ignored", family="checkpoint", severity=Severity.WARNING
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"load_state_dict",)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        if not source.tries or "load_state_dict" not in source.calls:
+            return
+        for block in source.tries:
+            loads = [
+                node
+                for statement in block.body
+                for node in source.within(statement, nested=False)
+                if isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "load_state_dict"
+            ]
+            if not loads or self._handled_inside(source, block, loads[0]):
+                continue
+            for handler in block.handlers:
+                if is_broad(handler) and all(_does_nothing(one) for one in handler.body):
+                    yield self.report(
+                        source,
+                        handler,
+                        f"when `{source.text(loads[0].func)}` fails, the run goes on without what should be loaded",
+                        remedy="Let it fail, or catch `FileNotFoundError` only.",
+                    )
+
+    @staticmethod
+    def _handled_inside(source: Source, block: ast.Try, load: ast.Call) -> bool:
+        """Whether a `try` further in stands around the load: that one is looked at by itself."""
+        for above in source.ancestors(load):
+            if above is block:
+                return False
+            if isinstance(above, ast.Try):
+                return True
+        return False
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    if isinstance(statement, (ast.Pass, ast.Continue)):
+        return True
+    if isinstance(statement, ast.Assign):
+        return constant(statement.value) is not None and not isinstance(constant(statement.value), bool)
+    return isinstance(statement, ast.Expr) and (
+        is_logging(statement.value) or isinstance(statement.value, ast.Constant)
+    )

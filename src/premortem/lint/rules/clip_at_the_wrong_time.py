@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.rule import Rule
+from premortem.lint.source import Source
+from premortem.lint.training import BACKWARDS, CLIPS, Step, calls_in, helpers, one_cell, steps
+
+
+class ClipAtTheWrongTime(Rule):
+    """Gradients are clipped when there is nothing to clip: before `backward()`, or after `step()`.
+
+    ## Why it matters
+    The optimizer steps on unclipped gradients. The line is there, so everybody believes the gradients are bounded
+    when the loss explodes.
+
+    ## Usual causes
+    - the clipping was added at the end of the loop
+    - it stands between `zero_grad()` and `backward()`
+
+    ## What to do
+    `backward()`, then the clipping, then `step()`.
+
+    ## When it stays silent
+    When the returned norm is used (a way to measure it), with several optimizers in one function, and when a
+    function of the project that computes gradients or steps is called nearby.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM550", name="clip-at-the-wrong-time", family="clipping", severity=Severity.ERROR
+    )
+
+    def wants(self, data: bytes) -> bool:
+        return b"clip_grad_" in data and b".backward(" in data and b".step(" in data
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        every = steps(source)
+        for statement in source.expressions:
+            clip = statement.value
+            if not isinstance(clip, ast.Call) or not source.names.all_in(clip.func, CLIPS):
+                continue
+            scope = source.scope(clip)
+            own = [one for one in every if source.scope(one.call) is scope]
+            if len({one.optimizer for one in own}) == 1 and self._idle(source, scope, clip, own):
+                if not self._helped(source, scope, project):
+                    yield self.report(
+                        source,
+                        clip,
+                        f"the gradients are clipped when `{own[0].optimizer}` has no use for it: not between "
+                        "backward() and step()",
+                        remedy="Move this line between backward() and step().",
+                    )
+
+    @staticmethod
+    def _idle(source: Source, scope: ast.AST, clip: ast.Call, own: list[Step]) -> bool:
+        """Whether no gradients reach this clipping, and no step comes after it before the next backward pass."""
+        flow = source.flow(scope)
+        passes = calls_in(source, scope, *BACKWARDS)
+        steps_here = [one.call for one in own]
+        clears = calls_in(source, scope, "zero_grad")
+        if not calls_in(source, scope, "backward") or not one_cell(source, clip, *passes, *steps_here):
+            return False
+        if any(flow.reaches(one, clip, [*steps_here, *clears]) for one in passes):
+            return False
+        if any(flow.reaches(clip, one, passes) for one in steps_here):
+            return False
+        others = [
+            one
+            for one in calls_in(source, scope, "clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
+            if one is not clip
+        ]
+        return not others
+
+    @staticmethod
+    def _helped(source: Source, scope: ast.AST, project: Facts) -> bool:
+        return any(
+            project.does(name, "backward") or project.does(name, "step") for name in helpers(source, scope)
+        )

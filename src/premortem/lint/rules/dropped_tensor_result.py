@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic, Fix
+from premortem.lint.facts import Facts
+from premortem.lint.names import LOCAL
+from premortem.lint.rule import Rule
+from premortem.lint.source import TRIES, Source, dotted, last_name
+
+# Only tensors have these, or hardly anything else.
+TENSORS_ONLY = frozenset("permute unsqueeze contiguous clamp masked_fill nan_to_num".split())
+# Modules, frames, documents and windows have these too: they need a proof that this is a tensor.
+SHARED = frozenset(
+    "to cuda cpu float half bfloat16 double type "
+    "clone view flatten expand reshape transpose detach squeeze".split()
+)
+# Using these shows that something is a tensor. Not `.dtype`: Hugging Face modules have it.
+TENSOR_ATTRIBUTES = frozenset("shape ndim".split())
+TENSOR_METHODS = frozenset("size dim".split())
+# ... and these that it is not.
+MODULE_ATTRIBUTES = frozenset(
+    "parameters named_parameters state_dict load_state_dict train eval modules".split()
+)
+TENSOR_TYPES = frozenset(
+    ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor", "torch.cuda.FloatTensor")
+)
+# With these arguments the call changes its receiver, or fills another one.
+IN_PLACE = frozenset(("inplace", "out"))
+# Around these, a call is made to see whether it fails or how long it takes.
+TRIALS = ("raises", "warns", "profile", "timer", "benchmark", "suppress", "mode")
+
+
+class DroppedTensorResult(Rule):
+    """A tensor method that returns a new tensor is called, and the new tensor is thrown away.
+
+    ## Why it matters
+    `x.to(device)`, `x.unsqueeze(0)`, `x.clamp(0, 1)` leave `x` as it was. The line does nothing: the tensor stays
+    on its device, with its shape and its values, and the error, if there is one, comes somewhere else.
+
+    ## Usual causes
+    - modules are moved in place (`model.to(device)`), tensors are not
+    - the underscore of the in-place form is missing: `clamp_`, `squeeze_`, `masked_fill_`
+
+    ## What to do
+    Assign the result: `x = x.to(device)`.
+
+    ## When it stays silent
+    When the receiver can be a module or anything else that is moved in place: methods that modules share with
+    tensors are reported only where the code shows that the receiver is a tensor. Where a call is only tried
+    (`try`, `pytest.raises`, a profiler), and at the end of a notebook's cell, where the result is shown.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM501", name="dropped-tensor-result", family="environment", severity=Severity.ERROR
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"torch",)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        for statement in source.expressions:
+            call = statement.value
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+                continue
+            method = call.func.attr
+            if method not in TENSORS_ONLY and method not in SHARED:
+                continue
+            target = call.func.value
+            if not self._is_tensor(source, target, method) or any(
+                one.arg in IN_PLACE for one in call.keywords
+            ):
+                continue
+            if self._is_shown(source, statement) or self._is_tried(source, statement):
+                continue
+            text = source.text(target)
+            yield self.report(
+                source,
+                call,
+                f"`{text}.{method}()` returns a new tensor and leaves `{text}` as it was",
+                remedy=f"Write `{text} = {text}.{method}(...)`.",
+                fix=Fix((source.insert_before(statement, f"{text} = "),)),
+            )
+
+    def _is_tensor(self, source: Source, target: ast.expr, method: str) -> bool:
+        name = dotted(target)
+        # `x[0].to()` has no name to find evidence for; an imported name is a module or a function.
+        if not name or any(not one.startswith(LOCAL) for one in source.names.of(target)):
+            return False
+        proofs = 0
+        for node in source.within(source.scope(target)):
+            if isinstance(node, ast.Call) and dotted(node.func) == name:
+                return False  # tensors are not called
+            if isinstance(node, ast.Attribute) and dotted(node.value) == name:
+                if node.attr in MODULE_ATTRIBUTES:
+                    return False
+                proofs += self._proves(source, node)
+            elif isinstance(node, ast.BinOp):
+                mixed = isinstance(node.op, (ast.Mod, ast.BitOr))  # of strings, of types
+                proofs += not mixed and name in {dotted(node.left), dotted(node.right)}
+            elif isinstance(node, ast.Subscript) and dotted(node.value) == name:
+                proofs += isinstance(node.slice, (ast.Tuple, ast.Slice))
+            elif isinstance(node, ast.Call) and last_name(node) == "isinstance" and len(node.args) == 2:
+                proofs += dotted(node.args[0]) == name and source.names.all_in(node.args[1], TENSOR_TYPES)
+            elif annotation := self._annotation(node, name):
+                if not source.names.any_in(annotation, TENSOR_TYPES) and source.names.of(annotation):
+                    return False  # it says itself that it is something else
+                proofs += source.names.all_in(annotation, TENSOR_TYPES)
+        # A method that nothing but a tensor has is proof enough by itself.
+        return bool(proofs) or method in TENSORS_ONLY
+
+    @staticmethod
+    def _annotation(node: ast.AST, name: str) -> ast.expr | None:
+        if isinstance(node, ast.arg) and node.arg == name:
+            return node.annotation
+        return node.annotation if isinstance(node, ast.AnnAssign) and dotted(node.target) == name else None
+
+    @staticmethod
+    def _proves(source: Source, node: ast.Attribute) -> bool:
+        if node.attr in TENSOR_ATTRIBUTES:
+            return True
+        parent = source.parent(node)
+        return node.attr in TENSOR_METHODS and isinstance(parent, ast.Call) and parent.func is node
+
+    @staticmethod
+    def _is_shown(source: Source, statement: ast.Expr) -> bool:
+        """The last expression of a cell is printed: in a notebook, and in scripts that are cut into cells."""
+        if source.parent(statement) is not source.tree:
+            return False
+        if not source.cells:
+            return b"# %%" in source.data or b"\n#####" in source.data
+        following = [one for one in source.tree.body if one.lineno > statement.lineno]
+        return not following or source.cell_at(following[0].lineno) != source.cell_at(statement.lineno)
+
+    @staticmethod
+    def _is_tried(source: Source, statement: ast.Expr) -> bool:
+        for above in source.ancestors(statement):
+            if isinstance(above, TRIES) and above.handlers and len(above.body) == 1:  # type: ignore[attr-defined]
+                return True
+            if isinstance(above, (ast.With, ast.AsyncWith)):
+                used = [last_name(item.context_expr).lower() for item in above.items]
+                if any(word in name for name in used for word in TRIALS):
+                    return True
+        return False

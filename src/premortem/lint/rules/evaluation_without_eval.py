@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.provenance import callers, functions_called
+from premortem.lint.rule import Rule
+from premortem.lint.rules.evaluation_without_no_grad import evaluation_loops
+from premortem.lint.source import Function, Source
+from premortem.lint.training import calls_in, helpers
+
+MODES = re.compile(rb"\.eval\(|\.train\((?:False|mode)|eval_mode|\.training\b|set_mode")
+SWITCHES = re.compile(rb"Dropout|BatchNorm|InstanceNorm|DropPath|torchvision\.models|timm\.|from_pretrained")
+
+
+class EvaluationWithoutEval(Rule):
+    """An evaluation runs the model in training mode.
+
+    ## Why it matters
+    Dropout stays on and batch normalisation uses the statistics of each evaluation batch, and also learns from
+    them: the numbers are noisy, depend on the batch size, and the evaluation data leaks into the model.
+
+    ## Usual causes
+    - `torch.no_grad()` is taken for `model.eval()`; it switches off gradients only
+
+    ## What to do
+    `model.eval()` before the evaluation, `model.train()` after it.
+
+    ## When it stays silent
+    When `eval()` is called anywhere in the file or by a caller, when no training is seen in the same file, and when
+    the model is made here of layers that do not care.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM537", name="evaluation-without-eval", family="eval-mode", severity=Severity.WARNING
+    )
+
+    def wants(self, data: bytes) -> bool:
+        return b".backward(" in data and b"torch" in data and not MODES.search(data)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        cares = b".train()" in source.data or SWITCHES.search(source.data)
+        if not cares or not source.names.imports("torch"):
+            return
+        for function in source.functions:
+            for over, model in evaluation_loops(source, function):
+                if not self._after_training(source, function) or self._switched(source, function, project):
+                    break
+                yield self.report(
+                    source,
+                    over,
+                    f"`{function.name}` runs `{model}` in training mode: nothing in this file calls `eval()`",
+                    remedy=f"Call `{model}.eval()` before the loop and `{model}.train()` before training goes on.",
+                )
+                break
+
+    @staticmethod
+    def _after_training(source: Source, function: Function) -> bool:
+        """Whether a caller in this file also trains."""
+        for call in callers(source, function):
+            around = source.scope(call)
+            if calls_in(source, around, "backward"):
+                return True
+            for other in calls_in(source, around):
+                if any(calls_in(source, one, "backward") for one in functions_called(source, other)):
+                    return True
+        return False
+
+    @staticmethod
+    def _switched(source: Source, function: Function, project: Facts) -> bool:
+        if "backward" in source.text(function) or project.called_in_eval(function.name):
+            return True
+        return any(project.does(name, "eval") for name in helpers(source, function))

@@ -1,0 +1,95 @@
+"""PM506 failed-step-skipped."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.handlers import gives_up, is_broad
+from premortem.lint.rule import Rule
+from premortem.lint.source import Loop, Source
+
+
+class FailedStepSkipped(Rule):
+    """A training step that fails for any reason is passed over, and the loop goes on.
+
+    ## Why it matters
+    If every step fails the run still ends "successfully", with the weights it began with. A step that dies after
+    `backward` leaves half a gradient behind for the next one, and under DDP the other ranks wait for ever.
+
+    ## Usual causes
+    A few samples were broken, so everything was caught.
+
+    ## What to do
+    Catch the one error that is expected (`torch.cuda.OutOfMemoryError`), clear the gradients, count, and stop when
+    there are too many. Let all others end the run.
+
+    ## When it stays silent
+    When the handler raises on some path (a budget), leaves the loop, or names a narrow error.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM506", name="failed-step-skipped", family="numerics-masked", severity=Severity.WARNING
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"backward",)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        backwards = source.calls.get("backward", ())
+        if not backwards or not source.tries or not source.names.imports("torch"):
+            return
+        # Without an optimizer's step it is a measurement, not training.
+        stepped = {loop for step in source.calls_to("step") for loop in source.loops_around(step)}
+        trained = {loops[0] for back in backwards if (loops := source.loops_around(back))} & stepped
+        for block in source.tries:
+            around = source.loops_around(block)
+            if not around or around[0] not in trained:
+                continue
+            for handler in block.handlers:
+                if is_broad(handler) and not gives_up(source, handler):
+                    if (node := self._skip(source, block, handler, around[0], backwards)) is not None:
+                        yield self.report(
+                            source,
+                            node,
+                            "a step that fails, for whatever reason, is left out and training goes on",
+                            remedy="Catch the one error you expect, count how often, and stop when it is too often.",
+                        )
+
+    @staticmethod
+    def _skip(
+        source: Source, block: ast.Try, handler: ast.ExceptHandler, loop: Loop, backwards: list[ast.Call]
+    ) -> ast.AST | None:
+        """The `continue` that skips, or the handler itself where it only falls through."""
+        below = {id(node) for statement in block.body for node in source.within(statement)}
+        tried = any(id(back) in below for back in backwards)
+        if not tried and not _feeds(source, block, loop, backwards):
+            return None
+        last = handler.body[-1]
+        if isinstance(last, ast.Continue):
+            return last
+        leaves = any(
+            isinstance(node, (ast.Return, ast.Break, ast.Continue))
+            for statement in handler.body
+            for node in (statement, *source.within(statement))
+        )
+        return handler if tried and not leaves else None
+
+
+def _feeds(source: Source, block: ast.Try, loop: Loop, backwards: list[ast.Call]) -> bool:
+    """Whether what the `try` computes is what `backward` is called on after it, in the same turn."""
+    bound = {
+        name.id
+        for statement in block.body
+        for name in (statement, *source.within(statement))
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
+    for back in backwards:
+        loops = source.loops_around(back)
+        if loops and loops[0] is loop and back.lineno > block.lineno:
+            if any(isinstance(node, ast.Name) and node.id in bound for node in source.within(back)):
+                return True
+    return False

@@ -1,0 +1,154 @@
+"""PM505 failure-becomes-metric."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.handlers import gives_up, is_broad, names_metric, words
+from premortem.lint.rule import Rule
+from premortem.lint.source import Function, Source, argument, constant, last_name
+
+# Calls that look a number up rather than compute it.
+_LOOKUPS = frozenset(
+    "float int str get load loads open read readline split strip item index eval match search group import_module "
+    "getattr find json parse pop loadtxt safe_load torch_load from_pretrained stat getsize".split()
+)
+_TENSORS = frozenset("tensor zeros ones zeros_like Tensor FloatTensor array full".split())
+
+
+class FailureBecomesMetric(Rule):
+    """When a loss or a metric cannot be computed, a made-up number takes its place.
+
+    ## Why it matters
+    Nobody can tell the 0.0 or 999.0 of a crash from a real result. The scheduler lowers the rate because of it, the
+    best checkpoint is chosen by it, and the curve shows a value that was never measured.
+
+    ## Usual causes
+    A broad `except` around an evaluation that failed once.
+
+    ## What to do
+    Let it fail, or use `float("nan")`, which stays visible, and leave such values out of every decision. Catch the
+    one error that is expected, such as the `ValueError` of an AUC with one class.
+
+    ## When it stays silent
+    NaN, infinity and None say honestly that there is no number. So does a handler that raises or tries again.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM505", name="failure-becomes-metric", family="numerics-masked", severity=Severity.WARNING
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"except",)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        for block in source.tries:
+            handlers = [one for one in block.handlers if is_broad(one)]
+            if not handlers or not _knows_training(source):
+                continue
+            computed = _computed(source, block)
+            if not computed:
+                continue
+            for handler in handlers:
+                if not gives_up(source, handler):
+                    yield from self._invented(source, handler, computed)
+
+    def _invented(
+        self, source: Source, handler: ast.ExceptHandler, computed: set[str]
+    ) -> Iterator[Diagnostic]:
+        function = source.function(handler)
+        for statement in handler.body:
+            if isinstance(statement, ast.Assign):
+                named = [_name(part) for target in statement.targets for part in _parts(target)]
+                # A return in the `try` stands for whatever the function gives back.
+                names = [
+                    one for one in named if names_metric(one) and (one in computed or "return" in computed)
+                ]
+            elif isinstance(statement, ast.Return) and "return" in computed and function is not None:
+                measures = names_metric(function.name) or _evaluates(source, function)
+                names = [function.name] if measures else []
+            else:
+                continue
+            if names and statement.value is not None and _is_finite(source, statement.value):
+                yield self.report(
+                    source,
+                    statement,
+                    f"any failure above becomes {source.text(statement.value)}, as if it had been measured",
+                    remedy='Let it fail, or use `float("nan")` and leave it out of decisions.',
+                )
+
+
+def _evaluates(source: Source, function: Function) -> bool:
+    """A function called evaluate or validate that computes a loss or a metric."""
+    if not {"evaluate", "validate", "validation"}.intersection(words(function.name)):
+        return False
+    return any(
+        isinstance(node, ast.Call) and (names_metric(last_name(node)) or "criterion" in last_name(node))
+        for node in source.within(function)
+    )
+
+
+def _knows_training(source: Source) -> bool:
+    return b"torch" in source.data or b"keras" in source.data or b"sklearn" in source.data
+
+
+def _computed(source: Source, block: ast.Try) -> set[str]:
+    """Names that the `try` computes by calling something; "return" when it gives back what it computed."""
+    found: set[str] = set()
+    for statement in block.body:
+        for node in (statement, *source.within(statement, nested=False)):
+            if isinstance(node, (ast.Assign, ast.AugAssign)) and _computes(source, node.value):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                found.update(_name(part) for target in targets for part in _parts(target))
+            elif isinstance(node, ast.Return) and node.value is not None and _computes(source, node.value):
+                found.add("return")
+            elif isinstance(node, ast.Call) and last_name(node) in {
+                "load",
+                "load_state_dict",
+                "import_module",
+            }:
+                return set()  # reading something back: what is missing there is no failed measurement
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                return set()
+    return found - {""}
+
+
+def _computes(source: Source, value: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.Call) and last_name(node) not in _LOOKUPS
+        for node in (value, *source.within(value))
+    )
+
+
+def _parts(target: ast.expr) -> list[ast.expr]:
+    return list(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else [target]
+
+
+def _name(target: ast.expr) -> str:
+    if isinstance(target, ast.Subscript):
+        key = constant(target.slice)
+        return key if isinstance(key, str) else ""
+    return (
+        target.attr
+        if isinstance(target, ast.Attribute)
+        else target.id
+        if isinstance(target, ast.Name)
+        else ""
+    )
+
+
+def _is_finite(source: Source, value: ast.expr) -> bool:
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return bool(value.elts) and all(_is_finite(source, one) for one in value.elts)
+    if isinstance(value, ast.Call) and last_name(value) in _TENSORS:
+        if argument(value, "requires_grad") is not None:
+            return False  # PM504 detached-zero-loss owns this case
+        given = value.args[0] if value.args else None
+        return last_name(value) in {"zeros", "ones", "zeros_like"} or _is_finite(source, given or value.func)
+    number = constant(value)
+    return isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number)

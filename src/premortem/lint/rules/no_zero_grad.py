@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.provenance import functions_called, values
+from premortem.lint.rule import Rule
+from premortem.lint.source import Loop, Source, dotted, last_name, receiver
+from premortem.lint.training import (
+    Backward,
+    Step,
+    backwards,
+    bound_in,
+    helpers,
+    is_test,
+    owned_parameters,
+    steps,
+)
+
+MEASURES = re.compile(r"bench|profil|measure|timing")
+
+
+class NoZeroGrad(Rule):
+    """A loop calls `backward()` and `step()`, and nothing in it ever clears the gradients.
+
+    ## Why it matters
+    `backward()` adds to what is there. Every step then uses the sum of the gradients of all steps so far: the
+    updates grow, the run oscillates or diverges, and the learning rate gets the blame.
+
+    ## Usual causes
+    - `zero_grad()` was forgotten, or stands before the loop
+
+    ## What to do
+    Call `optimizer.zero_grad()` once per step, before `backward()` or after `step()`.
+
+    ## When it stays silent
+    When a function called in the loop clears them, when `.grad` is written by hand, when the model or the optimizer
+    is built anew in the loop, with closures, and where the optimizer is not known to be one of torch's.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM533", name="no-zero-grad", family="accumulation", severity=Severity.ERROR
+    )
+
+    def wants(self, data: bytes) -> bool:
+        return b".backward(" in data and b".step(" in data and b"optim" in data
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        every = steps(source)
+        told: set[ast.AST] = set()
+        for backward in backwards(source):
+            loops = source.loops_around(backward.call)
+            if not loops or is_test(source, backward.call) or _measures(source, backward.call):
+                continue
+            for step in every:
+                shared = [loop for loop in source.loops_around(step.call) if loop in loops]
+                if not shared or shared[-1] in told:
+                    continue
+                if self._never_cleared(source, shared[-1], backward, step, project):
+                    told.add(shared[-1])
+                    yield self.report(
+                        source,
+                        backward.call,
+                        f"nothing in this loop clears the gradients: `{step.optimizer}` steps on the sum of all "
+                        "batches so far",
+                        remedy=f"Call `{step.optimizer}.zero_grad()` before backward().",
+                    )
+                break
+
+    def _never_cleared(
+        self, source: Source, loop: Loop, backward: Backward, step: Step, project: Facts
+    ) -> bool:
+        name = step.optimizer
+        node = _owner(step)
+        built = values(source, node) if node is not None else None
+        if built is None:
+            # Handed in, or made elsewhere: its name, and a file that never clears anything, must do.
+            if b"zero_grad" in source.data or source.kinds.of(name) - {"optimizer"}:
+                return False
+            built = []
+        if any(source.kinds.of_value(value) != "optimizer" for value in built):
+            return False
+        if any(last_name(value) == "LBFGS" for value in built):
+            return False
+        models = {owner for value in built for owner in owned_parameters(source, value)}
+        changed = bound_in(source, loop)
+        if changed & {name, *models} or any(model.partition(".")[0] in changed for model in models):
+            return False
+        if self._clears(source, loop, name, project):
+            return False
+        # An optimizer of the project's own can clear in its step.
+        return bool(built) or not project.does("step", "zero_grad")
+
+    @staticmethod
+    def _clears(source: Source, loop: Loop, optimizer: str, project: Facts) -> bool:
+        calls: list[ast.Call] = []
+        for node in source.within(loop):
+            if isinstance(node, ast.Attribute) and node.attr == "grad":
+                parent = source.parent(node)
+                if isinstance(node.ctx, (ast.Store, ast.Del)) or isinstance(parent, ast.Attribute):
+                    return True  # `p.grad = None`, `p.grad.zero_()`
+            if isinstance(node, ast.Call):
+                if "zero_grad" in last_name(node):
+                    return True
+                calls.append(node)
+        for call in calls:
+            own = functions_called(source, call)
+            handed = any(dotted(value) == optimizer for value in call.args) or any(
+                dotted(keyword.value) == optimizer for keyword in call.keywords
+            )
+            if not own and handed and last_name(call) not in {"step", "unscale_", "minimize"}:
+                return True  # somebody else's function gets the optimizer: it can clear
+            if not own and optimizer.startswith("self.") and dotted(receiver(call)) == "self":
+                if dotted(call.func) not in source.assignments:
+                    return True  # an inherited method
+        return any(project.does(name, "zero_grad") for name in helpers(source, loop))
+
+
+def _owner(step: Step) -> ast.expr | None:
+    return step.call.args[0] if step.scaler else receiver(step.call)
+
+
+def _measures(source: Source, node: ast.AST) -> bool:
+    """Whether this stands in a benchmark: there the values of the gradients do not matter."""
+    function = source.function(node)
+    return function is not None and bool(MEASURES.search(function.name.lower()))

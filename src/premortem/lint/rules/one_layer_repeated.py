@@ -1,0 +1,100 @@
+"""PM520 one-layer-repeated."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.layers import has_weights
+from premortem.lint.rule import Rule
+from premortem.lint.source import Source, constant, dotted
+
+_CONTAINERS = frozenset(("torch.nn.ModuleList", "torch.nn.Sequential"))
+_ON_PURPOSE = re.compile(r"shar|tie|tied|recur|univers|iterat|unroll|weight_?sharing", re.IGNORECASE)
+
+
+class OneLayerRepeated(Rule):
+    """`[layer] * n` puts the same layer into the model n times: all of them have one set of weights.
+
+    ## Why it matters
+    The list holds n references to one object. A network of twelve blocks has the parameters of one, its gradient is
+    the sum over all places, and it learns far less than its description says.
+
+    ## Usual causes
+    Multiplying a list as one does with numbers; a comprehension over a layer that was built outside of it.
+
+    ## What to do
+    Build each one: `nn.ModuleList([Block(width) for _ in range(n)])`, or `copy.deepcopy(layer)` in the comprehension.
+
+    ## When it stays silent
+    For layers without weights, and where a name says that sharing is meant.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM520", name="one-layer-repeated", family="optimizer-ownership", severity=Severity.WARNING
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"ModuleList", b"Sequential")
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        for call in source.calls_to("ModuleList", "Sequential"):
+            if len(call.args) != 1 or not source.names.all_in(call.func, _CONTAINERS):
+                continue
+            given = call.args[0]
+            content = given.value if isinstance(given, ast.Starred) else given
+            repeated = _repeated(source, content)
+            if repeated is None or _is_meant(source, call):
+                continue
+            yield self.report(
+                source,
+                call,
+                f"every place in this list holds the same `{source.text(repeated)}`, with one set of weights",
+                remedy="Build each layer anew inside the comprehension.",
+            )
+
+
+def _repeated(source: Source, content: ast.expr) -> ast.expr | None:
+    """The layer that stands in the list several times, if it surely has weights."""
+    if isinstance(content, ast.BinOp) and isinstance(content.op, ast.Mult):
+        left, right = content.left, content.right
+        items, count = (left, right) if isinstance(left, ast.List) else (right, left)
+        if not isinstance(items, ast.List) or constant(count) in {0, 1}:
+            return None
+        return next((one for one in items.elts if _builds(source, one)), None)
+    if isinstance(content, (ast.ListComp, ast.GeneratorExp)) and isinstance(content.elt, ast.Name):
+        inside = {
+            one.id
+            for part in content.generators
+            for one in (part.target, *source.within(part.target))
+            if isinstance(one, ast.Name)
+        }
+        if content.elt.id not in inside and _builds(source, content.elt):
+            return content.elt
+    return None
+
+
+def _builds(source: Source, item: ast.expr) -> bool:
+    if isinstance(item, ast.Name):
+        found = source.flow(source.scope(item)).definitions(item)
+        return bool(found) and all(
+            one.how == "assign" and one.value is not None and has_weights(source, one.value) for one in found
+        )
+    return has_weights(source, item)
+
+
+def _is_meant(source: Source, call: ast.Call) -> bool:
+    statement = source.statement(call)
+    names = [dotted(one) for one in getattr(statement, "targets", ())]
+    for above in source.ancestors(call):
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.append(above.name)
+            names.append(ast.get_docstring(above) or "")
+        elif isinstance(above, ast.If):
+            names.append(source.text(above.test))
+    names.append(source.text(call))
+    return any(_ON_PURPOSE.search(name) for name in names)

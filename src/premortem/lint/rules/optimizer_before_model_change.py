@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.rule import Rule
+from premortem.lint.source import Assignment, Source, dotted, last_name, receiver
+from premortem.lint.training import is_test, names_in, one_cell, owned_parameters, steps
+
+# Layers that own parameters.
+LAYERS = frozenset(
+    "Linear LazyLinear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding "
+    "EmbeddingBag LSTM GRU RNN LSTMCell GRUCell MultiheadAttention Transformer TransformerEncoder "
+    "TransformerEncoderLayer TransformerDecoder BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm PReLU".split()
+)
+CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))
+NEW_MODELS = ("torchvision.models.", "timm.create_model", "copy.deepcopy", "torch.load", "torch.hub.load")
+ADDS_PARAMETERS = frozenset(("peft.get_peft_model", "peft.mapping.get_peft_model"))
+
+
+class OptimizerBeforeModelChange(Rule):
+    """The optimizer is built, then the model is exchanged or gets new layers, then training starts.
+
+    ## Why it matters
+    The optimizer holds the parameters it was given. New ones get gradients and are never updated: a new head stays
+    random, a new model does not learn at all, and the loss still moves a little or not at all.
+
+    ## Usual causes
+    - the head is replaced, or adapters are added, after the optimizer was built
+    - the model is built a second time to load a checkpoint
+
+    ## What to do
+    Build the optimizer last, after everything that makes or replaces parameters.
+
+    ## When it stays silent
+    For `.to(device)`, `DataParallel`, `DistributedDataParallel` and `torch.compile`: they keep the parameters. When a
+    new optimizer or `add_param_group` follows, for functions it does not know, and between cells of a notebook.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM539",
+        name="optimizer-before-model-change",
+        family="optimizer-ownership",
+        severity=Severity.ERROR,
+    )
+
+    def wants(self, data: bytes) -> bool:
+        return b"optim" in data and b"parameters()" in data and b".step(" in data
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        for built in source.bindings:
+            if not isinstance(built, ast.Assign) or source.kinds.of_value(built.value) != "optimizer":
+                continue
+            optimizer = dotted(built.targets[0])
+            if not optimizer or is_test(source, built):
+                continue
+            told: set[ast.AST] = set()
+            owned = _owned(source, built.value)
+            for model, (change, what) in ((name, one) for name in owned for one in _changes(source, name)):
+                if change not in told and self._between(source, built, change, optimizer, model):
+                    told.add(change)
+                    yield self.report(
+                        source,
+                        change,
+                        f"{what} after `{optimizer}` was built from its parameters: the new ones are never updated",
+                        remedy=f"Build `{optimizer}` after this line.",
+                    )
+
+    @staticmethod
+    def _between(source: Source, built: ast.Assign, change: Assignment, optimizer: str, model: str) -> bool:
+        scope = source.scope(built)
+        if source.scope(change) is not scope or not one_cell(source, built, change):
+            return False
+        flow = source.flow(scope)
+        renewed: list[ast.AST] = [
+            one for one in source.assignments.get(optimizer, ()) if source.scope(one) is scope
+        ]
+        renewed += source.calls_to("add_param_group")
+        others = [one for one in renewed if one is not built]
+        again = [
+            one for one, _what in _changes(source, model) if one is not change and source.scope(one) is scope
+        ]
+        if not flow.reaches(built, change, [*others, *again]):
+            return False
+        if not optimizer.startswith("self."):
+            return any(
+                flow.reaches(change, use, renewed) and one_cell(source, use, built)
+                for use in _uses(source, scope, optimizer, model)
+            )
+        return getattr(scope, "name", "") == "__init__" and flow.reaches(change, flow.end, renewed)
+
+
+def _owned(source: Source, value: ast.expr) -> list[str]:
+    """Whose parameters an optimizer is built from; for a function of this file, the one thing it is given."""
+    found = owned_parameters(source, value)
+    if not found and isinstance(value, ast.Call) and source.callee(value) is not None:
+        found = [dotted(arg) for arg in value.args]
+        found = found if len(found) == 1 else []
+    return sorted({name for name in found if name})
+
+
+def _uses(source: Source, scope: ast.AST, optimizer: str, model: str) -> Iterator[ast.AST]:
+    """Where this scope steps the optimizer, or hands both on."""
+    for step in steps(source):
+        if step.optimizer == optimizer and source.scope(step.call) is scope:
+            yield step.call
+    for end in source.within(scope, nested=False):
+        if isinstance(end, ast.Return) and isinstance(end.value, ast.Tuple):
+            if {optimizer, model} <= {dotted(part) for part in end.value.elts}:
+                yield end
+    for call in source.nodes(ast.Call):
+        given = {dotted(value) for value in (*call.args, *(one.value for one in call.keywords))}
+        if optimizer in given and {model, model.partition(".")[0]} & given and source.scope(call) is scope:
+            yield call
+
+
+def _changes(source: Source, model: str) -> Iterator[tuple[Assignment, str]]:
+    """Statements that give a model other parameters than it had, with the beginning of a sentence."""
+    for statement in source.assignments.get(model, ()):
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            if len(statement.targets) == 1 and dotted(statement.targets[0]) == model:
+                if _is_new(source, statement.value, model) or _owns(source, statement.value):
+                    yield statement, f"`{model}` is made anew"
+                elif source.names.all_in(statement.value.func, ADDS_PARAMETERS):
+                    yield statement, f"`{model}` gets adapters"
+    prefix = model + "."
+    for target, statements in source.assignments.items():
+        if target.startswith(prefix):
+            for statement in statements:
+                value = statement.value
+                if isinstance(value, ast.Call) and _owns(source, value):
+                    yield statement, f"`{target}` is replaced by a new layer"
+
+
+def _is_new(source: Source, value: ast.Call, model: str) -> bool:
+    if isinstance(value.func, ast.Attribute) and last_name(value) in {"to", "cuda", "cpu"}:
+        owner = receiver(value)
+        return isinstance(owner, ast.Call) and _is_new(source, owner, model)
+    names = source.names.of(value.func)
+    if names and all(
+        name.startswith(NEW_MODELS)
+        or (name.startswith("transformers.") and name.endswith(".from_pretrained"))
+        for name in names
+    ):
+        return True
+    made = source.kinds.of_value(value) == "module" and bool(names)
+    made = made and all(name.startswith("<local>.") for name in names)
+    return made and model.partition(".")[0] not in names_in(source, value)
+
+
+def _owns(source: Source, value: ast.Call) -> bool:
+    names = source.names.of(value.func)
+    if not names or not all(name.startswith("torch.nn.") for name in names):
+        return False
+    kind = last_name(value)
+    if kind in CONTAINERS:
+        return any(isinstance(one, ast.Call) and _owns(source, one) for one in source.within(value))
+    return kind in LAYERS

@@ -1,0 +1,45 @@
+"""PM509 partial-load-unchecked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.rule import Rule
+from premortem.lint.source import Source, argument, constant
+
+
+class PartialLoadUnchecked(Rule):
+    """`load_state_dict(..., strict=False)`, and nobody looks at what it left out.
+
+    ## Why it matters
+    With `strict=False` a checkpoint of which no key fits loads without an error, and the model stays random. The
+    call returns the missing and the unexpected keys; here they are dropped.
+
+    ## Usual causes
+    - a few keys are known to be missing (a new head), so the check was switched off for all
+    - a prefix such as `module.` or `_orig_mod.` that does not match
+
+    ## What to do
+    Keep the result and look at it: `missing, unexpected = model.load_state_dict(state, strict=False)`.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM509", name="partial-load-unchecked", family="checkpoint", severity=Severity.INFO
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"load_state_dict",)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        for call in source.calls_to("load_state_dict"):
+            if constant(argument(call, "strict", 1)) is False and isinstance(source.parent(call), ast.Expr):
+                yield self.report(
+                    source,
+                    call,
+                    "keys that do not fit are passed over, and the list of them is dropped",
+                    remedy="Keep the result and check `missing_keys` and `unexpected_keys`.",
+                )

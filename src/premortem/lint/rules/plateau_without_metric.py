@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.provenance import values
+from premortem.lint.rule import Rule
+from premortem.lint.source import Source, receiver
+
+PLATEAU = frozenset(("torch.optim.lr_scheduler.ReduceLROnPlateau",))
+
+
+class PlateauWithoutMetric(Rule):
+    """`ReduceLROnPlateau.step()` is called without the metric it watches.
+
+    ## Why it matters
+    It raises `TypeError: step() missing 1 required positional argument: 'metrics'`, at the end of the first epoch.
+
+    ## Usual causes
+    - the scheduler was another one before, and its `step()` stayed
+
+    ## What to do
+    Give it the metric of this epoch: `scheduler.step(val_loss)`.
+
+    ## When it stays silent
+    When the scheduler can also be of another class.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM535", name="plateau-without-metric", family="scheduler", severity=Severity.ERROR
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"ReduceLROnPlateau",)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        for call in source.calls_to("step"):
+            owner = receiver(call)
+            if owner is None or call.args or call.keywords:
+                continue
+            built = values(source, owner)
+            if built and all(source.names.all_in(getattr(value, "func", None), PLATEAU) for value in built):
+                yield self.report(
+                    source,
+                    call,
+                    f"`{source.text(owner)}` is a ReduceLROnPlateau: its step() needs the metric and raises "
+                    "without it",
+                    remedy=f"Write `{source.text(owner)}.step(metric)` with the value of this epoch.",
+                )

@@ -1,0 +1,119 @@
+"""PM507 sample-substituted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.handlers import gives_up, is_broad, logs
+from premortem.lint.rule import Rule
+from premortem.lint.source import Function, Source, last_name, receiver
+
+_BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
+
+
+class SampleSubstituted(Rule):
+    """A sample that cannot be read is replaced by another one, or by an empty one, and nobody counts.
+
+    ## Why it matters
+    If the path is wrong or half of the files are damaged, training goes on with the few that can be read, or with
+    black images that carry real labels. Nothing in the log shows it.
+
+    ## Usual causes
+    One broken file stopped a long run, so everything was caught.
+
+    ## What to do
+    Check the files once before training, or count what was replaced and stop above a small share.
+
+    ## When it stays silent
+    When the handler raises on some path, reads the same sample in another way, or gives None to the collate function.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM507", name="sample-substituted", family="data-empty", severity=Severity.WARNING
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"__getitem__",)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        for block in source.tries:
+            function = source.function(block)
+            if function is None or function.name != "__getitem__" or not _is_dataset(source, function):
+                continue
+            for handler in block.handlers:
+                if is_broad(handler) and not gives_up(source, handler):
+                    yield from self._substitutes(source, block, handler, function)
+
+    def _substitutes(
+        self, source: Source, block: ast.Try, handler: ast.ExceptHandler, function: Function
+    ) -> Iterator[Diagnostic]:
+        index = function.args.args[1].arg if len(function.args.args) > 1 else ""
+        bound = {
+            node.id
+            for statement in block.body
+            for node in source.within(statement)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        told = logs(source, handler)
+        for statement in handler.body:
+            value = getattr(statement, "value", None)
+            if not isinstance(statement, (ast.Return, ast.Assign)) or value is None:
+                continue
+            if (isinstance(statement, ast.Return) and _another(value, index)) or (
+                isinstance(statement, ast.Assign)
+                and any(isinstance(one, ast.Name) and one.id == index for one in statement.targets)
+            ):
+                what, blank = "another sample", False
+            elif _is_blank(value) and (
+                isinstance(statement, ast.Return)
+                or any(isinstance(one, ast.Name) and one.id in bound for one in statement.targets)
+            ):
+                what, blank = "an empty one", True
+            else:
+                continue
+            yield self.report(
+                source,
+                statement,
+                f"a sample that fails is replaced by {what}" + ("" if told else ", and nobody is told"),
+                remedy="Count the replacements and stop above a small share, or check the files beforehand.",
+                # One that is told of is a decision somebody took.
+                severity=Severity.INFO if told and not blank else None,
+            )
+            return
+
+
+def _is_dataset(source: Source, function: Function) -> bool:
+    owner = source.class_of(function)
+    if owner is None:
+        return False
+    names = [owner.name, *(last_name(base) for base in owner.bases)]
+    return any("dataset" in name.lower() for name in names)
+
+
+def _another(value: ast.expr, index: str) -> bool:
+    """`self[other]` or `self.__getitem__(other)`, with another index than the one that failed."""
+    if isinstance(value, ast.Call) and last_name(value) == "__getitem__" and value.args:
+        inner = receiver(value)
+        other: ast.expr = value.args[0]
+    elif isinstance(value, ast.Subscript):
+        inner, other = value.value, value.slice
+    else:
+        return False
+    same = isinstance(other, ast.Name) and other.id == index
+    return isinstance(inner, ast.Name) and inner.id == "self" and not same
+
+
+def _is_blank(value: ast.expr) -> bool:
+    if isinstance(value, (ast.Tuple, ast.Dict)):
+        parts = value.elts if isinstance(value, ast.Tuple) else value.values
+        return bool(parts) and _is_blank(parts[0])
+    if not isinstance(value, ast.Call):
+        return False
+    if last_name(value) in _BLANK:
+        return isinstance(value.func, ast.Attribute)
+    inner = receiver(value)
+    return inner is not None and _is_blank(inner)

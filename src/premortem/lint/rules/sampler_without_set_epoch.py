@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.provenance import callers, given, values
+from premortem.lint.rule import Rule
+from premortem.lint.source import Loop, Source, argument, constant
+from premortem.lint.training import calls_in, helpers, is_epochs, is_test, iterated
+
+SAMPLER = frozenset(("torch.utils.data.DistributedSampler",))
+LOADER = frozenset(("torch.utils.data.DataLoader",))
+# These call `set_epoch` themselves.
+FRAMEWORKS = ("accelerate", "lightning", "pytorch_lightning", "composer", "ignite", "deepspeed", "ray")
+
+
+class SamplerWithoutSetEpoch(Rule):
+    """A `DistributedSampler` shuffles the training data, and nobody tells it the epoch.
+
+    ## Why it matters
+    The sampler shuffles with a generator seeded by the epoch number. Without `set_epoch` that number stays 0: every
+    epoch shows the same batches in the same order, on every process.
+
+    ## Usual causes
+    - the sampler was put in the place of `shuffle=True`, which needs no such call
+
+    ## What to do
+    Call `sampler.set_epoch(epoch)` at the start of every epoch.
+
+    ## When it stays silent
+    When the file or a function it calls knows `set_epoch`, with frameworks that call it, with `shuffle=False`, and
+    when the loader is not seen to be trained on for several epochs.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM546", name="sampler-without-set-epoch", family="data-order", severity=Severity.WARNING
+    )
+
+    def wants(self, data: bytes) -> bool:
+        return b"DistributedSampler" in data and b".backward(" in data and b"set_epoch" not in data
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        if any(source.names.imports(package) for package in FRAMEWORKS):
+            return
+        told: set[Loop] = set()
+        for loop in source.loops:
+            if isinstance(loop, ast.While) or not calls_in(source, loop, "backward"):
+                continue
+            if is_test(source, loop) or not _is_shuffled(source, iterated(loop.iter)):
+                continue
+            for outer in self._epochs(source, loop):
+                if outer in told or any(project.does(name, "set_epoch") for name in helpers(source, outer)):
+                    continue
+                told.add(outer)
+                yield self.report(
+                    source,
+                    outer.iter if not isinstance(outer, ast.While) else outer.test,
+                    "the DistributedSampler is never told the epoch: every epoch has the same order",
+                    remedy="Call `sampler.set_epoch(epoch)` at the start of every epoch.",
+                )
+
+    @staticmethod
+    def _epochs(source: Source, loop: ast.For | ast.AsyncFor) -> Iterator[Loop]:
+        around = source.loops_around(loop)
+        if around:
+            yield around[0]
+            return
+        function = source.function(loop)
+        if function is None or not isinstance(iterated(loop.iter), ast.Name):
+            return
+        name = iterated(loop.iter).id  # type: ignore[attr-defined]
+        for call in callers(source, function):
+            handed = given(call, function, name)
+            loops = source.loops_around(call)
+            if loops and handed is not None and is_epochs(source, loops[0]) and _is_shuffled(source, handed):
+                yield loops[0]
+
+
+def _is_shuffled(source: Source, expr: ast.expr) -> bool:
+    """Whether this surely is a DataLoader over a shuffling DistributedSampler."""
+    made = values(source, expr)
+    if not made:
+        return False
+    for one in made:
+        if not isinstance(one, ast.Call) or not source.names.all_in(one.func, LOADER):
+            return False
+        sampler = argument(one, "sampler", 3)
+        samplers = values(source, sampler) if sampler is not None else None
+        if not samplers or not any(_shuffles(source, value) for value in samplers):
+            return False
+    return True
+
+
+def _shuffles(source: Source, value: ast.expr) -> bool:
+    parts = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    for part in parts:
+        if isinstance(part, ast.Call) and source.names.all_in(part.func, SAMPLER):
+            chosen = argument(part, "shuffle", 3)
+            return chosen is None or constant(chosen) is True
+    return False

@@ -1,0 +1,61 @@
+"""PM511 suppress-errors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.rule import Rule
+from premortem.lint.source import Source, argument, constant
+
+_SWITCH = "torch._dynamo.config.suppress_errors"
+_CONFIG = "torch._dynamo.config"
+
+
+class SuppressErrors(Rule):
+    """`torch._dynamo.config.suppress_errors = True`: what cannot be compiled runs uncompiled, and nobody is told.
+
+    ## Why it matters
+    The run goes on at eager speed, or at a mix of both, and the only trace is a warning that scrolls by. A real fault
+    of the model that shows up while compiling is hidden as well.
+
+    ## Usual causes
+    An error message of torch.compile that proposes this line; a reentrant checkpoint inside a compiled model.
+
+    ## What to do
+    Take the line out and look at the first error. `checkpoint(..., use_reentrant=False)` cures the commonest one;
+    compile single blocks, or mark a function with `torch.compiler.disable`, where the rest cannot be compiled.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM511", name="suppress-errors", family="compile", severity=Severity.WARNING
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = (b"suppress_errors",)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        for statement in source.nodes(ast.Assign):
+            if constant(statement.value) is True and any(
+                isinstance(target, ast.Attribute) and source.names.all_in(target, {_SWITCH})
+                for target in statement.targets
+            ):
+                yield self._said(source, statement)
+        for call in source.calls_to("setattr"):
+            if (
+                source.names.all_in(argument(call, "", 0), {_CONFIG})
+                and constant(argument(call, "", 1)) == "suppress_errors"
+                and constant(argument(call, "", 2)) is True
+            ):
+                yield self._said(source, call)
+
+    def _said(self, source: Source, node: ast.AST) -> Diagnostic:
+        return self.report(
+            source,
+            node,
+            "what torch.compile cannot compile now runs uncompiled, without an error",
+            remedy="Remove the line and mend the first error, or use `torch.compiler.disable` on that part.",
+        )

@@ -1,0 +1,56 @@
+"""PM584 too-new-for-oldest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint import drift
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.drift import spelled
+from premortem.lint.facts import Facts
+from premortem.lint.newcomers import newcomers
+from premortem.lint.rule import Rule
+from premortem.lint.signatures import Minor
+from premortem.lint.source import Source
+from premortem.lint.target import Pin
+
+
+class TooNewForOldest(Rule):
+    """The code uses what the oldest version that the project allows does not have yet.
+
+    ## Why it matters
+    A requirement like `torch>=2.0` promises that the code runs on 2.0. On a machine that has it, the call fails.
+
+    ## Usual causes
+    The lower bound was written once and never raised.
+
+    ## What to do
+    Raise the lower bound to the version the message names, or do without.
+
+    ## When it stays silent
+    As PM582; and when one version only is allowed, which is PM582's business.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM584", name="too-new-for-oldest", family="api-drift", severity=Severity.WARNING, preview=True
+    )
+    triggers: ClassVar[tuple[bytes, ...]] = drift.TRIGGERS
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        told: set[str] = set()
+        for node, what, since, pin in newcomers(source, project, _oldest):
+            if pin.newest and since <= pin.newest and what not in told:
+                told.add(what)  # one bound to raise: once in a file is enough
+                yield self.report(
+                    source,
+                    node,
+                    f"{what} came with {pin.distribution} {spelled(since)}; {pin} allows older ones",
+                    remedy=f"Raise the lower bound to {spelled(since)}.",
+                )
+
+
+def _oldest(pin: Pin) -> Minor | None:
+    return pin.minors[0] if len(pin.minors) > 1 else None

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.provenance import values
+from premortem.lint.rule import Rule
+from premortem.lint.source import Source, argument, constant, dotted, last_name
+from premortem.lint.training import calls_in, is_test, iterated, names_in, without_grad
+
+LOADER = frozenset(("torch.utils.data.DataLoader",))
+EVALUATION = re.compile(r"test|val|eval|infer|predict|query", re.IGNORECASE)
+# Words of a file in which the order is made, or means something.
+ORDERED = re.compile(
+    rb"shuffle\(|randperm|permutation|random_split|SubsetRandomSampler|sample\(frac|seq_len|sequence_length|look_?back"
+    rb"|window|forecast|time_?series|stock|timestep|horizon|stateful|bptt|replay|IterableDataset|streaming",
+    re.IGNORECASE,
+)
+
+
+class UnshuffledTrainingLoader(Rule):
+    """A training `DataLoader` without `shuffle=True` and without a sampler.
+
+    ## Why it matters
+    `DataLoader` does not shuffle unless it is told to. Datasets on disk are often sorted by class: each batch then
+    holds one class, the loss looks excellent and jumps at every change, and the model learns the last class it saw.
+
+    ## Usual causes
+    - `shuffle=True` was forgotten: the default is False
+
+    ## What to do
+    `DataLoader(train_set, batch_size=..., shuffle=True)`. Write `shuffle=False` where the order is meant.
+
+    ## When it stays silent
+    When the loader is not seen to be trained on, when the dataset is not known to be read by index, when the file
+    shuffles or splits at random itself, and where the order carries meaning (series, windows, streams).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM548", name="unshuffled-training-loader", family="data-order", severity=Severity.WARNING
+    )
+
+    def wants(self, data: bytes) -> bool:
+        return b"DataLoader(" in data and b".backward(" in data and not ORDERED.search(data)
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        trained: dict[ast.expr, str] = {}
+        for loop in source.loops:
+            if isinstance(loop, ast.While) or is_test(source, loop) or without_grad(source, loop):
+                continue
+            passes = calls_in(source, loop, "backward")
+            if not any(source.loops_around(one)[:1] == (loop,) for one in passes):
+                continue
+            for made in values(source, iterated(loop.iter)) or ():
+                trained[made] = dotted(iterated(loop.iter))
+        for made, name in trained.items():
+            if not isinstance(made, ast.Call) or not source.names.all_in(made.func, LOADER):
+                continue
+            if EVALUATION.search(name) or not self._says_nothing(made):
+                continue
+            if self._by_index(source, made, name):
+                yield self.report(
+                    source,
+                    made,
+                    "this loader is trained on and does not shuffle: every epoch sees the data in the order of "
+                    "the files",
+                    remedy="Give it `shuffle=True`, or `shuffle=False` if the order is meant.",
+                )
+
+    @staticmethod
+    def _says_nothing(made: ast.Call) -> bool:
+        said = {keyword.arg for keyword in made.keywords}
+        if said & {None, "shuffle", "sampler", "batch_sampler"} or len(made.args) > 2:
+            return False
+        size = argument(made, "batch_size", 1)
+        return not any(isinstance(arg, ast.Starred) for arg in made.args) and not (
+            isinstance(size, ast.Call) or size is None
+        )
+
+    @staticmethod
+    def _by_index(source: Source, made: ast.Call, name: str) -> bool:
+        dataset = argument(made, "dataset", 0)
+        called_training = "train" in (name + dotted(dataset)).lower()
+        built = values(source, dataset) if dataset is not None else None
+        if not built:
+            return False
+        for one in built:
+            if not isinstance(one, ast.Call) or EVALUATION.search(source.text(one)):
+                return False
+            if constant(argument(one, "train", 1)) is False:
+                return False
+            names = source.names.of(one.func)
+            known = bool(names) and all(spelt.startswith("torchvision.datasets.") for spelt in names)
+            rows = called_training and names == {"torch.utils.data.TensorDataset"}
+            if not known and not rows and not _reads_by_index(source, one):
+                return False
+        return True
+
+
+def _reads_by_index(source: Source, call: ast.Call) -> bool:
+    """Whether this makes a dataset of a class of this file whose samples depend on the index and not on chance."""
+    for cls in source.classes:
+        if cls.name != last_name(call) or not isinstance(call.func, ast.Name):
+            continue
+        for method in cls.body:
+            if (
+                isinstance(method, ast.FunctionDef)
+                and method.name == "__getitem__"
+                and len(method.args.args) == 2
+            ):
+                index = method.args.args[1].arg
+                body = [name for statement in method.body for name in names_in(source, statement)]
+                return index in body and "rand" not in source.text(method)
+    return False

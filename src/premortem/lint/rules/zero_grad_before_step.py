@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Severity
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.facts import Facts
+from premortem.lint.rule import Rule
+from premortem.lint.source import Source, dotted, last_name, receiver
+from premortem.lint.training import BACKWARDS, Step, calls_in, is_model, one_cell, owned_parameters, steps
+
+# Calls that surely compute no gradients.
+HARMLESS = frozenset(
+    "print info debug warning log item float int str len round format append update unscale_ add_scalar "
+    "set_postfix set_description detach cpu time perf_counter synchronize clip_grad_norm_ clip_grad_value_ "
+    "parameters step zero_grad scale get_last_lr mean sum write".split()
+)
+
+
+class ZeroGradBeforeStep(Rule):
+    """The gradients are cleared between `backward()` and `step()`.
+
+    ## Why it matters
+    `step()` finds nothing to apply. The model stays as it is, apart from weight decay and old momentum, while the
+    loop runs and the loss is printed.
+
+    ## Usual causes
+    - `zero_grad()` one line too late
+    - a clean-up that belongs after the step
+
+    ## What to do
+    `zero_grad()`, forward, `backward()`, `step()`; or clear right after the step.
+
+    ## When it stays silent
+    When another backward pass comes in between, when gradients are written by hand, when something is called that
+    can compute gradients, when another optimizer is cleared, or when the clearing is conditional (a way to skip a
+    bad batch).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM532", name="zero-grad-before-step", family="update-order", severity=Severity.ERROR
+    )
+
+    def wants(self, data: bytes) -> bool:
+        return b"zero_grad(" in data and b"backward(" in data and b".step(" in data
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        every = steps(source)
+        for clear in source.calls_to("zero_grad"):
+            owner = dotted(receiver(clear))
+            if not owner:
+                continue
+            scope = source.scope(clear)
+            own = [one for one in every if source.scope(one.call) is scope]
+            wanted = [one for one in own if self._cleared(source, owner, one, own)]
+            if wanted and self._between(source, scope, clear, wanted):
+                yield self.report(
+                    source,
+                    clear,
+                    f"`{owner}.zero_grad()` throws the gradients away before `{wanted[0].optimizer}` steps",
+                    remedy="Clear the gradients before backward() or after step().",
+                )
+
+    @staticmethod
+    def _cleared(source: Source, owner: str, step: Step, own: list[Step]) -> bool:
+        """Whether clearing this clears the gradients of the step's optimizer."""
+        if owner == step.optimizer:
+            return True
+        if len({one.optimizer for one in own}) != 1:
+            return False
+        made = [one.value for one in source.assignments.get(step.optimizer, ()) if one.value is not None]
+        if made:
+            return [owned_parameters(source, value) for value in made] == [[owner]]
+        # The optimizer is handed in: with one model in sight, it is that model's.
+        called = {dotted(call.func) for call in calls_in(source, source.scope(step.call))}
+        return {name for name in called if name and is_model(source, name)} == {owner}
+
+    @staticmethod
+    def _between(source: Source, scope: ast.AST, clear: ast.Call, wanted: list[Step]) -> bool:
+        flow = source.flow(scope)
+        loops = source.loops_around(clear)
+        passes = calls_in(source, scope, *BACKWARDS)
+        unknown = [
+            node
+            for node in source.within(scope, nested=False)
+            if (isinstance(node, ast.Call) and last_name(node) not in HARMLESS)
+            or (isinstance(node, ast.Attribute) and node.attr == "grad")
+        ]
+        for step in wanted:
+            if not one_cell(source, clear, step.call):
+                continue
+            if not flow.reaches(clear, step.call, [*passes, *unknown, *loops]):
+                continue
+            # A way without a backward pass can be one that is never taken: there must be no other.
+            if any(
+                flow.reaches(clear, one, [*loops, step.call]) and flow.reaches(one, step.call, loops)
+                for one in passes
+            ):
+                continue
+            for backward in calls_in(source, scope, "backward"):
+                before = flow.reaches(backward, clear, [*loops, *(one.call for one in wanted)])
+                around = flow.reaches(backward, step.call, [*loops, clear])
+                if before and not around and one_cell(source, backward, clear):
+                    return True
+        return False

@@ -1,0 +1,200 @@
+"""What one file contributes to the facts about its project, summed up right after it is parsed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from premortem.lint.marks import more_marks, neighbours
+from premortem.lint.tree import last_name
+
+if TYPE_CHECKING:
+    from premortem.lint.source import Source
+    from premortem.lint.tree import Function
+
+# What functions are asked about: `project.does("optimize", "zero_grad")`.
+VERBS = frozenset(
+    "backward step zero_grad unscale_ update scale clip_grad_norm_ clip_grad_value_ no_grad inference_mode "
+    "set_grad_enabled set_epoch eval train load_state_dict manual_seed state_dict parameters detach item".split()
+)
+WITHOUT_GRAD = frozenset(("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled"))
+YAML = {
+    "yaml.load": "pyyaml",
+    "yaml.safe_load": "pyyaml",
+    "yaml.full_load": "pyyaml",
+    "yaml.unsafe_load": "pyyaml",
+    "yaml.load_all": "pyyaml",
+    "yaml.safe_load_all": "pyyaml",
+    "omegaconf.OmegaConf.load": "omegaconf",
+    "hydra.main": "hydra",
+    "hydra.compose": "hydra",
+    "ruamel.yaml.YAML": "ruamel",
+}
+_YAML_CALLS = tuple({name.rpartition(".")[2] for name in YAML})
+# A file with none of these says nothing about training.
+RELEVANT = tuple(b"torch lightning transformers accelerate yaml omegaconf hydra no_grad eval".split())
+# Only in files with one of these is it worth writing down who calls whom.
+TRAINS = (b".backward(", b".step(", b"zero_grad", b"no_grad", b".eval(")
+
+
+@dataclass(slots=True)
+class Summary:
+    """Plain values only: it travels between processes and into the cache."""
+
+    packages: set[str] = field(default_factory=set)  # first parts of the names it imports
+    marks: set[str] = field(default_factory=set)  # "fp16", "saves-module", "ddp", "yaml:pyyaml", ...
+    without_grad: set[str] = field(default_factory=set)  # functions called under no_grad
+    in_eval: set[str] = field(default_factory=set)  # functions called from a function that calls .eval()
+    calls: dict[str, set[str]] = field(default_factory=dict)  # function -> last names of what it calls
+    returns: dict[str, set[str]] = field(default_factory=dict)  # function -> torch classes it returns
+
+
+def summarise(source: Source) -> Summary:
+    """Sum up one file; costs a fraction of parsing it."""
+    if not any(word in source.data for word in RELEVANT):
+        return Summary()
+    summary = Summary(packages={name.partition(".")[0] for name in source.names.modules} - {""})
+    _mark(source, summary)
+    _sum_up_returns(source, summary)
+    if any(word in source.data for word in TRAINS):
+        _sum_up_calls(source, summary)
+    return summary
+
+
+def _mark(source: Source, summary: Summary) -> None:
+    names = source.names
+    marks = summary.marks
+    if _uses_fp16(source):
+        marks.add("fp16")
+    for call in source.calls_to("save"):
+        if names.any_in(call.func, {"torch.save"}) and call.args:
+            if isinstance(call.args[0], ast.Name) and source.kinds.surely(call.args[0].id, "module"):
+                marks.add("saves-module")
+    if any(names.any_in(call.func, {"torch.compile"}) for call in source.calls_to("compile")) or any(
+        names.any_in(_called(decorator), {"torch.compile"})
+        for function in source.functions
+        for decorator in function.decorator_list
+    ):
+        marks.add("compile")
+    if b"DistributedDataParallel" in source.data or b"init_process_group" in source.data:
+        marks.add("ddp")
+    for call in source.calls_to(*_YAML_CALLS):
+        marks.update(f"yaml:{YAML[name]}" for name in names.of(call.func) if name in YAML)
+    if names.imports("hydra"):
+        marks.add("yaml:hydra")
+    marks.update(more_marks(source))
+    for what in marks & {"fp16", "compile"}:
+        marks.update(neighbours(source, what))
+
+
+def _uses_fp16(source: Source) -> bool:
+    names = source.names
+    for call in source.calls_to("autocast", "GradScaler"):
+        found = names.of(call.func)
+        if not any(name.startswith(("torch.amp.", "torch.cuda.amp.", "torch.autocast")) for name in found):
+            continue
+        dtype = [keyword.value for keyword in call.keywords if keyword.arg == "dtype"]
+        cuda_default = not dtype and (
+            any(name.startswith("torch.cuda.amp.") for name in found)
+            or any(isinstance(arg, ast.Constant) and arg.value == "cuda" for arg in call.args)
+        )
+        if cuda_default or any(names.any_in(value, {"torch.float16", "torch.half"}) for value in dtype):
+            return True
+    return any(
+        isinstance(call.func, ast.Attribute) and not call.args for call in source.calls.get("half", ())
+    )
+
+
+def _sum_up_calls(source: Source, summary: Summary) -> None:
+    for function, names in _calls_by_function(source):
+        summary.calls.setdefault(function.name, set()).update(names)
+        if any(
+            last_name(decorator) in {"no_grad", "inference_mode"} for decorator in function.decorator_list
+        ):
+            summary.without_grad |= names
+        if "eval" in names:
+            summary.in_eval |= names
+    for block in source.withs:
+        if any(source.names.any_in(_called(item.context_expr), WITHOUT_GRAD) for item in block.items):
+            for statement in block.body:
+                summary.without_grad |= {
+                    last_name(node) for node in source.within(statement) if isinstance(node, ast.Call)
+                }
+    top = {last_name(call) for call in source.nodes(ast.Call)} if "eval" in source.calls else set()
+    # A script without functions evaluates at its top level.
+    if top and not source.functions:
+        summary.in_eval |= top
+    summary.without_grad -= VERBS | {""}
+    summary.in_eval -= VERBS | {""}
+
+
+def _called(expr: ast.expr) -> ast.expr:
+    return expr.func if isinstance(expr, ast.Call) else expr
+
+
+def _calls_by_function(source: Source) -> list[tuple[Function, set[str]]]:
+    """For each function the last names of what it calls, nested functions included."""
+    found: list[tuple[Function, set[str]]] = []
+    around: list[tuple[int, set[str]]] = []
+    functions = list(reversed(source.functions))
+    for call in sorted(source.nodes(ast.Call), key=lambda call: call.lineno):
+        while functions and functions[-1].lineno <= call.lineno:
+            function = functions.pop()
+            names: set[str] = set()
+            found.append((function, names))
+            around.append((function.end_lineno or function.lineno, names))
+        around = [(end, names) for end, names in around if end >= call.lineno]
+        if last := last_name(call):
+            for _end, names in around:
+                names.add(last)
+    return found
+
+
+def _sum_up_returns(source: Source, summary: Summary) -> None:
+    for statement in source.nodes(ast.Return):
+        value = statement.value
+        if not isinstance(value, ast.Call):
+            continue
+        found = {
+            name
+            for name in source.names.of(value.func)
+            if name.startswith("torch.") and name.rpartition(".")[2][:1].isupper()
+        }
+        if found and (function := source.function(statement)):
+            summary.returns.setdefault(function.name, set()).update(found)
+
+
+def join(summaries: Iterable[Summary]) -> Summary:
+    """One summary of them all."""
+    whole = Summary()
+    for one in summaries:
+        for part in fields(Summary):
+            mine, theirs = getattr(whole, part.name), getattr(one, part.name)
+            if isinstance(mine, set):
+                mine |= theirs
+            else:
+                for name, said in theirs.items():
+                    mine.setdefault(name, set()).update(said)
+    return whole
+
+
+def as_json(summary: Summary) -> dict[str, Any]:
+    """Without what is empty: most files say little."""
+    found: dict[str, Any] = {}
+    for part in fields(Summary):
+        value = getattr(summary, part.name)
+        if isinstance(value, set) and value:
+            found[part.name] = sorted(value)
+        elif value:
+            found[part.name] = {name: sorted(said) for name, said in sorted(value.items())}
+    return found
+
+
+def from_json(record: dict[str, Any]) -> Summary:
+    parts: dict[str, Any] = {
+        name: set(value) if isinstance(value, list) else {key: set(said) for key, said in value.items()}
+        for name, value in record.items()
+    }
+    return Summary(**parts)

@@ -1,0 +1,69 @@
+"""`# premortem: ignore[CODE]`: a comment at the end of a line silences that line, alone on a line the next one."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterable
+
+from premortem.lint.diagnostics import Diagnostic
+
+MARK = b"premortem:"
+_COMMENT = re.compile(r"#\s*premortem:\s*ignore(?P<rest>-file)?\s*(?:\[(?P<words>[^\]]*)\])?", re.IGNORECASE)
+EVERYTHING = frozenset(("*",))
+
+
+class Suppressions:
+    """What the comments of one file silence. Lines count in the joined source of a notebook."""
+
+    def __init__(self, data: bytes, *, python: bool) -> None:
+        self._lines: dict[int, frozenset[str]] = {}
+        self._file: frozenset[str] = frozenset()
+        if MARK not in data:
+            return
+        text = data.decode("utf-8-sig", errors="replace")
+        lines = re.split(r"\r\n|\r|\n", text)
+        for number, comment in _comments(text) if python else enumerate(lines, start=1):
+            match = _COMMENT.search(comment)
+            if not match:
+                continue
+            words = _words(match["words"])
+            if match["rest"]:
+                self._file |= words
+                continue
+            alone = lines[number - 1].lstrip().startswith("#")
+            for line in (number, number + 1) if alone else (number,):
+                self._lines[line] = self._lines.get(line, frozenset()) | words
+
+    def __bool__(self) -> bool:
+        return bool(self._lines or self._file)
+
+    def silences(self, diagnostic: Diagnostic, first_line: int = 0) -> bool:
+        """`first_line`: how many lines precede the diagnostic's cell in the joined source."""
+        if _named(self._file, diagnostic):
+            return True
+        lines = {diagnostic.line + first_line, diagnostic.end_line + first_line}
+        return any(_named(self._lines.get(line, frozenset()), diagnostic) for line in lines)
+
+
+def _comments(text: str) -> Iterable[tuple[int, str]]:
+    """Real comments only: a string may contain the same words."""
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+    except (tokenize.TokenError, SyntaxError):
+        return
+
+
+def _words(given: str | None) -> frozenset[str]:
+    if given is None:
+        return EVERYTHING
+    return frozenset(word.strip().lower() for word in re.split(r"[,\s]+", given) if word.strip())
+
+
+def _named(words: frozenset[str], diagnostic: Diagnostic) -> bool:
+    if not words:
+        return False
+    return "*" in words or diagnostic.card.code.lower() in words or diagnostic.card.name in words

@@ -1,0 +1,271 @@
+"""The training loop as rules see it: losses that go backward, optimizers that step, gradients that are cleared.
+
+Names alone are weak evidence, so every question here is answered by what the file binds or does, and a name is only
+taken for what it says when nothing in the file contradicts it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
+from premortem.lint.source import FUNCTIONS, LOOPS, Loop, Source, dotted, last_name, receiver
+
+_OPTIMIZER = re.compile(r"optim|(?:^|_)opt(?:_|\d|$)|(?:^|_)opt[A-Z]")
+_LOADER = re.compile(
+    r"(?:^|[._])(?:train|val|valid|test|eval)(?:ing|idation)?_?(?:data|set|ds|iter|iterator)$|"
+    r"loader|(?:^|[._])(?:train|val|valid|test|eval)?_?dl$|batches$|data_?iter|dataset$|generator$"
+)
+_EPOCH = re.compile(r"epoch", re.IGNORECASE)
+_MODEL = re.compile(r"(?:^|[._])(?:model|net|network|unet|classifier)(?:_?[a-z0-9]{0,4})$")
+# Modules that are no models.
+_PART = re.compile(r"loss|crit|metric|softmax|sigmoid|activ|sampl|transform|augment|norm|pool", re.IGNORECASE)
+_WRAPPERS = frozenset(("enumerate", "tqdm", "trange", "iter", "zip", "track", "log_every", "islice", "cycle"))
+_ENGINES = re.compile(r"(?:^|[._])(?:accelerator|accelerate|fabric)$")
+WITHOUT_GRAD = frozenset(("no_grad", "inference_mode"))
+# Calls named like this run a backward pass, whatever they belong to.
+BACKWARDS = frozenset(("backward", "manual_backward", "scale_loss", "grad"))
+# What tensors, optimizers, loggers and the language itself have: such a call is not a function of the project.
+_ORDINARY = frozenset(
+    "step backward zero_grad item to cuda cpu train eval update append extend size format mean sum forward detach "
+    "parameters state_dict load_state_dict print len range enumerate zip float int str max min abs clone numpy view "
+    "reshape log info save load tqdm".split()
+)
+CLIPS = frozenset(
+    (
+        "torch.nn.utils.clip_grad_norm_",
+        "torch.nn.utils.clip_grad_value_",
+        "torch.nn.utils.clip_grad_norm",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """`loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`."""
+
+    call: ast.Call
+    loss: ast.expr
+    scaler: str  # the text of the GradScaler, or ""
+
+    @property
+    def name(self) -> str:
+        """The name whose gradient is taken, or "" for an expression."""
+        return dotted(self.loss)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`optimizer.step()` or `scaler.step(optimizer)`."""
+
+    call: ast.Call
+    optimizer: str
+    scaler: str
+
+
+def backwards(source: Source) -> list[Backward]:
+    """Every backward pass of this file whose loss is known."""
+    found = []
+    for call in source.calls_to("backward"):
+        owner = receiver(call)
+        if owner is None or last_name(owner) == "super":
+            continue
+        if scaled := _scaled(owner) or _scaled_before(source, owner):
+            found.append(Backward(call, scaled.args[0], dotted(receiver(scaled))))
+        elif not call.args:
+            found.append(Backward(call, owner, ""))
+        elif _ENGINES.search(dotted(owner)):
+            found.append(Backward(call, call.args[0], ""))
+    return found
+
+
+def _scaled(node: ast.AST) -> ast.Call | None:
+    if isinstance(node, ast.Call) and last_name(node) == "scale" and dotted(receiver(node)) and node.args:
+        return node
+    return None
+
+
+def _scaled_before(source: Source, owner: ast.expr) -> ast.Call | None:
+    """`scaler.scale(loss)` of `scaled = scaler.scale(loss)`, where nothing else is bound to that name."""
+    made = [
+        one.value
+        for one in source.assignments.get(dotted(owner), ())
+        if source.scope(one) is source.scope(owner)
+    ]
+    return _scaled(made[0]) if len(made) == 1 and made[0] is not None else None
+
+
+def is_optimizer(source: Source, name: str) -> bool:
+    """By its binding in this file, else by its name."""
+    kinds = source.kinds.of(name)
+    return kinds == {OPTIMIZER} if kinds else bool(_OPTIMIZER.search(name.rpartition(".")[2]))
+
+
+def is_scaler(source: Source, name: str) -> bool:
+    kinds = source.kinds.of(name)
+    return kinds == {SCALER} if kinds else "scaler" in name.rpartition(".")[2].lower()
+
+
+def steps(source: Source) -> list[Step]:
+    """Every step of an optimizer in this file; a step with a closure is none of them."""
+    found = []
+    for call in source.calls_to("step"):
+        owner = dotted(receiver(call))
+        if not owner:
+            continue
+        if not call.args and not call.keywords and is_optimizer(source, owner):
+            found.append(Step(call, owner, ""))
+        elif call.args and is_scaler(source, owner) and dotted(call.args[0]):
+            found.append(Step(call, dotted(call.args[0]), owner))
+    return found
+
+
+def calls_in(source: Source, node: ast.AST, *names: str) -> list[ast.Call]:
+    """The calls below this node, inner functions left out; with `names`, only those."""
+    return [
+        call
+        for call in source.within(node, nested=False)
+        if isinstance(call, ast.Call) and (not names or last_name(call) in names)
+    ]
+
+
+def helpers(source: Source, node: ast.AST) -> set[str]:
+    """Names of functions called below this node that can be the project's own: the ones to ask the facts about."""
+    found = {
+        last_name(call)
+        for call in calls_in(source, node)
+        if not any(name.startswith(("torch.", "numpy.")) for name in source.names.of(call.func))
+    }
+    return found - _ORDINARY - {""}
+
+
+def without_grad(source: Source, node: ast.AST) -> bool:
+    """Whether this runs with gradients switched off, by a block or decorator of its own function."""
+    for above in source.ancestors(node):
+        if isinstance(above, (ast.With, ast.AsyncWith)):
+            for item in above.items:
+                name = last_name(item.context_expr)
+                if name in WITHOUT_GRAD or _switched_off(item.context_expr):
+                    return True
+                if name in {"enable_grad", "set_grad_enabled"}:
+                    return False
+        elif isinstance(above, FUNCTIONS):
+            return any(last_name(decorator) in WITHOUT_GRAD for decorator in above.decorator_list)
+        elif isinstance(above, ast.Lambda):
+            return False
+    return False
+
+
+def _switched_off(expr: ast.expr) -> bool:
+    return (
+        isinstance(expr, ast.Call)
+        and last_name(expr) == "set_grad_enabled"
+        and bool(expr.args)
+        and isinstance(expr.args[0], ast.Constant)
+        and expr.args[0].value is False
+    )
+
+
+def is_test(source: Source, node: ast.AST) -> bool:
+    """Whether this belongs to a test: tests break rules on purpose."""
+    name = source.path.replace("\\", "/").rpartition("/")[2]
+    if name.startswith(("test_", "tests_", "conftest")) or name.endswith("_test.py"):
+        return True
+    return any(
+        isinstance(above, FUNCTIONS) and above.name.startswith("test_") for above in source.ancestors(node)
+    )
+
+
+def is_loader(source: Source, expr: ast.expr) -> bool:
+    """Whether what a `for` iterates over looks like a loader of batches."""
+    inner = iterated(expr)
+    if isinstance(inner, ast.Subscript):
+        inner = inner.value
+    if isinstance(inner, ast.Call) and last_name(inner) == "range" and len(inner.args) == 1:
+        size = inner.args[0]
+        if isinstance(size, ast.Call) and last_name(size) == "len" and size.args:
+            return "loader" in last_name(size.args[0])
+    name = dotted(inner) or last_name(inner)
+    if "loader" in source.kinds.of(name) or _LOADER.search(name.lower()):
+        return True
+    # `bar = tqdm(loader)` hides the loader's name.
+    wrapped = [one.value for one in source.assignments.get(name, ()) if isinstance(one.value, ast.Call)]
+    wrapped += [
+        item.context_expr
+        for block in source.withs
+        for item in block.items
+        if dotted(item.optional_vars) == name and name and isinstance(item.context_expr, ast.Call)
+    ]
+    return any(iterated(value) is not value and is_loader(source, iterated(value)) for value in wrapped)
+
+
+def iterated(expr: ast.expr) -> ast.expr:
+    """`loader` of `enumerate(tqdm(loader))`."""
+    while isinstance(expr, ast.Call) and last_name(expr) in _WRAPPERS and expr.args:
+        expr = expr.args[0]
+    return expr
+
+
+def is_epochs(source: Source, loop: Loop) -> bool:
+    """Whether a loop says that it runs over epochs."""
+    if isinstance(loop, ast.While):
+        return bool(_EPOCH.search(source.text(loop.test)))
+    return bool(_EPOCH.search(source.text(loop.target)) or _EPOCH.search(source.text(loop.iter)))
+
+
+def is_model(source: Source, name: str) -> bool:
+    """By its name, unless it is bound to something else; or as a module of a class of this file."""
+    kinds = source.kinds.of(name)
+    if _MODEL.search(name.lower()):
+        return (not kinds or MODULE in kinds) and not _PART.search(name)
+    made = [one.value for one in source.assignments.get(name, ()) if isinstance(one.value, ast.Call)]
+    return any(last_name(value) in source.module_classes for value in made) and not _PART.search(
+        name + " ".join(last_name(value) for value in made)
+    )
+
+
+def conditions(source: Source, node: ast.AST, top: ast.AST) -> list[ast.AST]:
+    """What decides, between `top` and this node, whether the node is executed at all."""
+    found: list[ast.AST] = []
+    for above in source.ancestors(node):
+        if above is top:
+            break
+        if isinstance(above, (ast.If, ast.IfExp, ast.ExceptHandler, ast.Match, ast.BoolOp, *LOOPS)):
+            found.append(above)
+    return found
+
+
+def names_in(source: Source, node: ast.AST) -> set[str]:
+    """Every plain name below this node, and the node itself."""
+    found = {one.id for one in source.within(node) if isinstance(one, ast.Name)}
+    return found | ({node.id} if isinstance(node, ast.Name) else set())
+
+
+def bound_in(source: Source, loop: ast.AST) -> set[str]:
+    """The names ("x", "self.model") that something inside this loop binds, its own targets included."""
+    found = {
+        dotted(node)
+        for node in source.within(loop, nested=False)
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
+    }
+    return found - {""}
+
+
+def one_cell(source: Source, *nodes: ast.AST) -> bool:
+    """Whether these stand in one cell of a notebook: cells are run in any order, so only then is order known."""
+    return len({source.cell_at(getattr(node, "lineno", 1))[0] for node in nodes}) == 1
+
+
+def inside(source: Source, node: ast.AST, top: ast.AST) -> bool:
+    return any(above is top for above in source.ancestors(node))
+
+
+def owned_parameters(source: Source, node: ast.AST) -> list[str]:
+    """`model` of `Adam(model.parameters())`: whose parameters an expression holds."""
+    return [
+        dotted(receiver(call))
+        for call in source.within(node)
+        if isinstance(call, ast.Call) and last_name(call) in {"parameters", "named_parameters"}
+    ]

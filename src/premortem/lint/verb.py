@@ -1,0 +1,175 @@
+"""`premortem lint`: from options to exit code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from premortem import __version__
+from premortem.errors import PremortemError, UsageError
+from premortem.findings import Certainty, Finding, Severity, Where
+from premortem.lint import cache, files, fixes, output, progress, project, settings, watch
+from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.project import Outcome, Plan
+
+INTERRUPTED = 130  # what shells expect after Ctrl-C
+
+
+@dataclass(frozen=True, slots=True)
+class Lint:
+    """One call of the verb, ready to run as often as needed."""
+
+    paths: tuple[str, ...]
+    plan: Plan
+    folder: Path | None  # of the cache
+    force_exclude: bool = False
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Lint:
+        paths = tuple(options.paths or ["."])
+        for path in paths:
+            if not os.path.lexists(path):
+                raise UsageError(f"there is no file or folder `{path}`")
+        start = Path(os.path.commonpath([os.path.abspath(path) for path in paths]))  # noqa: PTH100 - no links followed
+        asked = settings.read(start).changed(
+            select=_words(options.select),
+            ignore=_words(options.ignore),
+            preview=options.preview or None,
+            torch=options.torch,
+            exclude=_words(options.exclude),
+        )
+        top = settings.project_root(start)
+        root = top or (start if start.is_dir() else start.parent)
+        # Of a whole project everything is read anyway; without a project, nobody knows what belongs to it.
+        whole = top is None or any(Path(path).absolute() == root for path in paths)
+        plan = project.plan(root, asked, whole=whole)
+        return cls(paths, plan, None if options.no_cache else cache.folder_for(root), options.force_exclude)
+
+    def files(self) -> list[str]:
+        def excluded(path: str) -> bool:
+            return project.is_excluded(path, self.plan)
+
+        found = files.find(self.paths, excluded)
+        return [path for path in found if not excluded(path)] if self.force_exclude else found
+
+    def watched(self) -> list[str]:
+        """What the result depends on: the files, and the settings above them."""
+        found = self.files()
+        known = {os.path.abspath(path) for path in found}  # noqa: PTH100 - once for every file
+        above = [str(folder / "pyproject.toml") for folder in (self.plan.root, *self.plan.root.parents)]
+        return [*found, *(path for path in above if path not in known)]
+
+    def run(self) -> Outcome:
+        found = self.files()
+        if not found:
+            sys.stderr.write(
+                f"premortem: there is no Python file, notebook or config under {', '.join(self.paths)}\n"
+            )
+        return project.check(found, self.plan, self.folder, progress.bar())
+
+
+def run(options: argparse.Namespace) -> int:
+    """0: clean or only remarks; 1: an error or a warning was found; 130: Ctrl-C."""
+    if options.format not in output.FORMATS:
+        raise UsageError(f"`--format {options.format}`: there are {', '.join(output.FORMATS)}")
+    if options.watch:
+        Lint.of(options)  # a wrong call ends here, and not in the loop
+        return watch.watch(lambda: once(options), lambda: Lint.of(options).watched())
+    try:
+        return once(options)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def once(options: argparse.Namespace) -> int:
+    lint = Lint.of(options)
+    outcome = lint.run()
+    if options.diff:
+        patch = fixes.patch(outcome.diagnostics, outcome.contents, unsafe=options.unsafe_fixes)
+        _print(patch)
+        return int(bool(patch))
+    if options.fix or options.unsafe_fixes:
+        outcome = _mend(lint, outcome, unsafe=options.unsafe_fixes)
+    _show(options, outcome)
+    if options.findings:
+        _write_findings(options.findings, outcome)
+    return int(any(one.severity is not Severity.INFO for one in outcome.diagnostics))
+
+
+def _mend(lint: Lint, outcome: Outcome, *, unsafe: bool) -> Outcome:
+    """Fix, look again, until there is nothing left to fix: one fix can uncover another."""
+    mended = 0
+    for _turn in range(fixes.TURNS):
+        count = fixes.write(outcome.diagnostics, outcome.contents, unsafe=unsafe)
+        if not count:
+            break
+        mended += count
+        outcome = lint.run()
+    if mended:
+        sys.stderr.write(f"premortem: {mended} fixed\n")
+    return outcome
+
+
+def _show(options: argparse.Namespace, outcome: Outcome) -> None:
+    if options.statistics:
+        if options.format not in output.STATISTICS:
+            raise UsageError(f"`--statistics` has no `--format {options.format}`")
+        render = output.statistics_renderer(options.format)
+    else:
+        render = output.renderer(options.format)
+    _print(render(outcome.diagnostics, outcome.files))
+
+
+def _print(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        # The name of a file can hold what this terminal cannot show.
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # `premortem lint | head`: the reader has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _words(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """`--select A,B --select C` is three words."""
+    if given is None:
+        return None
+    return tuple(word.strip() for one in given for word in one.split(",") if word.strip())
+
+
+def _write_findings(file: Path, outcome: Outcome) -> None:
+    record = {
+        "premortem": __version__,
+        "run": {"verb": "lint", "files": outcome.files},
+        "findings": [finding(one).to_json() for one in outcome.diagnostics],
+    }
+    try:
+        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        file.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise PremortemError(f"the findings cannot be written to {file} ({error.strerror})") from None
+
+
+def finding(diagnostic: Diagnostic) -> Finding:
+    """A diagnostic in the words that all of premortem shares. Nothing has run, so nothing is measured."""
+    evidence: dict[str, object] = {"column": diagnostic.column, "fixable": diagnostic.fix is not None}
+    if diagnostic.cell is not None:
+        evidence["cell"] = diagnostic.cell
+    return Finding(
+        code=diagnostic.card.code,
+        name=diagnostic.card.name,
+        family=diagnostic.card.family,
+        severity=diagnostic.severity,
+        certainty=Certainty.SUSPECTED,
+        step=0,
+        message=diagnostic.message,
+        remedy=diagnostic.remedy,
+        where=Where(file=diagnostic.path, line=diagnostic.line),
+        evidence=evidence,
+    )

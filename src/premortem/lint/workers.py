@@ -1,0 +1,218 @@
+"""Files through the engine: here for a few, in several processes for many."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from premortem.errors import PremortemError
+from premortem.lint import cache as caching
+from premortem.lint import engine, files, problems, summaries
+from premortem.lint.facts import Facts
+from premortem.lint.summaries import Summary
+from premortem.lint.target import Target
+
+if TYPE_CHECKING:
+    # Loaded when there is much to read: for a single file they would be a tenth of the time.
+    import multiprocessing
+    from concurrent.futures import Future, ProcessPoolExecutor
+
+MANY = 300  # files; below that, starting processes costs more than it saves
+MOST = 8  # processes
+
+
+class Progress(Protocol):
+    """Told how many files there are to read, and each time some of them are done."""
+
+    def begin(self, total: int) -> None: ...
+    def advance(self, count: int) -> None: ...
+    def end(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One file to check: with all rules, or with those that waited for the facts."""
+
+    path: str
+    codes: tuple[str, ...] | None = None
+    known: Summary | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What a process needs to work on any file."""
+
+    codes: tuple[str, ...]
+    root: Path
+    target: Target | None
+    rules: tuple[Any, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def set_up(cls, codes: Sequence[str], root: Path, target: Target | None) -> _Bench:
+        rules = tuple(rule for rule in engine.all_rules() if rule.card.code in codes)
+        return cls(tuple(codes), root, target, rules)
+
+    def check(self, task: Task) -> dict[str, Any]:
+        """The entry of a file: plain values, ready for the cache and for another process."""
+        module = files.module_name(task.path)
+        rules = [rule for rule in self.rules if task.codes is None or rule.card.code in task.codes]
+        known = None if task.known is None else [task.known]
+        try:
+            stat = os.stat(task.path)  # noqa: PTH116 - once for every file
+            data = Path(task.path).read_bytes()
+        except OSError as error:
+            lost = engine.Checked()
+            sentence = f"this file cannot be opened ({error.strerror})"
+            lost.tell(task.path, problems.UnreadableFile.card, sentence)
+            return _entry(lost, module, "", [])
+        checked = engine.check_file(task.path, data, rules, Facts(self.root, self.target, known))
+        return _entry(checked, module, caching.hash_of(data), [stat.st_mtime_ns, stat.st_size])
+
+
+def _entry(checked: engine.Checked, module: str, content: str, stat: list[int]) -> dict[str, Any]:
+    return {
+        "stat": stat,
+        "module": module,
+        "hash": content,
+        "diagnostics": [caching.pack(one) for one in checked.diagnostics],
+        "summary": summaries.as_json(checked.summary) if checked.summary else None,
+        "waiting": checked.waiting,
+        "later": {},
+    }
+
+
+_bench: _Bench | None = None  # of a worker process
+
+
+def _start(codes: Sequence[str], root: Path, target: Target | None) -> None:
+    global _bench  # noqa: PLW0603 - the one thing a worker process keeps
+    # Sources are released by hand; the collector would only look for garbage that is not there.
+    gc.disable()
+    # Ctrl-C reaches every process; the one that started the others ends them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _bench = _Bench.set_up(codes, root, target)
+
+
+def _work(tasks: Sequence[Task]) -> list[tuple[str, dict[str, Any]]]:
+    assert _bench is not None  # noqa: S101 - set by _start in every worker
+    return [(task.path, _bench.check(task)) for task in tasks]
+
+
+class Workers:
+    """Runs tasks; starts processes when there are many."""
+
+    def __init__(
+        self,
+        codes: Sequence[str],
+        root: Path,
+        target: Target | None,
+        progress: Progress,
+        *,
+        many: bool = True,
+    ) -> None:
+        self._setup = (tuple(codes), root, target)
+        self._progress = progress
+        self._many = many  # False: never start a process, because threads are running
+        self._here: _Bench | None = None
+        self._pool: ProcessPoolExecutor | None = None
+
+    def summing(self) -> Workers:
+        """Workers that run no rule: for files that are only summed up."""
+        _codes, root, target = self._setup
+        return Workers((), root, target, self._progress, many=self._many)
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The entries of these files, in any order."""
+        if not tasks:
+            return
+        if self._many and len(tasks) >= MANY and _cores() > 1:
+            yield from self._in_processes(tasks)
+            return
+        self._progress.begin(len(tasks))
+        yield from self._in_this_one(tasks)
+        self._progress.end()
+
+    def _in_this_one(self, tasks: Iterable[Task]) -> Iterator[tuple[str, dict[str, Any]]]:
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            self._here = self._here or _Bench.set_up(*self._setup)
+            for task in tasks:
+                yield task.path, self._here.check(task)
+                self._progress.advance(1)
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _in_processes(self, tasks: Sequence[Task]) -> Iterator[tuple[str, dict[str, Any]]]:
+        from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+
+        count = min(_cores(), MOST)
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                count, mp_context=_context(), initializer=_start, initargs=self._setup
+            )
+        # The large files first, dealt out evenly, so that nobody is left with a large one at the end.
+        by_size = sorted(tasks, key=lambda task: -_size(task.path))
+        piles = max(count * 8, len(tasks) // 40)
+        with _interrupts_put_off():
+            pending: list[Future[list[tuple[str, dict[str, Any]]]]] = [
+                self._pool.submit(_work, by_size[start::piles]) for start in range(piles)
+            ]
+        self._progress.begin(len(tasks))
+        for done in as_completed(pending):
+            try:
+                result = done.result()
+            except BrokenExecutor:
+                raise PremortemError(
+                    "a process of lint was ended from outside, perhaps for lack of memory"
+                ) from None
+            yield from result
+            self._progress.advance(len(result))
+        self._progress.end()
+
+    def close(self) -> None:
+        self._progress.end()
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_put_off() -> Iterator[None]:
+    """Ctrl-C counts again at the end, here; processes that are started inside never hear it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _context() -> multiprocessing.context.BaseContext:
+    import multiprocessing
+
+    # Forking is quick and safe here: no thread runs yet when the workers start.
+    method = "fork" if sys.platform == "linux" else "spawn"
+    return multiprocessing.get_context(method)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 - once for every file
+    except OSError:
+        return 0

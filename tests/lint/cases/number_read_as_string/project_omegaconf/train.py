@@ -1,0 +1,3 @@
+from omegaconf import OmegaConf
+
+config = OmegaConf.load("config.yaml")

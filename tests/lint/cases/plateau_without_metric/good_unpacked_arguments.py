@@ -1,0 +1,7 @@
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+
+def train(optimizer, batches):
+    scheduler = ReduceLROnPlateau(optimizer)
+    for args in batches:
+        scheduler.step(*args)

@@ -1,0 +1,11 @@
+from torch.utils.data import DataLoader, DistributedSampler
+
+
+def train(model, dataset, optimizer, epochs):
+    loader = DataLoader(dataset, batch_size=32, sampler=DistributedSampler(dataset))
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        for x in loader:
+            optimizer.zero_grad()
+            model(x).mean().backward()
+            optimizer.step()
