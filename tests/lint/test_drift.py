@@ -123,4 +123,5 @@ def test_a_copy_of_a_package_that_the_project_brings_is_its_own(said, tmp_path):
     (tmp_path / "transformers").mkdir()
     (tmp_path / "transformers" / "__init__.py").touch()
     drift._is_beside.cache_clear()
+    drift._is_beside_file.cache_clear()
     assert [*said(text, "PM580"), *said(text, "PM581")] == []

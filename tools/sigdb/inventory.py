@@ -74,7 +74,8 @@ def inventory(wheel: Wheel, distribution: Distribution) -> dict[str, Call]:
     for module in sorted(wheel.modules):
         if not wanted.fullmatch(module) or any(part.startswith("_") for part in module.split(".")):
             continue
-        found[module] = Call((MODULE,))
+        # Unless the package has a function of the same name, which hides it: `torch.nn.utils.weight_norm`.
+        found.setdefault(module, Call((MODULE,)))
         for name, call in _members(wheel, reader, module, distribution.name):
             found[f"{module}.{name}"] = call
     for dotted in distribution.with_methods:

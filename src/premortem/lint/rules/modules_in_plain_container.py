@@ -103,6 +103,9 @@ class ModulesInPlainContainer(Rule):
 def _container(source: Source, value: ast.expr) -> ast.expr | None:
     """The list, tuple or dict that this is: written here, or held by a local name until now."""
     if isinstance(value, ast.Name):
+        # Nearly always the name is a parameter: then there is no need to draw the flow.
+        if not any(isinstance(one.value, _CONTAINERS) for one in source.assignments.get(value.id, ())):
+            return None
         found = source.flow(source.scope(value)).definitions(value)
         given = [one.value for one in found if one.how == "assign" and isinstance(one.value, _CONTAINERS)]
         if len(found) != 1 or not given or _is_handed_on(source, value):
