@@ -94,6 +94,22 @@ def lint_costs(result: dict[str, Any]) -> str:
     return "\n".join([*rows, "", notes])
 
 
+def precision(verdicts: list[dict[str, Any]], names: dict[str, str]) -> str:
+    """For each rule: how many of its reports on other people's code were read, and how many were right."""
+    rows = [
+        "| rule | right | wrong, and silent since a repair | wrong | repositories and packages |",
+        "|---|---|---|---|---|",
+    ]
+    for code, name in names.items():
+        mine = [verdict for verdict in verdicts if verdict["rule"] == code]
+        right = sum(verdict["true"] for verdict in mine)
+        repaired = sum(verdict.get("repaired", False) for verdict in mine)
+        places = len({verdict["repository"] for verdict in mine})
+        counts = f"{right} | {repaired} | {len(mine) - right - repaired} | {places}"
+        rows.append(f"| {code} {name} | {counts if mine else 'never spoke | | | '} |")
+    return "\n".join(rows)
+
+
 def between(text: str, name: str, inner: str, file: str = "README.md") -> str:
     """The text with `inner` between its two marks of that name."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
@@ -122,6 +138,14 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
     if guide.exists():
         inner = lint_rules(tuple(entry for entry in entries if is_of_lint(entry)))
         pages[guide] = between(guide.read_text(encoding="utf-8"), "rules table", inner, "docs/lint.md")
+    read = root / "docs" / "lint" / "precision.md"
+    if read.exists():
+        verdicts = json.loads((root / "docs" / "lint" / "verdicts.json").read_text(encoding="utf-8"))
+        names = {entry.card.code: entry.card.name for entry in entries if is_of_lint(entry)}
+        inner = precision(verdicts, names)
+        pages[read] = between(
+            read.read_text(encoding="utf-8"), "precision table", inner, "docs/lint/precision.md"
+        )
     return {**pages, readme: text}
 
 
