@@ -161,7 +161,9 @@ class Recorder:
         if not self._moving:
             window.buffers, window.copies = [], []
             return
-        values: list[Any] = list(map(dict.get, self._owners, self._own_names))  # no line of ours for each of them
+        values: list[Any] = list(
+            map(dict.get, self._owners, self._own_names)
+        )  # no line of ours for each of them
         if len(window.copies) != len(values):
             window.copies = [torch.empty_like(value) for value in values]
             window.buffers = self._moving
