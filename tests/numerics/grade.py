@@ -2,8 +2,8 @@
 
     python -m tests.numerics.grade [--only TEXT] [--policy protect] [--jobs 2] [--verbose]
 
-Detected: an error of a numerics family that speaks at most two steps after the first non-finite value is born.
-Op, line: the certificate of such an error names the operation and the line in the script. Sample: and the sample.
+Detected: an error or warning of a numerics family, at most two steps after the first non-finite value is born.
+Op, line: its certificate names the operation and the line in the script. Sample: and the sample.
 Alarm: a clean script with any error or warning.
 """
 
@@ -48,10 +48,8 @@ class Grade(NamedTuple):
     def detected(self) -> bool:
         """Not before it is born, and soon after. A loop with two optimizers steps twice as often."""
         patience = PROMPT * self.entry.get("optimizers", 1)
-        return any(
-            f["severity"] == "error" and self.entry["step"] - 1 <= f["step"] <= self.entry["step"] + patience
-            for f in self.about_it
-        )
+        last = self.entry["step"] + patience
+        return any(self.entry["step"] - 1 <= f["step"] <= last for f in self.about_it)
 
     @property
     def found(self) -> bool:

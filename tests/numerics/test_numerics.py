@@ -70,7 +70,7 @@ def finding(**changes: Any) -> dict[str, Any]:
         ({}, None),
         ({"step": 26}, "detected"),
         ({"step": 3}, "detected"),
-        ({"severity": "warning"}, "detected"),
+        ({"family": "scheduler"}, "everything"),
         ({"evidence": {"op": "sqrt", "rows": [5]}}, "op"),
         ({"where": {"file": "/x/turnstile_counts.py", "line": 20}}, "line"),
         ({"where": {"file": "/x/other.py", "line": 19}}, "line"),
@@ -79,9 +79,9 @@ def finding(**changes: Any) -> dict[str, Any]:
 def test_the_grader_is_strict(changes: dict[str, Any], wrong_part: str | None) -> None:
     (entry,) = entries("turnstile_counts")
     result = Grade(entry, "", [finding(**changes)])
-    assert [part for part in ("detected", "op", "line") if not getattr(result, part)] == (
-        [wrong_part] if wrong_part else []
-    )
+    parts = ["detected", "op", "line"]
+    expected = parts if wrong_part == "everything" else [wrong_part] if wrong_part else []
+    assert [part for part in parts if not getattr(result, part)] == expected
     assert result.good == (wrong_part is None)
 
 
