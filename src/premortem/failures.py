@@ -24,6 +24,7 @@ from premortem.events import (
 )
 
 _ODD_STEPS = 30
+_ODD_STEPS_SEEN = 8  # when the operation that broke the loss was seen at work
 _STEPS = 3  # in a row: fewer may be a range test that is about to restore its weights
 _EARLY = 10
 _LATE = 12
@@ -136,11 +137,9 @@ class Failures:
             # repaired (another diagnosis). The weights live, so there is time to see whether it passes.
             life.odd += 1
             life.first = life.first or event
-            return (
-                self._failure(life)
-                if life.odd >= _ODD_STEPS and not self._excused(event.optimizer, life)
-                else None
-            )
+            seen = self._origin is not None and self._origin.watched
+            enough = life.odd >= (_ODD_STEPS_SEEN if seen else _ODD_STEPS)
+            return self._failure(life) if enough and not self._excused(event.optimizer, life) else None
         if math.isfinite(event.loss):
             life.bad, life.odd, life.first = 0, 0, None
             if event.worst is None:

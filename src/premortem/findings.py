@@ -53,7 +53,7 @@ class Severity(str, Enum):
 
 
 class Certainty(str, Enum):
-    """How sure: `proved` by repeating it, `measured` in this run, `suspected` from signs."""
+    """How sure: `proved` by repeating it or by watching the very operation, `measured` in this run, `suspected` from signs."""
 
     PROVED = "proved"
     MEASURED = "measured"

@@ -1,5 +1,7 @@
 """The failed step again: bit for bit, with the line to blame, and the smallest change that removes the failure."""
 
+import json
+import shutil
 from typing import NamedTuple
 
 import pytest
@@ -23,7 +25,8 @@ CASES = [
     Case("two_models.py", 4, "pow", "torch.pow(", "without the loss term `spread`"),
     Case("autocast.py", 3, "exp", "torch.exp(", "without sample 8", [8]),
     Case("trainer_class.py", 5, "log1p", "torch.log1p(", "without sample 1", [1]),
-    Case("grows_with_the_step.py", 11, "mul", "penalty =", "without the loss term `penalty`"),
+    Case("grows_with_the_step.py", 12, "exp", "penalty =", "without the loss term `penalty`"),
+    Case("compiled.py", 4, "div", "x.sum(", "without sample 6", [6]),
     Case("half_precision.py", 8, "", "", "float32, autocast off"),
 ]
 
@@ -94,6 +97,23 @@ def test_the_finding_points_to_the_capsule(watched):
     assert pointing
     assert pointing[0]["evidence"]["capsule"] == str(watched.capsules[0])
     assert "premortem replay .premortem/runs/" in pointing[0]["remedy"]
+
+
+def test_a_capsule_of_a_gpu_on_a_machine_without_one_says_what_may_differ(watched, tmp_path):
+    copy = tmp_path / "step-5"
+    shutil.copytree(watched.capsules[0], copy)
+    path = copy / "capsule.json"
+    manifest = json.loads(path.read_text())
+    manifest["device"] = "cuda:0"
+    manifest["versions"] |= {"device": "NVIDIA H200", "cuda": "13.0", "torch": "2.11.0"}
+    path.write_text(json.dumps(manifest))
+    done = watched.premortem("replay", "--trust", "--device", "cpu", "--json", "gpu.json", copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((watched.folder / "gpu.json").read_text())
+    assert any("replayed on the CPU" in sentence for sentence in found["differences"])
+    assert any("torch 2.11.0 then" in sentence for sentence in found["differences"])
+    assert "sums are rounded differently" in done.stdout
+    (watched.folder / "gpu.json").unlink()
 
 
 def test_a_step_that_is_finite_elsewhere_is_not_called_reproduced(scene):

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import sentence
+from premortem.detectors.certificate import certainty, evidence, sentence
 from premortem.events import (
     Backward,
     Event,
@@ -237,6 +237,8 @@ class MaskedNonFinite(Detector):
             at=blamed,
             module=(origin.module or None) if origin is not None and mask is None else None,
             parameter=parameter or None,
+            certainty=certainty(origin),
+            **evidence(origin),
             origin=bearer,
             masked_by=mask.op if mask is not None else "",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from statistics import median
 
 import torch
@@ -30,13 +31,13 @@ class ClipRecord:
         self._steps = 0
         self._clipped = 0
         self._non_finite = 0
-        self._kept: list[float] = []  # norm after / norm before, of the clipped steps
+        self._kept: deque[float] = deque(maxlen=KEPT)  # norm after / norm before, of the clipped steps
 
     def add(self, norm: Tensor, limit: float | Tensor) -> None:
         """One step: its norm before clipping and the norm allowed. Both may live on a GPU."""
-        self._unread.append(
-            torch.stack([norm.detach(), torch.as_tensor(limit, dtype=norm.dtype, device=norm.device)])
-        )
+        # Filled on the device: a number that is copied to it would be a wait.
+        allowed = limit if isinstance(limit, Tensor) else torch.full_like(norm, limit)
+        self._unread.append(torch.stack([norm.detach(), allowed.to(norm)]))
         if len(self._unread) >= UNREAD:
             self._read()
 
@@ -85,4 +86,4 @@ class ClipRecord:
                 self._non_finite += 1
             elif norm > limit:
                 self._clipped += 1
-                self._kept = [*self._kept, limit / norm][-KEPT:]
+                self._kept.append(limit / norm)

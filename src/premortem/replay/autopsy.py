@@ -75,7 +75,11 @@ class Plan:
             report.problem = plain.error
             return
         case = Case(manifest, options, plain, launch)
-        seen = yield case.trial("under the microscope", microscope=True)
+        # The lines of compiled code are not the user's: it is looked at eagerly, if it fails so too.
+        eager = {"eager": True} if manifest.get("compiled") else {}
+        seen = yield case.trial("under the microscope", microscope=True, launch=eager)
+        if eager and seen.certificate is None:
+            seen = yield case.trial("under the microscope", microscope=True)
         report.certificate = case.certificate = seen.certificate
         if seen.certificate is not None and seen.certificate["stage"] == "weights":
             return  # the weights were broken before this step: it has no cause of its own

@@ -143,6 +143,10 @@ def _environment(order: Order, manifest: dict[str, Any], options: ReplayOptions)
     here = str(Path(__file__).parents[2])
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, [here, variables.get("PYTHONPATH", "")]))
     variables["WANDB_MODE"] = "disabled"
+    # Compilers and workers exchange files with other processes, which the sandbox does not cover.
+    own = order.scratch / "tmp"
+    own.mkdir(exist_ok=True)
+    variables["TMPDIR"] = variables["TORCHINDUCTOR_CACHE_DIR"] = str(own)
     variables["PREMORTEM_CAPSULE_MIB"] = "0"
     if options.cpu:
         variables["CUDA_VISIBLE_DEVICES"] = ""

@@ -48,7 +48,7 @@ class Case:
     @property
     def patience(self) -> int:
         """How many trials a search may take: where each one is a launch of its own, few."""
-        return 8 if "position" in self.launch else 32
+        return 6 if "position" in self.launch else 32
 
 
 class Intervention:
