@@ -5,7 +5,7 @@
 The sources of lightning and transformers are downloaded as wheels and unpacked, TorchFix gets a virtual environment
 of its own (it pins an old libcst); both are kept in DIR. Every tool is run with its cache off, and measured as the
 system accounts for it: CPU seconds of the process and its children, and the memory of the largest process.
-TorchFix would need most of an hour of CPU for transformers, so there all tools are compared on every n-th file that
+TorchFix would need about half an hour of CPU for transformers, so there all tools are compared on every n-th file that
 mentions torch (`--sample`); premortem and ruff also read the whole.
 """
 
