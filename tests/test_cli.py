@@ -24,6 +24,7 @@ class RunOptions:
     policy: str
     quiet: bool
     folder: Path | None
+    autopsy: bool
 
 
 @pytest.fixture
@@ -43,7 +44,14 @@ def launched(monkeypatch):
 
 
 def options(target="train.py", argv=(), **changes):
-    plain = {"module": False, "findings": None, "policy": "protect", "quiet": False, "folder": None}
+    plain = {
+        "module": False,
+        "findings": None,
+        "policy": "protect",
+        "quiet": False,
+        "folder": None,
+        "autopsy": False,
+    }
     return RunOptions(target=target, argv=list(argv), **{**plain, **changes})
 
 
@@ -53,6 +61,7 @@ def options(target="train.py", argv=(), **changes):
         ("train.py", options()),
         ("train.py --epochs 3", options(argv=["--epochs", "3"])),
         ("train.py --findings x --quiet", options(argv=["--findings", "x", "--quiet"])),
+        ("--autopsy train.py --autopsy", options(autopsy=True, argv=["--autopsy"])),
         ("--quiet train.py --findings x", options(quiet=True, argv=["--findings", "x"])),
         ("--findings out.json train.py x", options(findings=Path("out.json"), argv=["x"])),
         ("--findings=out.json train.py", options(findings=Path("out.json"))),
@@ -83,7 +92,7 @@ def test_the_script_gets_its_arguments_as_they_were(words):
     ("line", "sentence"),
     [
         ("rnu train.py", "there is no verb `rnu`; did you mean `run`?"),
-        ("fly", "there is no verb `fly`; there are run, explain, demo"),
+        ("fly", "there is no verb `fly`; there are run, replay, explain, demo"),
         ("train.py --epochs 3", "there is no verb `train.py`; did you mean `premortem run train.py`?"),
         ("--verison", "`premortem` has no option `--verison`; did you mean `--version`?"),
         ("run", "which script? premortem run train.py"),
