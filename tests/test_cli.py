@@ -44,7 +44,14 @@ def launched(monkeypatch):
 
 
 def options(target="train.py", argv=(), **changes):
-    plain = {"module": False, "findings": None, "policy": "protect", "quiet": False, "folder": None}
+    plain = {
+        "module": False,
+        "findings": None,
+        "policy": "protect",
+        "quiet": False,
+        "folder": None,
+        "autopsy": False,
+    }
     return RunOptions(target=target, argv=list(argv), **{**plain, **changes})
 
 
@@ -54,6 +61,7 @@ def options(target="train.py", argv=(), **changes):
         ("train.py", options()),
         ("train.py --epochs 3", options(argv=["--epochs", "3"])),
         ("train.py --findings x --quiet", options(argv=["--findings", "x", "--quiet"])),
+        ("--autopsy train.py --autopsy", options(autopsy=True, argv=["--autopsy"])),
         ("--quiet train.py --findings x", options(quiet=True, argv=["--findings", "x"])),
         ("--findings out.json train.py x", options(findings=Path("out.json"), argv=["x"])),
         ("--findings=out.json train.py", options(findings=Path("out.json"))),

@@ -14,8 +14,9 @@ _WEIGHT = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 def fold(findings: Sequence[Finding], cards: Mapping[str, Card]) -> list[Finding]:
     """Findings without those another one explains; errors first, each in the order it was seen.
 
-    A cause keeps the names of what it swallowed as evidence (`also`), and weighs as much as the heaviest of
-    them: a likely cause of a certain failure is the error. A habit (`info`) explains nothing louder.
+    A cause keeps the names of what it swallowed as evidence (`also`), weighs as much as the heaviest of them (a
+    likely cause of a certain failure is the error), and dates from the first of them: that is when it showed.
+    A habit (`info`) explains nothing louder.
     """
     cause_of: dict[str, str] = {}
     for cause in findings:
@@ -41,7 +42,8 @@ def root(name: str, cause_of: Mapping[str, str]) -> str:
 
 def weighed(cause: Finding, below: Sequence[Finding]) -> Finding:
     heaviest = min((f.severity for f in (cause, *below)), key=_WEIGHT.__getitem__)
-    return replace(cause, severity=heaviest).with_evidence(also=sorted({f.name for f in below}))
+    first = min(f.step for f in (cause, *below))
+    return replace(cause, severity=heaviest, step=first).with_evidence(also=sorted({f.name for f in below}))
 
 
 def explained_by(finding: Finding, cards: Mapping[str, Card]) -> tuple[str, ...]:

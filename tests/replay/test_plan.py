@@ -23,6 +23,7 @@ def manifest(**facts):
         "draws": [{}],
         "device": "cpu",
     }
+    record |= {"optimizer": 0, "optimizers": [{"groups": [{"eps": 0.0}]}]}
     return {**record, **facts}
 
 

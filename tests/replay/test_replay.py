@@ -56,6 +56,18 @@ def test_a_failed_step_is_reproduced_and_its_cause_proved(case, scene):
     assert case.smallest in done.stdout
 
 
+def test_an_update_that_is_not_finite_is_made_and_undone(scene):
+    pytest.importorskip("premortem.actions.guard", reason="only the guard knows what an update would be")
+    place = scene("eps_zero.py")
+    place.watch()
+    done, found = place.replay()
+    assert done.returncode == 0, done.stdout
+    assert found["failure"] == "update"
+    assert found["certificate"]["stage"] == "update"
+    assert "optimizer.step()" in place.line(found["certificate"]["line"])
+    assert found["smallest"]["title"] == "the optimizer's eps at 1e-08"
+
+
 def test_a_failure_in_the_very_first_step(scene):
     place = scene("first_step.py")
     place.watch()
@@ -84,11 +96,11 @@ def test_the_script_is_shown_only_when_asked_and_its_files_stay(watched):
 
 
 def test_a_run_that_is_stopped_is_autopsied_by_itself(scene):
-    place = scene("trainer_class.py")
+    place = scene("never_recovers.py")
     done = place.watch(options=["--policy", "strict", "--autopsy"])
     assert done.returncode == 3, done.stderr
-    assert "Replay of step 5" in done.stderr
-    assert "born in `log1p`" in done.stderr
+    assert "Replay of step 4" in done.stderr
+    assert "born in `sqrt`" in done.stderr
     assert "Replay" not in done.stdout
 
 

@@ -46,6 +46,7 @@ from premortem.detectors.learning_rate_zero import LearningRateZero
 from premortem.detectors.little_headroom import LittleHeadroom
 from premortem.detectors.loaded_weights_overwritten import LoadedWeightsOverwritten
 from premortem.detectors.loader_exhausted import LoaderExhausted
+from premortem.detectors.loss_not_finite import LossNotFinite
 from premortem.detectors.loss_without_graph import LossWithoutGraph
 from premortem.detectors.loss_without_lower_bound import LossWithoutLowerBound
 from premortem.detectors.masked_non_finite import MaskedNonFinite
@@ -221,6 +222,7 @@ ALL: tuple[type[Detector], ...] = (
     SuddenJump,  # PM449
     ScalerCollapses,  # PM450
     LittleHeadroom,  # PM451
+    LossNotFinite,  # PM452
 )
 
 __all__ = ["ALL", "Detector"]

@@ -44,6 +44,7 @@ class NonFiniteInput(Detector):
             "metric-frozen",
             "raw-scores-in-bce",
             "update-refused",
+            "loss-not-finite",
             "refused-too-often",
             "unnormalised-inputs",
             "exploding-gradients",

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import BatchDrawn, Event, ModelSeen, OptimizerStep, StepRefused
+from premortem.detectors.certificate import evidence, sentence
+from premortem.events import BatchDrawn, Event, ModelSeen, NonFinite, OptimizerStep, StepRefused
 from premortem.failures import climbing
 from premortem.findings import Certainty, Finding, Severity
 
@@ -37,11 +38,18 @@ class UpdateRefused(Detector):
     card: ClassVar[Card] = Card(
         code="PM447", name="update-refused", family="numerics-nan", severity=Severity.WARNING
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, BatchDrawn, OptimizerStep, StepRefused)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        ModelSeen,
+        BatchDrawn,
+        NonFinite,
+        OptimizerStep,
+        StepRefused,
+    )
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._batch: int | None = None  # the last that was drawn, counted from 1 within its epoch
+        self._origin: NonFinite | None = None  # of what is not finite in this step
         self._rates: deque[float] = deque(maxlen=64)
         self._said = False
 
@@ -49,6 +57,10 @@ class UpdateRefused(Detector):
         if isinstance(event, OptimizerStep):
             if event.lrs:
                 self._rates.append(event.lrs[0])
+            if not event.refused:
+                self._origin = None
+        elif isinstance(event, NonFinite):
+            self._origin = self._origin or event
         elif isinstance(event, BatchDrawn):
             self._batch = event.index + 1
         elif isinstance(event, ModelSeen):
@@ -64,14 +76,20 @@ class UpdateRefused(Detector):
             if event.reason == "gradient"
             else "the optimizer made an update that was not finite from gradients that were"
         )
+        origin = self._origin
+        told = origin is not None and bool(origin.detail or origin.stage == "data")
+        birth = f"; {sentence(origin)}" if origin is not None and told else ""
         where = f", on batch {self._batch} of its epoch" if self._batch is not None else ""
         loss = f" (loss {event.loss:.4g})" if event.loss is not None else ""
         return self.finding(
             event,
-            f"step {event.step} was refused{where}: {what}{loss}",
+            f"step {event.step} was refused{where}: {what}{loss}{birth}",
             cause="Applied, it would have made every weight NaN. Weights and optimizer state are as before the step.",
             remedy="Find what makes it: the batch, or the operation. Until then such steps are left out.",
             certainty=Certainty.PROVED,
+            at=origin.at if origin is not None and told else None,
+            module=(origin.module or None) if origin is not None else None,
             parameter=name if event.worst is not None else None,
             batch=self._batch,
+            **evidence(origin),
         )

@@ -200,11 +200,11 @@ class Stage:
             terms=self._found,
             warnings=list(self.restorer.warnings),
         )
+        if trial.apply:
+            result.bad_update = self._updated(optimizer, update, trial, names)
         if self._microscope is not None:
             found = self._microscope.certificate()
             result.certificate = certificate(found) if found is not None else None
-        if trial.apply:
-            result.bad_update = self._updated(optimizer, update, trial, names)
         return result
 
     def _updated(
@@ -214,6 +214,8 @@ class Stage:
         if trial.clip is not None:
             nn.utils.clip_grad_norm_([p for p in held(optimizer) if p.grad is not None], trial.clip)
         for group in optimizer.param_groups:
+            if trial.eps is not None and "eps" in group:
+                group["eps"] = trial.eps
             if trial.rate is not None and "lr" in group:
                 group["lr"] = group["lr"] * trial.rate
         with torch.no_grad():

@@ -18,6 +18,7 @@ class Trial:
     terms: bool = False  # look at the loss term by term
     without_term: int | None = None
     clip: float | None = None
+    eps: float | None = None  # of the optimizer
     rate: float | None = None  # the learning rates times this
     apply: bool = False  # really make the update, to see whether it is finite (it is undone)
     deterministic: bool = False

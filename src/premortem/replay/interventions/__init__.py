@@ -9,6 +9,7 @@ from premortem.replay.interventions.base import Case, Intervention, Outcome
 from premortem.replay.interventions.clipping import Clipping
 from premortem.replay.interventions.deterministic import Deterministic
 from premortem.replay.interventions.eager import Eager
+from premortem.replay.interventions.epsilon import Epsilon
 from premortem.replay.interventions.float32 import Float32
 from premortem.replay.interventions.float64 import Float64
 from premortem.replay.interventions.lower_rate import LowerRate
@@ -22,6 +23,7 @@ ALL: tuple[Intervention, ...] = (
     Float64(),
     Eager(),
     Deterministic(),
+    Epsilon(),
     Clipping(),
     LowerRate(),
 )

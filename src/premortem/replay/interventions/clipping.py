@@ -11,7 +11,7 @@ class Clipping(Intervention):
     """Only says something when loss and gradients are finite and the update is not."""
 
     title: ClassVar[str] = "gradients clipped to norm 1"
-    size: ClassVar[int] = 6
+    size: ClassVar[int] = 7
     gone: ClassVar[str] = "The gradient is too large for the update: clipped, the same step is finite."
     stays: ClassVar[str] = "Not the size of the gradient."
 

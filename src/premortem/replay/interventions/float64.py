@@ -11,7 +11,7 @@ class Float64(Intervention):
     """What fails in double precision too is wrong as mathematics: no type will repair it."""
 
     title: ClassVar[str] = "float64"
-    size: ClassVar[int] = 8
+    size: ClassVar[int] = 9
     gone: ClassVar[str] = "Rounding or range of the type is the cause: in float64 the same step is finite."
     stays: ClassVar[str] = "Not a matter of precision: it fails in float64 too."
 

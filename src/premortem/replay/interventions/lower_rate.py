@@ -11,7 +11,7 @@ class LowerRate(Intervention):
     """Only says something when loss and gradients are finite and the update is not."""
 
     title: ClassVar[str] = "a tenth of the learning rate"
-    size: ClassVar[int] = 7
+    size: ClassVar[int] = 8
     gone: ClassVar[str] = "The learning rate is too high: at a tenth of it the same update is finite."
     stays: ClassVar[str] = "Not the learning rate."
 

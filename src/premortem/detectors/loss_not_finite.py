@@ -1,0 +1,72 @@
+"""PM452 loss-not-finite."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.certificate import certainty, evidence, sentence
+from premortem.events import Event, NonFinite, StepStats
+from premortem.failures import climbing
+from premortem.findings import Finding, Severity
+
+
+class LossNotFinite(Detector):
+    """The loss of a step was NaN or infinite, while its gradients were finite and the step was made.
+
+    ## Why it matters
+    The weights are sound, so the run goes on and looks well. But part of the batch was lost for learning: where the
+    loss is infinite the gradient was cut off (by `relu`, `clamp`, a mask), and every mean in the log is NaN.
+
+    ## Usual causes
+    The logarithm, `lgamma` or `atanh` of a value at the edge of their domain, behind a `clamp` or `relu` that stops the
+    gradient; 0 times infinity.
+
+    ## What to do
+    Keep the argument away from the edge (`clamp(min=eps)` with an eps above 0), or use the function that is made for it
+    (`xlogy`, `log1p`, `logsigmoid`).
+
+    ## When it stays silent
+    While the learning rate climbs without end: a range test is there to find the limit.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM452", name="loss-not-finite", family="numerics-nan", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, NonFinite)
+
+    def __init__(self) -> None:
+        self._origin: NonFinite | None = None
+        self._rates: deque[float] = deque(maxlen=64)
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._said:
+            return
+        if isinstance(event, NonFinite):
+            self._origin = event
+        elif isinstance(event, StepStats):
+            self._rates.append(event.lr)
+            if event.loss is None or math.isfinite(event.loss):
+                self._origin = None
+            elif event.worst is None and event.weights_finite and not climbing(list(self._rates)):
+                self._said = True
+                yield self._found(event, event.loss, self._origin)
+
+    def _found(self, event: StepStats, loss: float, origin: NonFinite | None) -> Finding:
+        told = origin is not None and bool(origin.detail or origin.stage == "data")
+        birth = f": {sentence(origin)}" if origin is not None and told else ""
+        return self.finding(
+            event,
+            f"the loss of step {event.step} was {loss:.4g}, though its gradients were finite{birth}",
+            cause="Where the loss is not finite its gradient was cut off, so that part of the batch taught nothing.",
+            remedy="Keep the argument of that operation away from the edge of its domain.",
+            at=origin.at if origin is not None and told else None,
+            module=(origin.module or None) if origin is not None else None,
+            certainty=certainty(origin),
+            **evidence(origin),
+        )
