@@ -521,6 +521,7 @@ class NonFinite(Event):
     dtype: str = ""  # of the result
     located: bool = False  # `at` is the line of the operation itself
     watched: bool = False  # the operation was seen at work, operands and result in hand
+    sure: bool = False  # ... or its operands were found in the graph: it is no echo of another one
 
 
 # --- update ----------------------------------------------------------------------------------

@@ -55,6 +55,13 @@ def samples(origin: NonFinite) -> str:
     return f"{'sample' if len(origin.rows) == 1 else 'samples'} {numbers}{whole}"
 
 
+def known(origin: NonFinite | None) -> bool:
+    """Whether it is the origin for certain, and not perhaps an echo: fit to be told after a single sighting."""
+    return origin is not None and (
+        origin.stage == "data" or origin.watched or (origin.sure and bool(origin.detail))
+    )
+
+
 def certainty(origin: NonFinite | None) -> Certainty:
     return Certainty.PROVED if origin is not None and origin.watched else Certainty.MEASURED
 

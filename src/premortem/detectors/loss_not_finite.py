@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, evidence, sentence
+from premortem.detectors.certificate import certainty, evidence, known, sentence
 from premortem.events import Event, NonFinite, StepStats
 from premortem.failures import climbing
 from premortem.findings import Finding, Severity
@@ -55,17 +55,16 @@ class LossNotFinite(Detector):
                 self._origin = None
             elif event.worst is None and event.weights_finite and not climbing(list(self._rates)):
                 self._said = True
-                yield self._found(event, event.loss, self._origin)
+                yield self._found(event, event.loss, self._origin if known(self._origin) else None)
 
     def _found(self, event: StepStats, loss: float, origin: NonFinite | None) -> Finding:
-        told = origin is not None and bool(origin.detail or origin.stage == "data")
-        birth = f": {sentence(origin)}" if origin is not None and told else ""
+        birth = f": {sentence(origin)}" if origin is not None else ""
         return self.finding(
             event,
             f"the loss of step {event.step} was {loss:.4g}, though its gradients were finite{birth}",
             cause="Where the loss is not finite its gradient was cut off, so that part of the batch taught nothing.",
             remedy="Keep the argument of that operation away from the edge of its domain.",
-            at=origin.at if origin is not None and told else None,
+            at=origin.at if origin is not None else None,
             module=(origin.module or None) if origin is not None else None,
             certainty=certainty(origin),
             **evidence(origin),

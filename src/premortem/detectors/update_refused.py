@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import evidence, sentence
+from premortem.detectors.certificate import evidence, known, sentence
 from premortem.events import BatchDrawn, Event, ModelSeen, NonFinite, OptimizerStep, StepRefused
 from premortem.failures import climbing
 from premortem.findings import Certainty, Finding, Severity
@@ -76,9 +76,8 @@ class UpdateRefused(Detector):
             if event.reason == "gradient"
             else "the optimizer made an update that was not finite from gradients that were"
         )
-        origin = self._origin
-        told = origin is not None and bool(origin.detail or origin.stage == "data")
-        birth = f"; {sentence(origin)}" if origin is not None and told else ""
+        origin = self._origin if known(self._origin) else None
+        birth = f"; {sentence(origin)}" if origin is not None else ""
         where = f", on batch {self._batch} of its epoch" if self._batch is not None else ""
         loss = f" (loss {event.loss:.4g})" if event.loss is not None else ""
         return self.finding(
@@ -87,7 +86,7 @@ class UpdateRefused(Detector):
             cause="Applied, it would have made every weight NaN. Weights and optimizer state are as before the step.",
             remedy="Find what makes it: the batch, or the operation. Until then such steps are left out.",
             certainty=Certainty.PROVED,
-            at=origin.at if origin is not None and told else None,
+            at=origin.at if origin is not None else None,
             module=(origin.module or None) if origin is not None else None,
             parameter=name if event.worst is not None else None,
             batch=self._batch,

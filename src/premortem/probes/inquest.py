@@ -136,7 +136,7 @@ class Inquest:
         elif birth is not None:
             event.stage, event.what = ("data", "constant") if birth.constant else ("forward", "")
             event.op, event.detail = birth.op, birth.detail
-            event.overflow, event.made = birth.overflow, birth.made
+            event.overflow, event.made, event.sure = birth.overflow, birth.made, birth.sure
             line = None if birth.constant else only_line(loss, birth.op)
             event.at, event.located = line or at, line is not None
         else:

@@ -16,6 +16,7 @@ from premortem.probes.source import lines_calling
 from premortem.probes.words import GROWING, Birth, finite, forward_words, spelling, undefined, worst
 
 _MOST_NODES = 20_000
+_EXPONENTIALS = frozenset({"exp", "exp2", "expm1", "cosh", "sinh"})
 
 
 def only_line(loss: torch.Tensor, op: str) -> Site | None:
@@ -71,8 +72,14 @@ def examine(node: Any) -> Birth | None:
     result = kept(node, "result")
     made = worst(result) if result is not None and not finite(result) else ""
     if rule:
-        return Birth(op, rule, made=made)
-    return forward_words(op, inputs, infinite=made != "nan")._replace(made=made) if made else None
+        return Birth(op, rule, made=made, sure=True)
+    if not made:
+        return None
+    # What exp was given it does not keep; but infinity comes from a large number far more often than from infinity.
+    sure = (op in _EXPONENTIALS and made == "inf") or any(
+        isinstance(v, torch.Tensor) for v in inputs.values()
+    )
+    return forward_words(op, inputs, infinite=made != "nan")._replace(made=made, sure=sure)
 
 
 def given_to(node: Any) -> dict[str, Any]:
