@@ -524,6 +524,14 @@ class NonFinite(Event):
     sure: bool = False  # ... or its operands were found in the graph: it is no echo of another one
 
 
+@dataclass(slots=True, kw_only=True)
+class BufferBroken(Event):
+    """A buffer that forward passes write (the statistics of batch norm) holds a value that is not finite."""
+
+    module: str  # "model.bn"
+    buffer: str  # "running_var"
+
+
 # --- update ----------------------------------------------------------------------------------
 
 

@@ -89,6 +89,7 @@ from premortem.detectors.softmax_before_cross_entropy import SoftmaxBeforeCrossE
 from premortem.detectors.softmax_over_one_class import SoftmaxOverOneClass
 from premortem.detectors.state_not_in_checkpoint import StateNotInCheckpoint
 from premortem.detectors.statistics_never_collected import StatisticsNeverCollected
+from premortem.detectors.statistics_not_finite import StatisticsNotFinite
 from premortem.detectors.step_never_called import StepNeverCalled
 from premortem.detectors.step_once_per_epoch import StepOncePerEpoch
 from premortem.detectors.step_without_new_gradients import StepWithoutNewGradients
@@ -223,6 +224,7 @@ ALL: tuple[type[Detector], ...] = (
     ScalerCollapses,  # PM450
     LittleHeadroom,  # PM451
     LossNotFinite,  # PM452
+    StatisticsNotFinite,  # PM453
 )
 
 __all__ = ["ALL", "Detector"]

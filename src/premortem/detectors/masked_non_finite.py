@@ -62,6 +62,7 @@ class MaskedNonFinite(Detector):
             "metric-frozen",
             "raw-scores-in-bce",
             "update-refused",
+            "statistics-not-finite",
             "loss-not-finite",
             "refused-too-often",
             "plateau-fed-non-finite",

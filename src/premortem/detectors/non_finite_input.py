@@ -44,6 +44,7 @@ class NonFiniteInput(Detector):
             "metric-frozen",
             "raw-scores-in-bce",
             "update-refused",
+            "statistics-not-finite",
             "loss-not-finite",
             "refused-too-often",
             "unnormalised-inputs",

@@ -47,6 +47,7 @@ class NonFiniteTraining(Detector):
             "metric-frozen",
             "raw-scores-in-bce",
             "update-refused",
+            "statistics-not-finite",
             "loss-not-finite",
             "refused-too-often",
             "dead-units",

@@ -48,6 +48,7 @@ class Overflow(Detector):
             "metric-frozen",
             "raw-scores-in-bce",
             "update-refused",
+            "statistics-not-finite",
             "loss-not-finite",
             "refused-too-often",
         ),

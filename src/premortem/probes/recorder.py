@@ -13,6 +13,8 @@ tensors are kept by reference, buffers are copied where they lie, and a CUDA gen
 from __future__ import annotations
 
 import ctypes
+import itertools
+import math
 import random
 import sys
 from collections import deque
@@ -21,6 +23,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.modules.batchnorm import _NormBase
 
+from premortem.events import BufferBroken
 from premortem.probes.backward import Backwards
 from premortem.probes.modules import Model, Models
 from premortem.probes.optimizers import Optimizers
@@ -97,6 +100,8 @@ class Recorder:
         self._owners: list[dict[str, Any]] = []  # where their module keeps them,
         self._own_names: list[str] = []  # and as what
         self._versions: dict[tuple[int, str], tuple[int, ...]] = {}
+        self._float: list[bool] = []  # which of them hold floating-point numbers
+        self._broken = False  # a buffer was found not to be finite
 
     def install(self) -> None:
         self.window.step = 1
@@ -168,6 +173,20 @@ class Recorder:
             window.copies = [torch.empty_like(value) for value in values]
             window.buffers = self._moving
         torch._foreach_copy_(window.copies, values)
+        if not self._broken and (values[0].device.type == "cpu" or self.session.auditing):
+            self._check(window.copies)
+
+    def _check(self, copies: list[torch.Tensor]) -> None:
+        floats = list(itertools.compress(copies, self._float))
+        if not floats or math.isfinite(float(torch.stack(torch._foreach_norm(floats)).sum())):
+            return
+        for (key, name), copy in zip(self._moving, copies, strict=True):
+            if copy.is_floating_point() and not bool(torch.isfinite(copy).all()):
+                self._broken = True
+                path, _, own = name.rpartition(".")
+                place = ".".join(part for part in (self.models.known[key].name, path) if part)
+                self.session.emit(BufferBroken(step=self.session.step, module=place, buffer=own))
+                return
 
     def _look_for_buffers(self) -> None:
         """Which buffers the forward pass writes: batch norm's statistics, a codebook, a memory bank."""
@@ -193,6 +212,8 @@ class Recorder:
                 window.buffers, window.copies = [], []
         self._moving = moving
         self._owners, self._own_names = [entry[2] for entry in found], [entry[3] for entry in found]
+        values = [owner[name] for owner, name in zip(self._owners, self._own_names, strict=True)]
+        self._float = [value.is_floating_point() and value.numel() > 0 for value in values]
 
     # -- after a refused step -------------------------------------------------------------
 
