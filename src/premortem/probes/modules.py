@@ -72,6 +72,9 @@ class Models:
         self.session = session
         self.known: dict[int, Model] = {}
         self.before_forward: list[Callable[[], None]] = []
+        self.on_call: list[
+            Callable[[Model, bool, list[torch.Tensor]], None]
+        ] = []  # a root, and what it is given
         self.depth = 0
         self.births: dict[int, tuple[weakref.ref[nn.Module], int]] = {}
         self.noisy_train = 0  # dropout and batch-norm calls in the current forward, by the mode they ran in
@@ -227,6 +230,8 @@ class Models:
         self._statistics = []
         self._layers = []
         inputs = tensors_in((args, kwargs))
+        for hears in self.on_call:
+            hears(model, grad, inputs)
         first = inputs[0] if inputs else None
         same = False
         if first is not None and model.last_input is not None:
