@@ -156,6 +156,18 @@ def test_bad_input_is_one_sentence(watched, words, code, sentence):
     assert "Traceback" not in done.stderr
 
 
+def test_a_description_that_makes_no_sense_is_one_sentence(watched, tmp_path):
+    copy = tmp_path / "step-5"
+    shutil.copytree(watched.capsules[0], copy)
+    manifest = json.loads((copy / "capsule.json").read_text())
+    manifest["models"] = [7]
+    manifest["versions"]["threads"] = 10**9
+    (copy / "capsule.json").write_text(json.dumps(manifest))
+    done = watched.premortem("replay", "--trust", copy)
+    assert done.returncode == 1
+    assert "Not reproduced: the capsule does not fit together (TypeError" in done.stdout
+
+
 def test_a_script_that_is_gone(watched, tmp_path):
     done = watched.premortem("replay", "--trust", "--cwd", tmp_path, watched.capsules[0])
     assert done.returncode == 1

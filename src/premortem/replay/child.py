@@ -22,6 +22,8 @@ from premortem.replay.sandbox import Sandbox
 from premortem.replay.trial import Result, Trial
 from premortem.watcher import ImportHook
 
+_MOST_THREADS = 1024
+
 
 class Child:
     def __init__(self, order: Order) -> None:
@@ -31,6 +33,7 @@ class Child:
         self.plan: Plan | None = None
         self.current: Trial | None = None
         self.done = 0
+        self.told = False  # why there is no stage
         self._log = order.results.open("a", encoding="utf-8")  # before the sandbox covers `open`
 
     def run(self) -> None:
@@ -47,6 +50,8 @@ class Child:
         sys.meta_path.insert(0, ImportHook("torch", self._arrived))
         sys.excepthook = self._uncaught
         ending = program.run()
+        if self.stage is None and self.told:
+            return
         if self.stage is None:
             self.tell(problem="the script ended before it imported torch")
         elif self.current is not None and not self.stage.over:
@@ -69,6 +74,15 @@ class Child:
     # -- when torch is there --------------------------------------------------------------
 
     def _arrived(self) -> None:
+        try:
+            self._set_the_stage()
+        except Exception as error:
+            traceback.print_exc()
+            self.told = True
+            self.tell(problem=f"the capsule does not fit together ({type(error).__name__}: {error})")
+            raise SystemExit from error
+
+    def _set_the_stage(self) -> None:
         import torch
 
         from premortem.probes import Attachment
@@ -81,7 +95,9 @@ class Child:
         attachment = Attachment(lambda _event: None, self._fault)
         # The trials have a microscope of their own.
         attachment.models.before_forward.remove(attachment.inquest.lookout.consider)
-        torch.set_num_threads(capsule.manifest["versions"].get("threads") or torch.get_num_threads())
+        threads = capsule.manifest["versions"].get("threads")  # sums are split among them
+        if isinstance(threads, int) and 0 < threads <= _MOST_THREADS:
+            torch.set_num_threads(threads)
         self.tell(here=versions())
         self.plan = Plan(capsule.manifest, self.order.options, self.order.earlier())
         self.stage = Stage(capsule, attachment, self._next, self.order.launch.get("position"))

@@ -26,8 +26,6 @@ from torch.nn.utils import clip_grad
 from torch.optim.optimizer import Optimizer
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from premortem.events import NonFinite
-from premortem.plain import plain
 from premortem.probes.losses import WATCHED
 from premortem.probes.microscope import Microscope
 from premortem.replay.changes import changed, widen
@@ -36,13 +34,13 @@ from premortem.replay.recorded import Recorded
 from premortem.replay.restore import Restorer
 from premortem.replay.terms import Terms
 from premortem.replay.trial import Result, Trial
+from premortem.replay.verdict import MOST_NAMES, certificate, finite, names_in, updated
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
     from premortem.probes.modules import Model
     from premortem.replay.capsule import Capsule
 
-_MOST_NAMES = 8
 _LOW = frozenset({torch.float16, torch.bfloat16})
 Next = Callable[["Result | None"], "Trial | None"]
 
@@ -184,7 +182,7 @@ class Stage:
     def _judge(self, optimizer: Any, update: Callable[[], Any]) -> Result:
         trial = self.trial
         assert trial is not None  # noqa: S101 - only called inside a trial
-        names = self._names()
+        names = names_in(self.attachment)
         bad = [
             names.get(id(p), f"parameter {i}")
             for i, p in enumerate(held(optimizer))
@@ -194,42 +192,18 @@ class Stage:
             trial,
             losses=self._losses,
             gradients=digest(gradients(optimizer)),
-            bad_gradients=bad[:_MOST_NAMES],
+            bad_gradients=bad[:MOST_NAMES],
             samples=self.recorded.samples,
             low_precision=self._autocast or any(p.dtype in _LOW for p in held(optimizer)),
             terms=self._found,
             warnings=list(self.restorer.warnings),
         )
         if trial.apply:
-            result.bad_update = self._updated(optimizer, update, trial, names)
+            result.bad_update = updated(optimizer, update, trial, names)
         if self._microscope is not None:
             found = self._microscope.certificate()
             result.certificate = certificate(found) if found is not None else None
         return result
-
-    def _updated(
-        self, optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict[int, str]
-    ) -> list[str]:
-        """Make the update and look at it. The next trial restores what it changed."""
-        if trial.clip is not None:
-            nn.utils.clip_grad_norm_([p for p in held(optimizer) if p.grad is not None], trial.clip)
-        for group in optimizer.param_groups:
-            if trial.eps is not None and "eps" in group:
-                group["eps"] = trial.eps
-            if trial.rate is not None and "lr" in group:
-                group["lr"] = group["lr"] * trial.rate
-        with torch.no_grad():
-            update()
-        bad = [names.get(id(p), f"parameter {i}") for i, p in enumerate(held(optimizer)) if not finite(p)]
-        return bad[:_MOST_NAMES]
-
-    def _names(self) -> dict[int, str]:
-        return {
-            id(parameter): f"{model.name}.{name}"
-            for model in self.attachment.models.known.values()
-            if (module := model.module()) is not None
-            for name, parameter in module.named_parameters()
-        }
 
     # -- what the script is given ---------------------------------------------------------
 
@@ -317,27 +291,3 @@ def _wrap_clip(original: Any) -> Any:
         return original(parameters, max_norm, total_norm, *args, **kwargs)
 
     return clip
-
-
-def certificate(found: NonFinite) -> dict[str, Any]:
-    """The birth certificate as plain values."""
-    at = found.at
-    return {
-        "stage": found.stage,
-        "op": found.op,
-        "detail": found.detail,
-        "made": found.made,
-        "what": found.what,
-        "file": at.file if at is not None else "",
-        "line": at.line if at is not None else 0,
-        "module": found.module,
-        "parameter": found.parameter,
-        "rows": list(found.rows),
-        "dtype": found.dtype,
-        "operands": [plain(operand._asdict()) for operand in found.operands],
-    }
-
-
-def finite(tensor: torch.Tensor) -> bool:
-    values = tensor._values() if tensor.layout != torch.strided else tensor  # noqa: SLF001
-    return bool(torch.isfinite(values).all())

@@ -1,0 +1,68 @@
+"""What a trial is judged by: names of what is broken, the update itself, and the certificate as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from premortem.events import NonFinite
+from premortem.plain import plain
+from premortem.replay.collect import held
+from premortem.replay.trial import Trial
+
+if TYPE_CHECKING:
+    from premortem.probes import Attachment
+
+MOST_NAMES = 8
+
+
+def names_in(attachment: Attachment) -> dict[int, str]:
+    """Of the parameters, by their identity."""
+    return {
+        id(parameter): f"{model.name}.{name}"
+        for model in attachment.models.known.values()
+        if (module := model.module()) is not None
+        for name, parameter in module.named_parameters()
+    }
+
+
+def updated(optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict[int, str]) -> list[str]:
+    """Make the update and say which parameters are not finite. The next trial restores what it changed."""
+    if trial.clip is not None:
+        nn.utils.clip_grad_norm_([p for p in held(optimizer) if p.grad is not None], trial.clip)
+    for group in optimizer.param_groups:
+        if trial.eps is not None and "eps" in group:
+            group["eps"] = trial.eps
+        if trial.rate is not None and "lr" in group:
+            group["lr"] = group["lr"] * trial.rate
+    with torch.no_grad():
+        update()
+    bad = [names.get(id(p), f"parameter {i}") for i, p in enumerate(held(optimizer)) if not finite(p)]
+    return bad[:MOST_NAMES]
+
+
+def certificate(found: NonFinite) -> dict[str, Any]:
+    """The birth certificate as plain values."""
+    at = found.at
+    return {
+        "stage": found.stage,
+        "op": found.op,
+        "detail": found.detail,
+        "made": found.made,
+        "what": found.what,
+        "file": at.file if at is not None else "",
+        "line": at.line if at is not None else 0,
+        "module": found.module,
+        "parameter": found.parameter,
+        "rows": list(found.rows),
+        "dtype": found.dtype,
+        "operands": [plain(operand._asdict()) for operand in found.operands],
+    }
+
+
+def finite(tensor: torch.Tensor) -> bool:
+    values = tensor._values() if tensor.layout != torch.strided else tensor  # noqa: SLF001
+    return bool(torch.isfinite(values).all())
