@@ -198,7 +198,7 @@ class Guard:
         self._made[key] += 1
         return False
 
-    def _learnt(self, key: int, finite: bool) -> None:
+    def _learnt(self, key: int, step: int, finite: bool) -> None:
         """What a device answered, a step or two later."""
         owed = next((each for each in self._owed if each.optimizer == key), None)
         if owed is not None:
@@ -210,13 +210,15 @@ class Guard:
             return
         if owed is not None:
             owed.refuse()
-        self._tell(optimizer, "gradient")
+        self._tell(optimizer, "gradient", step)
 
-    def _tell(self, optimizer: Any, reason: str) -> None:
+    def _tell(self, optimizer: Any, reason: str, step: int | None = None) -> None:
         key = self.session.optimizers.of(optimizer)
         self._row[key] = self._row.get(key, 0) + 1
         self._refused[key] += 1
-        refusal = Refusal(optimizer, key, self.session.step, reason, self.stats.last_loss)
+        refusal = Refusal(
+            optimizer, key, self.session.step if step is None else step, reason, self.stats.last_loss
+        )
         for listener in self.listeners:
             listener(refusal)
         self.recorder.mend_buffers(refusal.step)

@@ -51,9 +51,9 @@ class AdaptiveClip:
         self.z, self.decay, self.warmup = z, decay, warmup
         self.max_norm = torch.inf if max_norm is None else max_norm
         self.record = ClipRecord()
-        self._seen = torch.zeros(
-            ()
-        )  # finite norms so far; with mean and spread it lives beside the gradients
+        self._learnt = False  # anything at all
+        # Finite norms so far; with mean and spread it lives beside the gradients.
+        self._seen = torch.zeros(())
         self._mean = torch.zeros(())
         self._variance = torch.zeros(())
 
@@ -77,6 +77,7 @@ class AdaptiveClip:
         self._seen, self._mean, self._variance = (
             state[key].detach().clone() for key in ("seen", "mean", "variance")
         )
+        self._learnt = True
 
     def _limit(self) -> Tensor:
         usual = (self._mean + self.z * self._variance.sqrt().clamp(min=CALM)).exp()
@@ -84,6 +85,7 @@ class AdaptiveClip:
         return torch.where(self._seen >= self.warmup, torch.minimum(usual, fixed), fixed)
 
     def _learn(self, norm: Tensor, limit: Tensor) -> None:
+        self._learnt = True
         usable = norm.isfinite() & (norm > 0)
         height = torch.minimum(norm, limit).log()
         seen = self._seen + 1
@@ -98,5 +100,7 @@ class AdaptiveClip:
     def _move_to(self, device: torch.device) -> None:
         if self._mean.device != device:
             self._seen, self._mean, self._variance = (
-                each.to(device) for each in (self._seen, self._mean, self._variance)
+                # The first time there is nothing to move: made where it is needed, nobody waits for a copy.
+                each.to(device) if self._learnt else torch.zeros_like(each, device=device)
+                for each in (self._seen, self._mean, self._variance)
             )

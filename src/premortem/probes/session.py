@@ -316,7 +316,8 @@ def tensors_in(thing: Any, limit: int = 8) -> list[torch.Tensor]:
     while queue and len(found) < limit:
         item = queue.pop(0)
         if isinstance(item, torch.Tensor):
-            found.append(item)
+            if not item.is_nested:  # has no shape that others could ask for
+                found.append(item)
         elif isinstance(item, (list, tuple)):
             queue[:0] = item[:limit]
         elif isinstance(item, dict):

@@ -85,7 +85,7 @@ class Stats:
         self.lookout = lookout
         self.rings: dict[torch.device, Ring] = {}
         self.checked = False  # somebody asks at every step whether the gradients are finite
-        self.learnt: list[Any] = []  # called with (optimizer, finite) when a device has answered that
+        self.learnt: list[Any] = []  # called with (optimizer, step, finite) when a device has answered that
         self.last_loss: float | None = None
         self.last_worst: int | None = None
         self._pending: tuple[Row, torch.Tensor] | None = None
@@ -145,7 +145,7 @@ class Stats:
             one = self._ones[device] = torch.ones((), device=device)
         # One launch for all of them. It also multiplies them by one, which it leaves out.
         torch._amp_foreach_non_finite_check_and_unscale_(grads, flag, one)
-        self.later(flag, functools.partial(self._answered, track.key))
+        self.later(flag, functools.partial(self._answered, track.key, self.session.step + 1))
         return flag
 
     def measure(self, optimizer: Any, track: Track) -> None:
@@ -209,12 +209,12 @@ class Stats:
             ring = self.rings[values.device] = Ring()
         ring.put(values, tell)
 
-    def _answered(self, optimizer: int, values: list[float]) -> None:
+    def _answered(self, optimizer: int, step: int, values: list[float]) -> None:
         finite = values[0] == 0
         if not finite:
             self.session.look_closer(16)
         for listener in self.learnt:
-            listener(optimizer, finite)
+            listener(optimizer, step, finite)
 
     def _tell(self, row: Row, values: list[float]) -> None:
         n = len(row.keys)
