@@ -90,6 +90,7 @@ class Shadow:
         if optimizer is None:
             return []
         if not self._sure:
+            flag = flag.clone()  # the answer about the gradients is used again
             weights = [p.detach() for group in optimizer.param_groups for p in group["params"]]
             torch._amp_foreach_non_finite_check_and_unscale_(weights, flag, torch.ones_like(flag))
         fresh, counters = self._born(optimizer)

@@ -23,6 +23,11 @@ _MOST_FORWARDS = 64  # without a step: this is no training
 _HARMLESS = hasattr(TorchDispatchMode, "supports_higher_order_operators")
 
 
+def among_ranks() -> bool:
+    """Sharded tensors and collectives bring modes of their own, and one slow rank makes all others wait."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
 class Lookout:
     def __init__(self, session: Session, models: Models) -> None:
         self.session = session
@@ -58,6 +63,7 @@ class Lookout:
             self.session.step < self._until
             and not self.session.compiling_used
             and self._forwards <= _MOST_FORWARDS
+            and not among_ranks()
         )
         if not wanted:
             self.leave()

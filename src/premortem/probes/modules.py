@@ -30,6 +30,7 @@ from premortem.probes.graph import Tag, mark_output, name_of, note
 from premortem.probes.meaning import softmax_dimension
 from premortem.probes.numbers import Summary, dead_share, summarise, twin_share
 from premortem.probes.session import (
+    SPARSELY,
     Session,
     fingerprint,
     result_discarded,
@@ -299,10 +300,14 @@ class Models:
             self._remember_graph(outputs)
             self.in_training[model.key] = None
             model.trained = True
+            due = session.auditing or session.step % SPARSELY == 0
             self.finite += [
                 t.detach().sum(dtype=torch.float32)
                 for t in tensors_in((args, kwargs))[:2]
-                if t.is_floating_point() and t.layout == torch.strided and not t.requires_grad
+                if (due or t.device.type == "cpu")
+                and t.is_floating_point()
+                and t.layout == torch.strided
+                and not t.requires_grad
             ]
             if self._audit:
                 for output in outputs:

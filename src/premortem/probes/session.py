@@ -25,6 +25,8 @@ _LIBRARY = tuple(
 )
 
 
+# Steps in cruise between two looks at a GPU's numbers, when each step is asked whether its gradients are finite.
+SPARSELY = 4
 _MOST_LOOKS = 32  # a script in which everything is new all the time must not be audited all the time
 
 

@@ -20,13 +20,12 @@ from premortem.probes.backward import Backwards
 from premortem.probes.lookout import Lookout
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers, Track, number
-from premortem.probes.session import Session
+from premortem.probes.session import SPARSELY, Session
 
 _WEIGHTS_EVERY = 64
 # How often in cruise. A launch-bound step on a GPU feels every launch; on the CPU a pass over many gradients
 # competes with the step itself.
 _GPU_EVERY = 2
-_CHECKED_EVERY = 4  # on a GPU, when somebody asks at every step whether the gradients are finite
 _HEAVY_EVERY = 4
 _HEAVY = 1 << 20  # elements
 _DEPTH = 4
@@ -91,6 +90,7 @@ class Stats:
         self._pending: tuple[Row, torch.Tensor] | None = None
         self._values: list[float] | None = None  # of the pending row, once they were read
         self._ones: dict[torch.device, torch.Tensor] = {}
+        self._flags: dict[torch.device, list[torch.Tensor]] = {}
         self._ready: int | None = None  # the optimizer whose numbers were taken just now
         self._known: weakref.WeakKeyDictionary[Any, Held] = weakref.WeakKeyDictionary()
 
@@ -139,13 +139,14 @@ class Stats:
         """A number on the device of the gradients: not 0 if one of them is not finite. Nobody waits for it;
         `learnt` is told when it has arrived."""
         device = grads[0].device
-        flag = torch.zeros((), device=device)
+        clean = self._flags.setdefault(device, [])  # they are still 0: one launch less
+        flag = clean.pop() if clean else torch.zeros((), device=device)
         one = self._ones.get(device)
         if one is None:
             one = self._ones[device] = torch.ones((), device=device)
         # One launch for all of them. It also multiplies them by one, which it leaves out.
         torch._amp_foreach_non_finite_check_and_unscale_(grads, flag, one)
-        self.later(flag, functools.partial(self._answered, track.key, self.session.step + 1))
+        self.later(flag, functools.partial(self._answered, track.key, self.session.step + 1, flag))
         return flag
 
     def measure(self, optimizer: Any, track: Track) -> None:
@@ -181,7 +182,7 @@ class Stats:
     def _every(self, held: Held) -> int:
         if not self.checked:
             return held.every
-        return 1 if held.device.type == "cpu" else _CHECKED_EVERY
+        return 1 if held.device.type == "cpu" else SPARSELY
 
     def _look(self, optimizer: Any) -> Held:
         """Which parameters have gradients now."""
@@ -209,9 +210,11 @@ class Stats:
             ring = self.rings[values.device] = Ring()
         ring.put(values, tell)
 
-    def _answered(self, optimizer: int, step: int, values: list[float]) -> None:
+    def _answered(self, optimizer: int, step: int, flag: torch.Tensor, values: list[float]) -> None:
         finite = values[0] == 0
-        if not finite:
+        if finite:
+            self._flags[flag.device].append(flag)
+        else:
             self.session.look_closer(16)
         for listener in self.learnt:
             listener(optimizer, step, finite)
