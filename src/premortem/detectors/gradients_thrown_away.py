@@ -93,7 +93,6 @@ class GradientsThrownAway(Detector):
                 else "call step() for every batch, after backward()"
             ),
             at=at if accumulates else event.at,
-            family="accumulation" if accumulates else None,
             thrown=tally.thrown,
             used=tally.used,
         )

@@ -9,7 +9,9 @@ from premortem.detectors.base import Detector
 from premortem.events import (
     Backward,
     Event,
+    Forward,
     GraphWalked,
+    ModelSeen,
     OptimizerBuilt,
     OptimizerStep,
     RunEnded,
@@ -63,7 +65,9 @@ class StepNeverCalled(Detector):
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (
+        ModelSeen,
         OptimizerBuilt,
+        Forward,
         GraphWalked,
         Backward,
         OptimizerStep,
@@ -82,6 +86,10 @@ class StepNeverCalled(Detector):
         self._cleared: Counter[int] = Counter()  # calls of an optimizer's own zero_grad
         self._thrown: Counter[int] = Counter()
         self._refused = 0
+        self._models: dict[int, frozenset[int]] = {}  # the parameters of each
+        self._fed: dict[
+            int, set[int | None]
+        ] = {}  # model -> the models whose outputs it was given; None for data
         self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
@@ -101,6 +109,11 @@ class StepNeverCalled(Detector):
                     and not self._steps
                 ):
                     yield from self._judge(event, event.optimizer)
+        elif isinstance(event, Forward):
+            if event.grad:
+                self._fed.setdefault(event.model, set()).add(event.source)
+        elif isinstance(event, ModelSeen):
+            self._models[event.model] = frozenset(parameter.key for parameter in event.parameters)
         elif isinstance(event, GraphWalked):
             self._foreign = self._foreign or bool(event.other_leaves)
         elif isinstance(event, OptimizerBuilt):
@@ -140,5 +153,17 @@ class StepNeverCalled(Detector):
             cause="the gradients are computed and dropped, so the weights stay as they were initialised",
             remedy="call `optimizer.step()` after `backward()`",
             at=at,
+            family="gan" if self._judges(optimizer) else None,
             backward_calls=backwards,
         )
+
+    def _judges(self, optimizer: int) -> bool:
+        """Whether it should train a discriminator: shown data, and what a model of another optimizer makes of noise."""
+        judges = [model for model, held in self._models.items() if held & self._held[optimizer]]
+        others = [
+            model
+            for model, held in self._models.items()
+            if any(held & self._held.get(key, frozenset()) for key in self._steps if self._steps[key])
+        ]
+        fed = [self._fed.get(model, set()) for model in judges]
+        return any(None in sources and sources & set(others) for sources in fed)
