@@ -166,6 +166,42 @@ def test_statistics_that_a_bad_batch_has_ruined_are_as_before(guarded):
     assert all(torch.equal(model.state_dict()[name], value) for name, value in kept.items())
 
 
+@pytest.mark.parametrize("make", [OPTIMIZERS["adamw foreach"], OPTIMIZERS["sgd fused"]])
+def test_a_closure_that_makes_the_gradients_is_judged_inside(guarded, make):
+    """As Lightning steps: `optimizer.step(closure)`, with any optimizer."""
+    model = network()
+    optimizer = make(model.parameters())
+    x = torch.randn(8, 4)
+
+    def closure(batch):
+        optimizer.zero_grad()
+        loss = model(batch).pow(2).mean()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        optimizer.step(lambda: closure(x))
+    before = everything(model, optimizer)
+    loss = optimizer.step(lambda: closure(x * math.nan))
+    assert math.isnan(loss.detach())
+    assert same(everything(model, optimizer), before)
+    assert all(p.grad is not None for p in model.parameters())
+    optimizer.step(closure=lambda: closure(x))
+    assert not same(everything(model, optimizer), before)
+    assert [(event.reason, event.made) for event in refusals(guarded)] == [("gradient", 3)]
+
+
+def test_a_closure_of_none_is_none(guarded):
+    """As accelerate steps: `optimizer.step(None)`."""
+    model = network()
+    optimizer = optim.Adam(model.parameters())
+    model(torch.full((8, 4), math.nan)).sum().backward()
+    before = everything(model, optimizer)
+    optimizer.step(None)
+    assert same(everything(model, optimizer), before)
+    assert len(refusals(guarded)) == 1
+
+
 def test_two_optimizers_are_refused_apart(guarded):
     one, two = network(), network()
     first, second = optim.Adam(one.parameters()), optim.Adam(two.parameters())

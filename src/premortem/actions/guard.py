@@ -56,6 +56,11 @@ class Verdict(NamedTuple):
     shadow: Shadow | None = None  # likewise, on the device
     owed: Owed | None = None
 
+    @property
+    def fused(self) -> bool:
+        """The optimizer's own kernel looks at the flag."""
+        return self.flag is not None and self.shadow is None
+
 
 class Owed:
     """A step that a device decides about: counters on the host go back when it has answered that it was refused.
@@ -131,22 +136,24 @@ class Guard:
         return step
 
     def _transact(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        closure = args[0] if args else kwargs.get("closure")
+        if closure is not None and calls_once(optimizer):
+            return self._with_closure(original, optimizer, closure)
         verdict = Verdict()
         with self.session.looking_at("guard"):
-            verdict = self._judge(optimizer, bool(args or kwargs.get("closure")))
+            verdict = Verdict(before=Before(optimizer)) if closure is not None else self._judge(optimizer)
         if verdict.refuse:
             self.optimizers.refuse(optimizer, args, kwargs)
             with self.session.looking_at("guard"):
                 self._tell(optimizer, "gradient")
             self._settle()
             return None
-        fused = verdict.flag is not None and verdict.shadow is None
-        if fused:
+        if verdict.fused:
             optimizer.found_inf, optimizer.grad_scale = verdict.flag, None
         try:
             result = original(optimizer, *args, **kwargs)
         finally:
-            if fused:
+            if verdict.fused:
                 del optimizer.found_inf, optimizer.grad_scale
         undone = False
         with self.session.looking_at("guard"):
@@ -155,11 +162,44 @@ class Guard:
             self._settle()
         return result
 
-    def _judge(self, optimizer: Any, closure: bool) -> Verdict:
+    def _with_closure(self, original: Any, optimizer: Any, closure: Any) -> Any:
+        """The gradients are made inside the step, and used right after: that is when to judge them."""
+        verdict = Verdict()
+        hidden: list[tuple[Any, Any]] = []
+
+        def watched() -> Any:
+            nonlocal verdict
+            result = closure()
+            with self.session.looking_at("guard"):
+                verdict = self._judge(optimizer)
+                if verdict.refuse:  # without gradients there is nothing to step on
+                    self.optimizers.was_refused = True
+                    hidden.extend((p, p.grad) for group in optimizer.param_groups for p in group["params"])
+                    for parameter, _ in hidden:
+                        parameter.grad = None
+                elif verdict.fused:
+                    optimizer.found_inf, optimizer.grad_scale = verdict.flag, None
+            return result
+
+        try:
+            result = original(optimizer, watched)
+        finally:
+            for parameter, gradient in hidden:
+                parameter.grad = gradient
+            if verdict.fused:
+                del optimizer.found_inf, optimizer.grad_scale
+        undone = False
+        with self.session.looking_at("guard"):
+            if verdict.refuse:
+                self._tell(optimizer, "gradient")
+            undone = verdict.refuse or self._afterwards(optimizer, verdict)
+        if undone:
+            self._settle()
+        return result
+
+    def _judge(self, optimizer: Any) -> Verdict:
         if getattr(optimizer, "found_inf", None) is not None:
             return Verdict()  # a scaler has its own answer
-        if closure:  # the gradients are made inside
-            return Verdict(before=Before(optimizer))
         track = self.optimizers.track(optimizer)
         self.stats.measure(optimizer, track)
         held, grads = self.stats.gradients(optimizer)
@@ -275,6 +315,11 @@ def trusted(optimizer: Any) -> bool:
         and math.isfinite(group["lr"] if isinstance(group.get("lr"), (int, float)) else 0.0)
         for group in optimizer.param_groups
     )
+
+
+def calls_once(optimizer: Any) -> bool:
+    """Whether its `step` calls a closure once, before anything else, and then uses the gradients."""
+    return type(optimizer).__module__.startswith(_TRUSTED) and not isinstance(optimizer, torch.optim.LBFGS)
 
 
 def squares(optimizer: Any) -> bool:
