@@ -74,20 +74,29 @@ def test_a_findings_file_that_cannot_be_written_is_one_sentence(project, lint):
 
 
 def test_fix_mends_and_a_second_time_changes_nothing(project, lint):
-    code, _out, err = lint("--fix", "train.py")
+    assert lint("--fix", "train.py")[::2] == (1, "")  # what follows may be written for the tensor as it was
+    assert (project / "train.py").read_text() == BAD
+    code, _out, err = lint("--unsafe-fixes", "train.py")
     assert (code, err) == (0, "premortem: 1 fixed\n")
     assert (project / "train.py").read_text() == GOOD
-    assert lint("--fix", "train.py")[::2] == (0, "")
+    assert lint("--unsafe-fixes", "train.py")[::2] == (0, "")
     assert (project / "train.py").read_text() == GOOD
+
+
+def test_a_safe_fix_needs_no_more_than_fix(project, lint):
+    (project / "train.py").write_text("import torch\n\nw = torch.ones(3)\nw.require_grad = True\n")
+    assert lint("--fix", "train.py")[::2] == (0, "premortem: 1 fixed\n")
+    assert (project / "train.py").read_text().endswith("w.requires_grad = True\n")
 
 
 def test_diff_shows_and_changes_nothing(project, lint):
-    code, out, _err = lint("--diff", "train.py")
+    assert lint("--diff", "train.py")[:2] == (0, "")
+    code, out, _err = lint("--diff", "--unsafe-fixes", "train.py")
     assert code == 1
     assert "-    x.to(device)\n+    x = x.to(device)\n" in out
     assert (project / "train.py").read_text() == BAD
     (project / "train.py").write_text(GOOD)
-    assert lint("--diff", "train.py") == (0, "", "")
+    assert lint("--diff", "--unsafe-fixes", "train.py") == (0, "", "")
 
 
 @pytest.mark.parametrize(
