@@ -110,6 +110,24 @@ def test_verbose_is_removed_by_a_safe_fix_only_where_every_allowed_version_refus
     assert typo.fix is None
 
 
+def test_one_report_for_a_call_names_all_its_keywords(said):
+    (one,) = said("import torch\ntorch.optim.Adamax(p, lambd=1,\n    alpha=2, t0=3)\n", "PM580", "==2.4.1")
+    assert one.message == "`Adamax` has no keywords `lambd`, `alpha` and `t0` in torch 2.4 (uv.lock)"
+    assert one.remedy.startswith("It takes betas,")
+    assert one.line == 2
+    text = VERBOSE.replace("verbose", "gama=1, axis=2, verbose")
+    (both,) = said(text, "PM580", "==2.9.0")
+    assert (
+        both.message
+        == "`StepLR` lost the keyword `verbose` in torch 2.7 and has no keywords `gama` and `axis`; "
+        "the version here is torch 2.9 (uv.lock)"
+    )
+    assert "For `gama`, did you mean `gamma`?" in both.remedy
+    assert both.fix.safe
+    (likely,) = said(text, "PM580", ">=2.0")
+    assert likely.severity is Severity.ERROR  # no version takes `gama`
+
+
 def test_another_package_has_its_own_version(said):
     text = "import pytorch_lightning as pl\npl.Trainer(gpus=1)\n"
     assert said(text, "PM580", "==1.9.5", "lightning") == []
