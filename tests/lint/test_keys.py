@@ -23,6 +23,7 @@ def severity(folder, code, config="optim:\n  min_lr: 1e-7\n"):
         "rate = settings['optim']['min_lr']",
         "rate = settings.get('min_lr', 0)",
         "rate = settings.optim.min_lr",
+        "class A:\n    def f(self):\n        return self.settings.min_lr",
         "rate = getattr(settings, 'min_lr')",
         "scheduler = build(**settings['optim'])",
         "scheduler = build(**settings.optim)",
@@ -39,6 +40,7 @@ def test_a_setting_that_is_read_as_text_is_an_error(tmp_path, code):
     [
         "scheduler = build(min_lr=0.1)",
         "min_lr = 0.1",
+        "class A:\n    def f(self):\n        return self.min_lr",
         "def f(**params):\n    return g(**params)",
         "output = model(**batch)",
         "scheduler = build(**settings['model'])",

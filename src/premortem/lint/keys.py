@@ -66,7 +66,8 @@ def _converted(source: Source) -> Iterator[str]:
 
 def _read(source: Source) -> Iterator[str]:
     for attribute in source.nodes(ast.Attribute):
-        if isinstance(attribute.ctx, ast.Load):
+        # `self.lr` is what the object was given, not where it came from.
+        if isinstance(attribute.ctx, ast.Load) and dotted(attribute.value) != "self":
             yield attribute.attr
     for subscript in source.nodes(ast.Subscript):
         if isinstance(key := constant(subscript.slice), str):

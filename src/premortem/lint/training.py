@@ -193,7 +193,7 @@ def is_test(source: Source, node: ast.AST) -> bool:
     )
 
 
-def is_loader(source: Source, expr: ast.expr) -> bool:
+def is_loader(source: Source, expr: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
     """Whether what a `for` iterates over looks like a loader of batches."""
     inner = iterated(expr)
     if isinstance(inner, ast.Subscript):
@@ -213,7 +213,9 @@ def is_loader(source: Source, expr: ast.expr) -> bool:
         for item in block.items
         if dotted(item.optional_vars) == name and name and isinstance(item.context_expr, ast.Call)
     ]
-    return any(iterated(value) is not value and is_loader(source, iterated(value)) for value in wrapped)
+    hidden = [iterated(value) for value in wrapped if iterated(value) is not value]
+    # `bar = tqdm(bar)` leads back to where it began.
+    return name not in seen and any(is_loader(source, one, seen | {name}) for one in hidden)
 
 
 def iterated(expr: ast.expr) -> ast.expr:
