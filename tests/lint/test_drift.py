@@ -3,7 +3,7 @@
 import pytest
 
 from premortem.findings import Severity
-from premortem.lint import drift, engine
+from premortem.lint import drift, engine, target
 from premortem.lint.target import Pin, Target
 
 VERBOSE = "from torch.optim.lr_scheduler import StepLR\ns = StepLR(o, 10, verbose=True)\n"
@@ -108,6 +108,21 @@ def test_verbose_is_removed_by_a_safe_fix_only_where_every_allowed_version_refus
     assert (certain.fix.safe, likely.fix.safe) == (True, False)
     (typo,) = said("import torch\ntorch.optim.Adam(p, weight_deca=1)\n", "PM580")
     assert typo.fix is None
+
+
+def test_a_readme_is_enough_to_stay_silent_and_too_little_to_call_code_too_new(tmp_path):
+    def found(text, code, version):
+        (tmp_path / "train.py").write_text(text)
+        (tmp_path / "README.md").write_text(f"pip install torch{version}\n")
+        rules = [rule for rule in engine.all_rules() if rule.card.code == code]
+        return engine.lint([str(tmp_path / "train.py")], tmp_path, rules, target.find(tmp_path))
+
+    assert found(VERBOSE, "PM580", "==2.3") == []
+    assert len(found(VERBOSE, "PM580", "==2.9")) == 1
+    assert found(RMS, "PM582", "==2.3") == []
+    assert found(RMS, "PM584", ">=2.3") == []
+    (tmp_path / "requirements.txt").write_text("torch==2.3\n")
+    assert len(found(RMS, "PM582", "==2.9")) == 1
 
 
 def test_one_report_for_a_call_names_all_its_keywords(said):

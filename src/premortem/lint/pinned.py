@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import translate
+from functools import cache
 from pathlib import Path
 
 # How a distribution is called elsewhere: on conda, and by its older name.
@@ -64,9 +65,15 @@ def _names(folder: Path) -> list[str]:
 
 def _documents(folder: Path, names: Iterable[str], wanted: tuple[str, ...]) -> Iterator[Path]:
     """The files with such names, the most binding first."""
+    spelled = [(name, name.lower()) for name in names if not name.endswith(".py") or name == "setup.py"]
     for pattern in wanted:
-        fits = re.compile(translate(pattern)).match
-        yield from (folder / name for name in names if fits(name.lower()))
+        fits = _pattern(pattern).match
+        yield from (folder / name for name, lower in spelled if fits(lower))
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))
 
 
 def _said(documents: Iterable[Path], prefix: str = "") -> dict[str, Said]:
@@ -87,7 +94,7 @@ def _said(documents: Iterable[Path], prefix: str = "") -> dict[str, Said]:
 
 
 def _requirements(file: str, name: str, text: str) -> Iterator[str]:
-    if any(re.match(translate(pattern), file) for pattern in INSTRUCTIONS):
+    if any(_pattern(pattern).match(file) for pattern in INSTRUCTIONS):
         yield from _instructed(name, text)
     elif name in text:
         yield from _locked(name, text) if file in LOCKS else _listed(name, text)

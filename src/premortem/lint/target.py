@@ -29,6 +29,12 @@ class Pin:
     distribution: str
     requirement: str  # "2.4.1", ">=2.0,<2.5"; "" when nothing is said
     said_by: str
+    advice: bool = False  # said to people, in a README; that can be older than the code beside it
+
+    @property
+    def binds(self) -> bool:
+        """Whether code that needs a later release is surely wrong."""
+        return bool(self.requirement) and not self.advice
 
     @property
     def minors(self) -> tuple[Minor, ...]:
@@ -134,9 +140,10 @@ class Targets:
 
     def _target(self, here: Path) -> Target:
         above = self._above(here)
-        pins = self._written(above, [self._folder(folder).pins for folder in above])
-        told = self._written(above, [self._folder(folder).instructions for folder in above])
-        own = [place for folder in above for place in self._folder(folder).environments]
+        folders = [self._folder(folder) for folder in above]
+        pins = self._written(above, [folder.pins for folder in folders])
+        told = self._written(above, [folder.instructions for folder in folders], advice=True)
+        own = [place for folder in folders for place in folder.environments]
         active = _active()
         own += [place for place in (*active, Path(sys.prefix)) if place.parent in above]
         installed = self._installed(own, pins)
@@ -157,15 +164,20 @@ class Targets:
             self._folders[folder] = pinned.read(folder)
         return self._folders[folder]
 
-    def _written(self, above: list[Path], said: list[dict[str, Said]]) -> dict[str, Pin]:
+    def _written(
+        self, above: list[Path], said: list[dict[str, Said]], *, advice: bool = False
+    ) -> dict[str, Pin]:
         """For each distribution what the nearest folder says."""
         found: dict[str, Pin] = {}
         for folder, pins in zip(above, said, strict=True):
-            inside = self._top in folder.parents
-            within = f"{folder.relative_to(self._top).as_posix()}/" if inside else ""
             for name, (requirement, file) in pins.items():
-                found.setdefault(name, Pin(name, requirement, within + file))
+                if name not in found:
+                    found[name] = Pin(name, requirement, self._within(folder) + file, advice)
         return found
+
+    def _within(self, folder: Path) -> str:
+        inside = self._top in folder.parents
+        return f"{folder.relative_to(self._top).as_posix()}/" if inside else ""
 
     def _installed(self, environments: list[Path], written: dict[str, Pin]) -> dict[str, Pin]:
         """From the first environment that has torch, unless the project's files rule out what it has."""
