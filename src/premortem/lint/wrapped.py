@@ -36,9 +36,7 @@ class Lost:
 def lost_methods(source: Source) -> Iterator[Lost]:
     """`net.encode(x)` where `net` surely is a wrapper around a model of this file that has the method."""
     wrapped = {
-        name
-        for name, made in source.assignments.items()
-        if any(is_wrapping(source, one.value) for one in made)
+        name for name, made in source.assignments.items() if any(_wrapping(source, one.value) for one in made)
     }
     for call in source.nodes(ast.Call) if wrapped else ():
         owner = receiver(call)
@@ -48,13 +46,23 @@ def lost_methods(source: Source) -> Iterator[Lost]:
         if f"{name}.{method}" in source.assignments or is_test(source, call):
             continue
         made = _bound(source, owner, name)
-        wrappings = [one for one in made if isinstance(one, ast.Call) and is_wrapping(source, one)]
+        wrappings = [found for one in made if (found := _wrapping(source, one)) is not None]
         if made and len(wrappings) == len(made) and all(_has(source, one, method) for one in wrappings):
             yield Lost(call, name, method, last_name(wrappings[0]))
 
 
-def is_wrapping(source: Source, value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Call) and bool(value.args) and source.names.all_in(value.func, PARALLEL)
+def _wrapping(source: Source, value: ast.expr | None) -> ast.Call | None:
+    """`DataParallel(model)` of itself and of `DataParallel(model).cuda()`."""
+    value = _unmoved(value)
+    if isinstance(value, ast.Call) and value.args and source.names.all_in(value.func, PARALLEL):
+        return value
+    return None
+
+
+def _unmoved(value: ast.expr | None) -> ast.expr | None:
+    while isinstance(value, ast.Call) and last_name(value) in _MOVES and receiver(value) is not None:
+        value = receiver(value)
+    return value
 
 
 def _bound(source: Source, use: ast.expr, name: str) -> list[ast.expr | None]:
@@ -70,9 +78,7 @@ def _bound(source: Source, use: ast.expr, name: str) -> list[ast.expr | None]:
 
 def _has(source: Source, wrapping: ast.Call, method: str) -> bool:
     """Whether the model inside is of a class of this file, with this method."""
-    model: ast.expr | None = wrapping.args[0]
-    while isinstance(model, ast.Call) and last_name(model) in _MOVES and receiver(model) is not None:
-        model = receiver(model)
+    model = _unmoved(wrapping.args[0])
     if model is None:
         return False
     made = _bound(source, model, dotted(model)) if dotted(model) else [model]

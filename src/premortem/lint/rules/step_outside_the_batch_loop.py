@@ -101,7 +101,7 @@ def both_late(source: Source, clear: ast.Call, own: list[Step]) -> bool:
         return False
     here = [one.call for one in own if source.scope(one.call) is scope]
     late = [one for one in backwards(source) if source.scope(one.call) is scope]
-    if len(own) != 1 or len(here) != 1 or len(late) != 1 or not one_cell(source, clear, *here):
+    if len(here) != 1 or len(late) != 1 or not one_cell(source, clear, *here):
         return False
     if inside(source, here[0], loop) or inside(source, late[0].call, loop) or not late[0].name:
         return False

@@ -39,3 +39,8 @@ def in_two_lines(x):
     model = Model()
     model = nn.DataParallel(model)
     return model.encode(x)  # expect: PM545
+
+
+def moved(x):
+    model = nn.DataParallel(Model()).cuda()
+    return model.encode(x)  # expect: PM545

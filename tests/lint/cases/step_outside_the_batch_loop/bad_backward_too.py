@@ -18,3 +18,15 @@ def once(model, train_loader, criterion, opt):
     loss.backward()
     opt.step()  # expect: PM552
     return running
+
+
+class Trainer:
+    def epoch(self):
+        for x, y in self.train_loader:
+            self.optimizer.zero_grad()
+            loss = self.criterion(self.model(x), y)
+        loss.backward()
+        self.optimizer.step()  # expect: PM552
+
+    def other(self, x):
+        self.optimizer.step()
