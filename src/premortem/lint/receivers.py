@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from premortem.lint.source import Source, dotted, last_name
+from premortem.lint.source import Source, dotted, last_name, receiver
 from premortem.lint.training import is_test
 
 TENSOR_TYPES = frozenset(
@@ -43,12 +43,16 @@ def _required(test: ast.expr) -> list[ast.expr]:
     return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
 
 
-def _made_by_torch(source: Source, target: ast.expr) -> bool:
-    made = source.flow(source.scope(target)).origins(target)
-    return any(
-        isinstance(one, ast.Call) and any(name.startswith("torch.") for name in source.names.of(one.func))
-        for one in made
-    )
+def _made_by_torch(source: Source, expr: ast.expr, depth: int = 6) -> bool:
+    """`torch.rand(3)`, and what is made from it by methods: `torch.rand(3).to(device)`, `x.clone()`."""
+    for made in source.flow(source.scope(expr)).origins(expr) if depth else ():
+        if isinstance(made, ast.Call):
+            if any(name.startswith("torch.") for name in source.names.of(made.func)):
+                return True
+            owner = receiver(made)
+            if owner is not None and _made_by_torch(source, owner, depth - 1):
+                return True
+    return False
 
 
 def is_needed(source: Source, statement: ast.Expr, target: ast.expr) -> bool:
