@@ -8,6 +8,7 @@ def empties(model, loader, optimizer):
         try:
             model(batch).backward()
             optimizer.step()
+            optimizer.zero_grad()
         except RuntimeError as e:
             print(e)
             torch.cuda.empty_cache()
@@ -18,6 +19,7 @@ def says_so(model, loader, optimizer):
         try:
             model(batch).backward()
             optimizer.step()
+            optimizer.zero_grad()
         except RuntimeError:
             print("| WARNING: ran out of memory, skipping batch")
             continue
@@ -28,6 +30,7 @@ def asks(model, loader, optimizer):
         try:
             model(batch).backward()
             optimizer.step()
+            optimizer.zero_grad()
         except RuntimeError as e:
             if "out of memory" in str(e):
                 gc.collect()
@@ -40,6 +43,7 @@ def part_of_the_step(model, loader, optimizer):
         model(batch).backward()
         try:
             optimizer.step()
+            optimizer.zero_grad()
         except RuntimeError as e:
             print(e)
 
@@ -53,3 +57,4 @@ def forward_only(model, loader, optimizer):
             continue
         loss.backward()
         optimizer.step()
+        optimizer.zero_grad()
