@@ -3,7 +3,7 @@
 import pytest
 
 from premortem.findings import Severity
-from premortem.lint import drift, engine
+from premortem.lint import drift, engine, target
 from premortem.lint.target import Pin, Target
 
 VERBOSE = "from torch.optim.lr_scheduler import StepLR\ns = StepLR(o, 10, verbose=True)\n"
@@ -108,6 +108,39 @@ def test_verbose_is_removed_by_a_safe_fix_only_where_every_allowed_version_refus
     assert (certain.fix.safe, likely.fix.safe) == (True, False)
     (typo,) = said("import torch\ntorch.optim.Adam(p, weight_deca=1)\n", "PM580")
     assert typo.fix is None
+
+
+def test_a_readme_is_enough_to_stay_silent_and_too_little_to_call_code_too_new(tmp_path):
+    def found(text, code, version):
+        (tmp_path / "train.py").write_text(text)
+        (tmp_path / "README.md").write_text(f"pip install torch{version}\n")
+        rules = [rule for rule in engine.all_rules() if rule.card.code == code]
+        return engine.lint([str(tmp_path / "train.py")], tmp_path, rules, target.find(tmp_path))
+
+    assert found(VERBOSE, "PM580", "==2.3") == []
+    assert len(found(VERBOSE, "PM580", "==2.9")) == 1
+    assert found(RMS, "PM582", "==2.3") == []
+    assert found(RMS, "PM584", ">=2.3") == []
+    (tmp_path / "requirements.txt").write_text("torch==2.3\n")
+    assert len(found(RMS, "PM582", "==2.9")) == 1
+
+
+def test_one_report_for_a_call_names_all_its_keywords(said):
+    (one,) = said("import torch\ntorch.optim.Adamax(p, lambd=1,\n    alpha=2, t0=3)\n", "PM580", "==2.4.1")
+    assert one.message == "`Adamax` has no keywords `lambd`, `alpha` and `t0` in torch 2.4 (uv.lock)"
+    assert one.remedy.startswith("It takes betas,")
+    assert one.line == 2
+    text = VERBOSE.replace("verbose", "gama=1, axis=2, verbose")
+    (both,) = said(text, "PM580", "==2.9.0")
+    assert (
+        both.message
+        == "`StepLR` lost the keyword `verbose` in torch 2.7 and has no keywords `gama` and `axis`; "
+        "the version here is torch 2.9 (uv.lock)"
+    )
+    assert "For `gama`, did you mean `gamma`?" in both.remedy
+    assert both.fix.safe
+    (likely,) = said(text, "PM580", ">=2.0")
+    assert likely.severity is Severity.ERROR  # no version takes `gama`
 
 
 def test_another_package_has_its_own_version(said):

@@ -14,6 +14,7 @@ from premortem.lint.facts import Facts, NotYet
 from premortem.lint.project import Plan
 from premortem.lint.rule import Rule
 from premortem.lint.settings import Settings
+from premortem.lint.target import Targets
 from tests.lint.reading import source
 
 READ = []  # paths of the files that the rule below was shown, in this process
@@ -110,15 +111,32 @@ def test_changed_facts_are_asked_again_in_files_that_did_not_change(files, tmp_p
     assert READ == []  # the answer for these facts is still known
 
 
-def test_settings_target_and_rules_have_their_own_answers(files):
+def test_settings_and_rules_have_their_own_answers(files):
     rule = AsksTheProject()
     keys = {
-        cache.key([rule], Settings(), "torch 2.4"),
-        cache.key([rule], Settings(), "torch 2.5"),
-        cache.key([rule], Settings(ignore=("PM1",)), "torch 2.4"),
-        cache.key([], Settings(), "torch 2.4"),
+        cache.key([rule], Settings()),
+        cache.key([rule], Settings(torch="2.5")),
+        cache.key([rule], Settings(ignore=("PM1",))),
+        cache.key([], Settings()),
     }
     assert len(keys) == 4
+
+
+def test_a_changed_target_is_asked_again_in_files_that_did_not_change(files, tmp_path):
+    def run():
+        READ.clear()
+        plan = Plan(files, Settings(), Targets(files), ("PM598",))
+        paths = [str(files / name) for name in ("loss.py", "below/loss.py")]
+        project.check(paths, plan, tmp_path / "cache", progress.Silent())
+        return len(READ)
+
+    (files / "below").mkdir()
+    (files / "below" / "loss.py").write_text("half_loss(1)\n")
+    assert run() == 4
+    assert run() == 0
+    (files / "below" / "requirements.txt").write_text("torch==2.1.0\n")
+    assert run() == 2  # the file below, once in each pass; the other one runs with what it ran with
+    assert run() == 0
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"\n{}", b"\xff\xfe\n{}"])

@@ -14,6 +14,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 CODE = "import torch\n\n\ndef move(x):\n    x.unsqueeze(0)\n    return x.shape\n"
+TYPO = "import torch\n\n\ndef learn(w):\n    w.require_grad = True\n"
 DROPPED = "PM501"
 LIMIT = 60  # seconds; a machine that runs other tests beside this one is slow
 
@@ -166,29 +167,43 @@ async def test_places_are_in_utf_16_unless_agreed_otherwise(folder):
 @talk
 async def test_a_report_offers_its_fix_and_to_be_ignored(folder):
     async with editor(folder) as client:
-        uri, (found,) = await client.open(folder / "train.py", CODE)
-        offered = await client.offers(uri, 4, 8)
+        uri, (found,) = await client.open(folder / "train.py", TYPO)
+        offered = await client.offers(uri, 4, 4)
         assert list(offered) == [
-            "premortem: fix PM501 dropped-tensor-result",
-            "premortem: ignore PM501 on this line",
+            "premortem: fix PM513 require-grad-typo",
+            "premortem: ignore PM513 on this line",
             "premortem: make all safe fixes",
         ]
         fix, ignore, everything = offered.values()
         assert fix.is_preferred
         assert list(fix.diagnostics) == [found]
-        mended = CODE.replace("x.unsq", "x = x.unsq")
-        assert applied(CODE, fix.edit.changes[uri]) == mended
-        assert applied(CODE, everything.edit.changes[uri]) == mended
-        silenced = applied(CODE, ignore.edit.changes[uri])
-        assert silenced == CODE.replace("(0)", "(0)  # premortem: ignore[PM501]")
+        mended = TYPO.replace("require_", "requires_")
+        assert applied(TYPO, fix.edit.changes[uri]) == mended
+        assert applied(TYPO, everything.edit.changes[uri]) == mended
+        silenced = applied(TYPO, ignore.edit.changes[uri])
+        assert silenced == TYPO.replace("= True", "= True  # premortem: ignore[PM513]")
         client.type(uri, 2, silenced)
         assert await client.said(uri, 2) == []
-        assert await client.offers(uri, 4, 8) == {}
-        client.type(uri, 3, CODE)
+        assert await client.offers(uri, 4, 4) == {}
+        client.type(uri, 3, TYPO)
         await client.said(uri, 3)
         only = await client.offers(uri, 0, only=[lsp.CodeActionKind.SourceFixAll])
         assert list(only) == ["premortem: make all safe fixes"]
         assert await client.offers(uri, 0, only=[lsp.CodeActionKind.Refactor]) == {}
+
+
+@talk
+async def test_a_fix_that_may_change_more_says_so(folder):
+    async with editor(folder) as client:
+        uri, _found = await client.open(folder / "train.py", CODE)
+        offered = await client.offers(uri, 4, 8)
+        assert list(offered) == [
+            "premortem: fix PM501 dropped-tensor-result (unsafe: read the change)",
+            "premortem: ignore PM501 on this line",
+        ]
+        fix = next(iter(offered.values()))
+        assert not fix.is_preferred
+        assert applied(CODE, fix.edit.changes[uri]) == CODE.replace("x.unsq", "x = x.unsq")
 
 
 @talk
@@ -205,13 +220,13 @@ async def test_a_comment_goes_where_it_is_allowed(folder):
 
 @talk
 async def test_fixing_all_mends_every_line_and_leaves_the_rest(folder):
-    text = CODE + CODE.replace("import torch\n", "# é😀\n") + "\n\nend = 1\n"
+    text = TYPO + TYPO.replace("import torch\n", "# é😀\n") + "\n\nend = 1\n"
     async with editor(folder) as client:
         uri, found = await client.open(folder / "train.py", text)
         assert len(found) == 2
         everything = (await client.offers(uri, 0))["premortem: make all safe fixes"]
         edits = everything.edit.changes[uri]
-        assert applied(text, edits) == text.replace("x.unsq", "x = x.unsq")
+        assert applied(text, edits) == text.replace("require_", "requires_")
         assert len(edits) == 2
 
 
@@ -245,7 +260,7 @@ async def test_settings_are_read_and_read_again(folder):
 @talk
 async def test_what_other_files_do_counts_and_is_read_again(folder):
     script = folder / "train.py"
-    script.write_text("import yaml\nwith open('a.yaml') as file:\n    config = yaml.safe_load(file)\n")
+    script.write_text("import yaml\nwith open('a.yaml') as file:\n    rate = yaml.safe_load(file)['lr']\n")
     async with editor(folder) as client:
         uri, (found,) = await client.open(folder / "a.yaml", "lr: 1e-4\n", "yaml")
         assert (found.code, found.severity) == ("PM560", lsp.DiagnosticSeverity.Error)

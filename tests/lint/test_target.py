@@ -69,6 +69,14 @@ def test_asked_for_nonsense(project, text):
         target.find(project, text)
 
 
+@pytest.mark.parametrize("text", ["9.9", "1.8", "1.13.1"])
+def test_asked_for_what_is_not_known(project, text):
+    known = signatures.releases("torch")
+    first, last = (f"{major}.{minor}" for major, minor in (known[0], known[-1]))
+    with pytest.raises(UsageError, match=rf"^torch {text} is not known .* knows torch {first} to {last}$"):
+        target.find(project, text)
+
+
 def test_nothing_is_known_then_the_newest(project):
     found = target.find(project)
     assert found == Target(())
@@ -91,6 +99,25 @@ def test_the_active_environment(project, tmp_path, monkeypatch):
     assert target.find(project).version == (2, 5)
 
 
+def test_what_is_written_counts_more_than_an_environment_elsewhere(project, tmp_path, monkeypatch):
+    install(tmp_path / "active", "torch-2.13.0")
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
+    (project / "requirements.txt").write_text("torch>=2.1.0\n")
+    assert target.find(project).pin("torch") == Pin("torch", ">=2.1.0", "requirements.txt")
+
+
+def test_where_lint_is_installed_counts_only_inside_the_project(project, tmp_path, monkeypatch):
+    for place, found in ((tmp_path / "tools", ""), (project / "own", "==2.5.1")):
+        install(place, "torch-2.5.1")
+        monkeypatch.setattr(target.sys, "prefix", str(place))
+        assert target.find(project).pin("torch").requirement == found
+    (project / "inner").mkdir()
+    install(project / "inner" / "env", "torch-2.4.1")
+    monkeypatch.setattr(target.sys, "prefix", str(project / "inner" / "env"))
+    assert target.find(project).pin("torch").requirement == ""  # that one is the inner project's
+    assert target.find(project / "inner").pin("torch").requirement == "==2.4.1"
+
+
 def test_metadata_must_be_there(project):
     install(project / ".venv", "torch-2.3.1")
     (project / ".venv/lib/python3.11/site-packages/torch-2.3.1.dist-info/METADATA").unlink()
@@ -102,8 +129,10 @@ def test_an_environment_that_the_project_rules_out_is_another_project_s(project,
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
     (project / "requirements.txt").write_text("torch==2.1.0\n")
     assert target.find(project).pin("torch") == Pin("torch", "==2.1.0", "requirements.txt")
+    install(project / ".venv", "torch-2.12.0", "torchvision-0.27.0")
+    assert target.find(project).pins == (Pin("torch", "==2.1.0", "requirements.txt"),)
     (project / "requirements.txt").write_text("torch>=2.1.0\n")
-    assert target.find(project).pin("torch") == Pin("torch", "==2.13.0", "installed")
+    assert target.find(project).pin("torch") == Pin("torch", "==2.12.0", "installed in .venv")
 
 
 LOCKED = {
@@ -115,6 +144,9 @@ LOCKED = {
 }
 WRITTEN = {
     "requirements.txt": "numpy\ntorch==2.4.1  # why\ntorchvision\n",
+    "requirement.txt": "torch == 2.4.1\n",
+    "py3_requirements_gpu.txt": "\ufefftorchvision\r\ntorch==2.4.1\r\n",
+    "environment_gpu.yaml": "dependencies:\n  - pip:\n      - torch==2.4.1\n",
     "requirements-dev.txt": "torch[extra]==2.4.1 ; python_version > '3.8'\n",
     "setup.cfg": "[options]\ninstall_requires =\n    torch==2.4.1\n    numpy\n",
     "setup.py": 'setup(install_requires=["numpy", "torch==2.4.1", "tqdm"])\n',
@@ -161,6 +193,83 @@ def test_other_ways_to_write_it(project, name, text, newest):
 def test_what_says_nothing_about_torch(project, text):
     (project / "requirements.txt").write_text(text)
     assert target.find(project).pin("torch").requirement == ""
+
+
+INSTRUCTIONS = {
+    "Dockerfile": "FROM nvidia/cuda:11.3\nRUN pip install torch==2.4.1+cu121 torchvision==0.19.1 \\\n && ls\n",
+    "DockerfileTraining": "RUN pip install -U 'torch>=2.4,<2.5'\n",
+    "gpu.dockerfile": "FROM pytorch/pytorch:2.4.1-cuda12.1-cudnn9-runtime\n",
+    "README.md": "## Setup\n```\nconda install pytorch=2.4.1 torchvision -c pytorch\n```\n",
+    "readme.rst": "``pip3 install torch==2.4.*``\n",
+}
+
+
+@pytest.mark.parametrize("name", INSTRUCTIONS)
+def test_what_people_are_told_to_install(project, name):
+    (project / name).write_text(INSTRUCTIONS[name])
+    assert str(target.find(project).pin("torch")) == f"torch 2.4 ({name})"
+    (project / "setup.py").write_text('setup(install_requires=["torch==2.2.0"])\n')
+    assert target.find(project).said_by == "setup.py"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install torch\n",
+        "pip install torch-scatter==2.1.1 -f https://host/whl/torch-1.12.1+cu113.html\n",
+        "pip install my-torch==1.9\n",
+        "premortem lint --torch=2.4\n",
+        "lightning-utilities==0.9\n",
+        "torch 1.8 was used in the paper\n",
+    ],
+)
+def test_what_a_readme_says_besides(project, text):
+    (project / "README.md").write_text(text)
+    assert target.find(project) == Target(())
+
+
+def test_every_file_has_the_versions_of_its_own_folder(project):
+    (project / "requirements.txt").write_text("torch==2.5.0\ntransformers==4.40.0\n")
+    inner = project / "detection" / "lib" / "nms"
+    inner.mkdir(parents=True)
+    (project / "detection" / "requirement.txt").write_text("torch==0.4.0\n")
+    (project / "other").mkdir()
+    targets = target.Targets(project)
+    assert targets.of(str(project / "train.py")).said_by == "requirements.txt"
+    assert targets.of(str(project / "other" / "train.py")).version == (2, 5)
+    deep = targets.of(str(inner / "build.py"))
+    assert str(deep.pin("torch")) == "torch ==0.4.0 (detection/requirement.txt)"
+    assert str(deep.pin("transformers")) == "transformers 4.40 (requirements.txt)"
+
+
+def test_a_requirement_above_counts_more_than_a_readme_beside(project):
+    (project / "requirements.txt").write_text("torch==2.5.0\n")
+    (project / "model").mkdir()
+    (project / "model" / "README.md").write_text("pip install torch==1.4\n")
+    assert target.Targets(project).of(str(project / "model" / "net.py")).said_by == "requirements.txt"
+
+
+def test_what_lies_above_the_project_says_nothing(project):
+    (project.parent / "requirements.txt").write_text("torch==2.1.0\n")
+    assert target.find(project) == Target(())
+
+
+def test_a_folder_is_read_once_until_it_is_forgotten(project):
+    targets = target.Targets(project)
+    path = str(project / "train.py")
+    before = targets.stamp(path)
+    (project / "requirements.txt").write_text("torch==2.1.0\n")
+    assert targets.stamp(path) == before
+    targets.forget()
+    assert targets.stamp(path) != before
+    assert targets.of(path).version == (2, 1)
+
+
+@pytest.mark.parametrize("name", ["requirements/base.txt", "docker/Dockerfile"])
+def test_folders_that_speak_for_the_one_above(project, name):
+    (project / name).parent.mkdir()
+    (project / name).write_text("torch==2.1.0\n")
+    assert str(target.find(project).pin("torch")) == f"torch 2.1 ({name})"
 
 
 def test_a_lock_binds_more_than_a_requirement(project):

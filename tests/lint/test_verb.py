@@ -74,20 +74,29 @@ def test_a_findings_file_that_cannot_be_written_is_one_sentence(project, lint):
 
 
 def test_fix_mends_and_a_second_time_changes_nothing(project, lint):
-    code, _out, err = lint("--fix", "train.py")
+    assert lint("--fix", "train.py")[::2] == (1, "")  # what follows may be written for the tensor as it was
+    assert (project / "train.py").read_text() == BAD
+    code, _out, err = lint("--unsafe-fixes", "train.py")
     assert (code, err) == (0, "premortem: 1 fixed\n")
     assert (project / "train.py").read_text() == GOOD
-    assert lint("--fix", "train.py")[::2] == (0, "")
+    assert lint("--unsafe-fixes", "train.py")[::2] == (0, "")
     assert (project / "train.py").read_text() == GOOD
+
+
+def test_a_safe_fix_needs_no_more_than_fix(project, lint):
+    (project / "train.py").write_text("import torch\n\nw = torch.ones(3)\nw.require_grad = True\n")
+    assert lint("--fix", "train.py")[::2] == (0, "premortem: 1 fixed\n")
+    assert (project / "train.py").read_text().endswith("w.requires_grad = True\n")
 
 
 def test_diff_shows_and_changes_nothing(project, lint):
-    code, out, _err = lint("--diff", "train.py")
+    assert lint("--diff", "train.py")[:2] == (0, "")
+    code, out, _err = lint("--diff", "--unsafe-fixes", "train.py")
     assert code == 1
     assert "-    x.to(device)\n+    x = x.to(device)\n" in out
     assert (project / "train.py").read_text() == BAD
     (project / "train.py").write_text(GOOD)
-    assert lint("--diff", "train.py") == (0, "", "")
+    assert lint("--diff", "--unsafe-fixes", "train.py") == (0, "", "")
 
 
 @pytest.mark.parametrize(
@@ -124,6 +133,42 @@ def test_comments_silence_their_line(project, lint, comment, silent):
     (project / "train.py").write_text(BAD.replace("x.to(device)", f"x.to(device)  {comment}"))
     _code, out, _err = lint("--format", "json", "train.py")
     assert codes(out) == ([] if silent else ["PM501"])
+
+
+@pytest.mark.parametrize(
+    ("words", "unknown"),
+    [
+        ("PM999", ["PM999"]),
+        ("PM501, PM999", ["PM999"]),
+        ("PM50", ["PM50"]),
+        ("dropped-tensor-resul", ["dropped-tensor-resul"]),
+        ("PM501 on purpose", []),
+        ("PM548", []),
+        ("*", []),
+    ],
+)
+def test_suppressing_an_unknown_code_is_said(project, lint, words, unknown):
+    (project / "train.py").write_text(GOOD + f"print(1)  # premortem: ignore[{words}]\n")
+    code, out, _err = lint("--format", "json", "train.py")
+    found = [(one["code"], one["severity"], one["line"], one["column"]) for one in json.loads(out)]
+    assert found == [("PM591", "info", GOOD.count("\n") + 1, 11)] * len(unknown)
+    assert all(f"`{word}`" in out for word in unknown)
+    assert code == 0
+
+
+def test_suppressing_an_unknown_name_has_a_hint_and_can_be_silenced(project, lint):
+    (project / "c.yaml").write_text("lr: 0.1  # premortem: ignore[dropped-tensor-resul]\n")
+    _code, out, _err = lint("--format", "json", "c.yaml")
+    assert [one["remedy"] for one in json.loads(out)] == ["Did you mean `dropped-tensor-result`?"]
+    assert codes(lint("--format", "json", "--ignore", "PM591", "c.yaml")[1]) == []
+
+
+@pytest.mark.parametrize("version", ["9.9", "1.8"])
+def test_a_torch_that_is_not_known_is_a_wrong_call(project, lint, version):
+    code, out, err = lint("--torch", version, "train.py")
+    assert (code, out) == (2, "")
+    assert f"torch {version} is not known" in err
+    assert err.count("\n") == 1
 
 
 def test_a_comment_alone_silences_the_next_line_and_ignore_file_all(project, lint):

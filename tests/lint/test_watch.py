@@ -103,7 +103,7 @@ def test_settings_are_read_again_and_wrong_ones_told_once(started):
 
 
 def test_it_mends_while_it_watches(started):
-    folder, process = started("--fix")
+    folder, process = started("--unsafe-fixes")
     process.until("nothing to report in 3 files")
     assert (folder / "train.py").read_text() == GOOD
     assert process.end()[0] == 0

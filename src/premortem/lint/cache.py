@@ -1,7 +1,7 @@
 """Results of earlier runs, by content: what has not changed is not read again.
 
-One JSON file for each combination of rules, settings, target torch and Python. A file's entry is used when size and
-time of change are the same, or when its bytes have the same hash. A cache that cannot be read or written is as good
+One JSON file for each combination of rules, settings and Python. A file's entry is used when it still runs with the same
+versions and size and time of change are the same, or when its bytes have the same hash. A cache that cannot be read or written is as good
 as none. JSON and not pickle: a folder that came with a repository must not be able to run code.
 """
 
@@ -23,7 +23,7 @@ from premortem.lint.diagnostics import Diagnostic, Edit, Fix
 from premortem.lint.rule import ConfigRule, Rule
 from premortem.lint.settings import Settings
 
-FORMAT = 1
+FORMAT = 2
 KEPT = 12  # combinations of settings per project; the oldest go
 
 
@@ -47,10 +47,10 @@ def folder_for(root: Path) -> Path:
     return Path(base) / "premortem" / "lint" / digest(root.absolute())
 
 
-def key(rules: Sequence[Rule | ConfigRule], settings: Settings, target: object) -> str:
-    """Everything besides a file's own content that its diagnostics depend on."""
+def key(rules: Sequence[Rule | ConfigRule], settings: Settings) -> str:
+    """Everything besides a file's own content and place that its diagnostics depend on."""
     versions = [f"{rule.card.code}.{rule.version}" for rule in rules]
-    return digest(FORMAT, __version__, _stamp(), sys.version, versions, asdict(settings), repr(target))
+    return digest(FORMAT, __version__, _stamp(), sys.version, versions, asdict(settings))
 
 
 def _stamp() -> str:
@@ -83,18 +83,18 @@ class Cache:
             return {}
         return found
 
-    def unchanged(self, path: str, stat: os.stat_result, module: str) -> dict[str, Any] | None:
-        """The entry, if the file looks as it did: same time of change, same size, same place in its package."""
+    def unchanged(self, path: str, stat: os.stat_result, place: str) -> dict[str, Any] | None:
+        """The entry, if the file looks as it did: same time of change, same size, same place."""
         entry = self._entries.get(path)
-        if entry and entry.get("stat") == [stat.st_mtime_ns, stat.st_size] and entry.get("module") == module:
+        if entry and entry.get("stat") == [stat.st_mtime_ns, stat.st_size] and entry.get("place") == place:
             return entry
         return None
 
     def same_content(
-        self, path: str, content: str, stat: os.stat_result, module: str
+        self, path: str, content: str, stat: os.stat_result, place: str
     ) -> dict[str, Any] | None:
         entry = self._entries.get(path)
-        if entry and entry.get("hash") == content and entry.get("module") == module:
+        if entry and entry.get("hash") == content and entry.get("place") == place:
             entry["stat"] = [stat.st_mtime_ns, stat.st_size]
             self._changed = True
             return entry

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from premortem.cards import Card
@@ -84,6 +86,7 @@ def _check_python(
                 _run(rule, path, rule.check(source, project), checked)
         silent = Suppressions(source.data, python=True)
         if silent:
+            _tell_of_unknown_words(silent, path, checked, source)
             checked.diagnostics = [
                 one for one in checked.diagnostics if not silent.silences(one, source.lines_before(one.cell))
             ]
@@ -113,7 +116,40 @@ def _check_config(
             _run(rule, config.path, rule.check(config, project), checked)
     silent = Suppressions(config.data, python=False)
     if silent:
+        _tell_of_unknown_words(silent, config.path, checked)
         checked.diagnostics = [one for one in checked.diagnostics if not silent.silences(one)]
+
+
+def _tell_of_unknown_words(
+    silent: Suppressions, path: str, checked: Checked, source: Source | None = None
+) -> None:
+    for line, column, end, word in silent.unknown(_spellings()):
+        shown = word.upper() if word.startswith("pm") else word
+        near = difflib.get_close_matches(word, _spellings(), n=1) if shown == word else []
+        cell, first = source.cell_at(line) if source else (None, 0)
+        checked.diagnostics.append(
+            Diagnostic(
+                path=path,
+                cell=cell,
+                line=line - first,
+                column=column,
+                end_line=line - first,
+                end_column=end,
+                card=problems.UnknownIgnore.card,
+                message=f"no lint rule is called `{shown}`: this comment does not silence it",
+                remedy=f"Did you mean `{near[0]}`?" if near else "Write the code that the report shows.",
+                severity=problems.UnknownIgnore.card.severity,
+            )
+        )
+
+
+@cache
+def _spellings() -> frozenset[str]:
+    """Every code and name a comment can use, in small letters."""
+    from premortem.lint import rules
+
+    cards = [unit.card for unit in (*rules.ALL, *problems.ALL)]
+    return frozenset(word for card in cards for word in (card.code.lower(), card.name))
 
 
 def _run(rule: Rule | ConfigRule, path: str, found: Iterator[Diagnostic], checked: Checked) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from premortem.lint.imports import can_mean, place
-from premortem.lint.marks import CONVERTED, OUTPUT
+from premortem.lint.keys import CONVERTED, EVERYTHING, READ, SPREAD, is_usual
+from premortem.lint.marks import OUTPUT
 from premortem.lint.summaries import VERBS, Summary, join
 
 if TYPE_CHECKING:
@@ -85,6 +86,17 @@ class Facts:
     def converts(self, key: str) -> bool:
         """Whether some file turns a setting of this name into a number itself: `float(config["lr"])`."""
         return CONVERTED + key in self._joined.marks
+
+    def reads(self, key: tuple[str, ...]) -> bool:
+        """Whether some file reads the setting `optim.lr`, or hands on all of `optim`; True where it cannot be told."""
+        marks = self._joined.marks
+        return (
+            not key
+            or not is_usual(key[-1])
+            or READ + key[-1] in marks
+            or EVERYTHING in marks
+            or any(SPREAD + one in marks for one in key[:-1])
+        )
 
     def output_of(self, name: str, path: str) -> str:
         """How the output of a class ends ("softmax", "sigmoid") that this file imports by this name; "" if unknown."""

@@ -16,6 +16,8 @@ SKIPPED_FOLDERS = frozenset(
     ".git .hg .svn .tox .nox .venv venv .eggs .mypy_cache .pytest_cache .ruff_cache .ipynb_checkpoints "
     ".premortem __pycache__ __pypackages__ node_modules site-packages".split()
 )
+# What macOS leaves beside a file on a foreign disk: its attributes, under its name.
+APPLE_DOUBLE = "._"
 
 
 def find(paths: Sequence[str], excluded: Callable[[str], bool] = lambda path: False) -> list[str]:
@@ -58,7 +60,7 @@ def below(folder: str, excluded: Callable[[str], bool] = lambda path: False) -> 
             if name not in SKIPPED_FOLDERS and not excluded(os.path.join(here, name))  # noqa: PTH118
         )
         for name in sorted(names):
-            if name.endswith(SUFFIXES):
+            if name.endswith(SUFFIXES) and not name.startswith(APPLE_DOUBLE):
                 file = os.path.join(here, name)  # noqa: PTH118 - many thousands of them
                 if not excluded(file):
                     yield file

@@ -17,6 +17,7 @@ _LOGGING = frozenset(
     "print info warning warn error exception debug log critical print_exc write secho echo rank_zero_info "
     "rank_zero_warn print_log print_rank_0 tqdm_write".split()
 )
+_MEMORY = re.compile(r"memory|oom|\bcuda\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 # Names of numbers that say how good a model is.
@@ -33,6 +34,22 @@ def is_broad(handler: ast.ExceptHandler) -> bool:
         return True
     kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
     return any(last_name(one) in _BROAD for one in kinds)
+
+
+def hides_runtime_errors(source: Source, handler: ast.ExceptHandler) -> bool:
+    """Whether it catches `RuntimeError`, which is what most faults of torch are, and at most prints it.
+
+    One that frees memory, or speaks of it, is meant for the memory of the device.
+    """
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    if not any(kind is not None and last_name(kind) == "RuntimeError" for kind in kinds):
+        return False
+    only_tells = all(
+        isinstance(one, (ast.Pass, ast.Continue))
+        or (isinstance(one, ast.Expr) and (is_logging(one.value) or isinstance(one.value, ast.Constant)))
+        for one in handler.body
+    )
+    return only_tells and not _MEMORY.search(source.text(handler))
 
 
 def gives_up(source: Source, handler: ast.ExceptHandler) -> bool:

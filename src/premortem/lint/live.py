@@ -30,24 +30,27 @@ class Live:
     def forget(self) -> None:
         """A file of the project has changed on disk."""
         self._others.clear()
+        if self.plan.targets:
+            self.plan.targets.forget()
 
     def check(self, path: str, data: bytes) -> list[Diagnostic]:
         """What there is to say about this text of the file."""
         if not path.endswith(SUFFIXES) or project.is_excluded(path, self.plan):
             return []
         plan = self.plan
-        first = engine.check_file(path, data, self._rules, Facts(plan.root, plan.target))
+        target = plan.targets.of(path) if plan.targets else None
+        first = engine.check_file(path, data, self._rules, Facts(plan.root, target))
         found = first.diagnostics
         if first.waiting:
             known = [*self._around(path), *([first.summary] if first.summary else [])]
             again = [rule for rule in self._rules if rule.card.code in first.waiting]
-            second = engine.check_file(path, data, again, Facts(plan.root, plan.target, known))
+            second = engine.check_file(path, data, again, Facts(plan.root, target, known))
             found = [*found, *second.diagnostics]
         return engine.in_order(project.wanted(found, plan))
 
     def _around(self, path: str) -> list[Summary]:
         if path not in self._others:
-            workers = Workers((), self.plan.root, self.plan.target, Silent(), many=False)
+            workers = Workers((), self.plan.root, None, Silent(), many=False)
             folder = cache.folder_for(self.plan.root)
             self._others[path] = project.around([path], self.plan, folder, workers)
         return self._others[path]

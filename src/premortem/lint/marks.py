@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from premortem.lint.imports import imported, place
 from premortem.lint.outputs import Outputs, may_end_squashed
-from premortem.lint.source import argument, constant, last_name
+from premortem.lint.source import argument, constant
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
 
 FP16 = "fp16"
-# `float(cfg["lr"])`: the project turns this key into a number itself.
-CONVERTED = "number:"
 # `output:/repo/nets.py>Net>softmax`: how the output of a class ends.
 OUTPUT = "output:"
 
@@ -55,7 +53,6 @@ def more_marks(source: Source) -> Iterator[str]:
         yield "yaml:jsonargparse"
     if b"add_implicit_resolver" in data:
         yield "yaml:resolver"
-    yield from _converted(source)
     if b"oftmax" in data or b"igmoid" in data:
         outputs = Outputs(source)
         for owner in source.classes:
@@ -83,21 +80,3 @@ def _autocasts(source: Source, call: ast.Call) -> bool:
         and constant(argument(call, "device_type", 0)) == "cuda"
         and argument(call, "dtype", 1) is None
     )
-
-
-def _converted(source: Source) -> Iterator[str]:
-    for call in source.calls_to("float", "eval", "literal_eval", "Decimal"):
-        if len(call.args) == 1:
-            for node in (call.args[0], *source.within(call.args[0])):
-                if isinstance(node, ast.Attribute):
-                    yield CONVERTED + node.attr
-                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    yield CONVERTED + node.value
-                elif isinstance(node, ast.Name):
-                    yield CONVERTED + node.id
-    # `parser.add_argument("--lr", type=float)`: argparse converts defaults that are text.
-    for call in source.calls_to("add_argument"):
-        if last_name(argument(call, "type") or call) == "float":
-            for one in call.args:
-                if isinstance(name := constant(one), str):
-                    yield CONVERTED + name.lstrip("-").replace("-", "_")

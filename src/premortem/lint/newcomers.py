@@ -35,13 +35,13 @@ def newcomers(
     reported: set[str] = set()
     for node, name in drift.imported(source):
         found = drift.pin_of(project, name)
-        since = _later(name, bound(found)) if found and found.requirement else None
+        since = _later(name, bound(found)) if found and found.binds else None
         if found and since and _is_bare(source, node, drift.CATCHES_MISSING):
             reported.add(name)
             yield node, f"`{name}`", since, found
     for call, use in drift.calls(source, project):
         version = bound(use.pin)
-        if version is None or not use.pin.requirement:
+        if version is None or not use.pin.binds:
             continue
         names = [symbol.name for symbol in use.symbols]
         since = _earliest(_later(name, version) for name in names)
@@ -62,7 +62,7 @@ def newcomers(
         if attribute.attr in _DTYPE_NAMES:
             names = sorted(source.names.of(attribute))
             found = drift.pin_of(project, names[0]) if names else None
-            version = bound(found) if found and found.requirement else None
+            version = bound(found) if found and found.binds else None
             if found and version and all(DTYPES.get(name, version) > version for name in names):
                 if _is_bare(source, attribute, drift.CATCHES_MISSING):
                     yield attribute, f"`{names[0]}`", DTYPES[names[0]], found

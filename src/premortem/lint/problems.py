@@ -32,6 +32,24 @@ class UnreadableFile:
     )
 
 
+class UnknownIgnore:
+    """A comment `# premortem: ignore[...]` names a rule that does not exist, so it silences nothing.
+
+    ## Why it matters
+    Whoever wrote it believes that something is silenced. It is not, or it was under another code.
+
+    ## Usual causes
+    A misspelled code or name, or the beginning of a code: a comment needs whole codes, unlike `--ignore`.
+
+    ## What to do
+    Write the code or the name that the report shows, or take the comment away. `premortem explain --all` lists them.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM591", name="unknown-ignore", family="environment", severity=Severity.INFO
+    )
+
+
 class RuleFailed:
     """A rule of premortem broke on this file. What the other rules say about it still holds.
 
@@ -50,4 +68,8 @@ class RuleFailed:
     )
 
 
-ALL: tuple[type[UnreadableFile | RuleFailed], ...] = (UnreadableFile, RuleFailed)
+ALL: tuple[type[UnreadableFile | UnknownIgnore | RuleFailed], ...] = (
+    UnreadableFile,
+    UnknownIgnore,
+    RuleFailed,
+)

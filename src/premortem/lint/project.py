@@ -18,12 +18,11 @@ from typing import Any
 from premortem.cards import Card
 from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, selection, summaries
-from premortem.lint import target as targets
 from premortem.lint.cache import Cache
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.settings import Settings
 from premortem.lint.summaries import Summary
-from premortem.lint.target import Target
+from premortem.lint.target import Targets
 from premortem.lint.workers import Progress, Task, Workers
 
 NEIGHBOURS = 1000  # files around the named ones that are summed up at most
@@ -37,7 +36,7 @@ class Plan:
 
     root: Path
     settings: Settings = field(default_factory=Settings)
-    target: Target | None = None
+    targets: Targets | None = None
     codes: tuple[str, ...] = ()  # of the rules that run
     whole: bool = True  # False: files around the named ones may be read for facts
 
@@ -46,7 +45,7 @@ def plan(root: Path, asked: Settings, *, whole: bool) -> Plan:
     """From settings to what runs."""
     rules = selection.chosen(engine.all_rules(), asked)
     codes = tuple(rule.card.code for rule in rules)
-    return Plan(root, asked, targets.find(root, asked.torch), codes, whole)
+    return Plan(root, asked, Targets(root, asked.torch), codes, whole)
 
 
 @dataclass(slots=True)
@@ -61,8 +60,8 @@ class Outcome:
 def check(paths: Sequence[str], plan: Plan, folder: Path | None, progress: Progress) -> Outcome:
     """Check these files. `folder` holds the cache; None does without."""
     rules = [rule for rule in engine.all_rules() if rule.card.code in plan.codes]
-    cache = Cache(folder, caching.key(rules, plan.settings, plan.target))
-    workers = Workers(plan.codes, plan.root, plan.target, progress)
+    cache = Cache(folder, caching.key(rules, plan.settings))
+    workers = Workers(plan.codes, plan.root, plan.targets, progress)
     try:
         entries = _first_pass(paths, cache, workers)
         _second_pass(entries, plan, folder, cache, workers)
@@ -77,7 +76,7 @@ def check(paths: Sequence[str], plan: Plan, folder: Path | None, progress: Progr
 
 def _first_pass(paths: Sequence[str], cache: Cache, workers: Workers) -> dict[str, dict[str, Any]]:
     """An entry for every path: from the cache where the file is as it was."""
-    known: dict[str, dict[str, Any] | None] = {path: _remembered(path, cache) for path in paths}
+    known: dict[str, dict[str, Any] | None] = {path: _remembered(path, cache, workers) for path in paths}
     tasks = [Task(path) for path, entry in known.items() if entry is None]
     for path, entry in workers.run(tasks):
         known[path] = entry
@@ -85,14 +84,14 @@ def _first_pass(paths: Sequence[str], cache: Cache, workers: Workers) -> dict[st
     return {path: entry for path, entry in known.items() if entry is not None}
 
 
-def _remembered(path: str, cache: Cache) -> dict[str, Any] | None:
+def _remembered(path: str, cache: Cache, workers: Workers) -> dict[str, Any] | None:
     full = os.path.abspath(path)  # noqa: PTH100 - once for every file
     try:
         stat = os.stat(full)  # noqa: PTH116 - likewise
     except OSError:
         return None
-    module = files.module_name(full)
-    if found := cache.unchanged(full, stat, module):
+    place = workers.place(full)
+    if found := cache.unchanged(full, stat, place):
         return found
     if not cache.has(full):
         return None
@@ -100,7 +99,7 @@ def _remembered(path: str, cache: Cache) -> dict[str, Any] | None:
         content = caching.hash_of(Path(full).read_bytes())
     except OSError:
         return None
-    return cache.same_content(full, content, stat, module)
+    return cache.same_content(full, content, stat, place)
 
 
 def _second_pass(
@@ -144,7 +143,7 @@ def around(entries: Iterable[str], plan: Plan, folder: Path | None, workers: Wor
     # The nearest first: those that share most of their path with a named file.
     near = next(iter(sorted(named)), "")
     others.sort(key=lambda path: -len(os.path.commonpath([near, path])))
-    own = Cache(folder, caching.digest("summaries", caching.key((), Settings(), None)))
+    own = Cache(folder, caching.digest("summaries", caching.key((), Settings())))
     summing = workers.summing()
     try:
         found = _first_pass(others[:NEIGHBOURS], own, summing)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from premortem.lint.keys import keys
 from premortem.lint.marks import more_marks, neighbours
 from premortem.lint.tree import last_name
 
@@ -33,7 +34,7 @@ YAML = {
     "ruamel.yaml.YAML": "ruamel",
 }
 _YAML_CALLS = tuple({name.rpartition(".")[2] for name in YAML})
-# A file with none of these says nothing about training.
+# A file with none of these says nothing about training, but it can read settings.
 RELEVANT = tuple(b"torch lightning transformers accelerate yaml omegaconf hydra no_grad eval".split())
 # Only in files with one of these is it worth writing down who calls whom.
 TRAINS = (b".backward(", b".step(", b"zero_grad", b"no_grad", b".eval(")
@@ -54,8 +55,9 @@ class Summary:
 def summarise(source: Source) -> Summary:
     """Sum up one file; costs a fraction of parsing it."""
     if not any(word in source.data for word in RELEVANT):
-        return Summary()
+        return Summary(marks=set(keys(source)))
     summary = Summary(packages={name.partition(".")[0] for name in source.names.modules} - {""})
+    summary.marks.update(keys(source))
     _mark(source, summary)
     _sum_up_returns(source, summary)
     if any(word in source.data for word in TRAINS):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from premortem.lint.diagnostics import Diagnostic
 
 MARK = b"premortem:"
 _COMMENT = re.compile(r"#\s*premortem:\s*ignore(?P<rest>-file)?\s*(?:\[(?P<words>[^\]]*)\])?", re.IGNORECASE)
+_CODE = re.compile(r"pm\d+")
 EVERYTHING = frozenset(("*",))
 
 
@@ -20,6 +21,7 @@ class Suppressions:
     def __init__(self, data: bytes, *, python: bool) -> None:
         self._lines: dict[int, frozenset[str]] = {}
         self._file: frozenset[str] = frozenset()
+        self._said: list[tuple[int, int, int, frozenset[str]]] = []  # line, column, end column, words
         if MARK not in data:
             return
         text = data.decode("utf-8-sig", errors="replace")
@@ -29,6 +31,8 @@ class Suppressions:
             if not match:
                 continue
             words = _words(match["words"])
+            column = lines[number - 1].find(match[0]) + 1
+            self._said.append((number, column, column + len(match[0]), words))
             if match["rest"]:
                 self._file |= words
                 continue
@@ -45,6 +49,14 @@ class Suppressions:
             return True
         lines = {diagnostic.line + first_line, diagnostic.end_line + first_line}
         return any(_named(self._lines.get(line, frozenset()), diagnostic) for line in lines)
+
+    def unknown(self, known: frozenset[str]) -> Iterator[tuple[int, int, int, str]]:
+        """Words that name no rule: line, column, end column, word. Reasons may stand beside a word that does."""
+        for line, column, end, words in self._said:
+            named = words & (known | EVERYTHING)
+            for word in sorted(words - named):
+                if not named or _CODE.fullmatch(word):
+                    yield line, column, end, word
 
 
 def _comments(text: str) -> Iterable[tuple[int, str]]:

@@ -1,8 +1,9 @@
-"""Which versions of torch and its neighbours a project runs with, read from files only.
+"""Which versions of torch and its neighbours a file runs with, read from files only.
 
-In this order: what was asked for (`--torch 2.4`), what is installed in the project's or the active environment, lock
-files, requirements, the project's own metadata, else the newest known release. An installed version that the project's
-own files rule out belongs to another project and does not count.
+In this order: what was asked for (`--torch 2.4`), what is installed in the project's own environment, what is written
+in lock files, requirements and metadata, in the file's own folder or above it, what a Dockerfile or README there
+installs, what the activated environment has, else the newest known release. An environment that the project's own
+files rule out belongs to another project and does not count.
 """
 
 from __future__ import annotations
@@ -16,22 +17,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from premortem.errors import UsageError
-from premortem.lint import signatures, versions
+from premortem.lint import pinned, signatures, versions
+from premortem.lint.pinned import NAMES, Folder, Said
 from premortem.lint.signatures import Minor
-
-# How a distribution is called elsewhere: on conda, and by its older name.
-NAMES = {
-    "torch": ("torch", "pytorch"),
-    "torchvision": ("torchvision",),
-    "torchaudio": ("torchaudio",),
-    "lightning": ("lightning", "pytorch-lightning", "pytorch_lightning"),
-    "accelerate": ("accelerate",),
-    "transformers": ("transformers",),
-}
-LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock")
-LISTS = ("requirements.txt", "requirements*.txt", "requirements/*.txt", "constraints*.txt")
-METADATA = ("pyproject.toml", "setup.cfg", "setup.py", "Pipfile", "environment*.y*ml", "conda*.y*ml")
-SPEC = r"(?:[<>=!~^]=?=?\s*[\w.*+]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+]+)*|)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +29,12 @@ class Pin:
     distribution: str
     requirement: str  # "2.4.1", ">=2.0,<2.5"; "" when nothing is said
     said_by: str
+    advice: bool = False  # said to people, in a README; that can be older than the code beside it
+
+    @property
+    def binds(self) -> bool:
+        """Whether code that needs a later release is surely wrong."""
+        return bool(self.requirement) and not self.advice
 
     @property
     def minors(self) -> tuple[Minor, ...]:
@@ -84,7 +78,7 @@ def _minors_before(distribution: str, requirement: str) -> tuple[Minor, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a project runs with. Plain values: it travels between processes and its repr is part of cache keys."""
+    """What a file runs with. Plain values: its repr is part of what cached answers depend on."""
 
     pins: tuple[Pin, ...]
 
@@ -109,60 +103,125 @@ UNKNOWN = Target(())
 
 
 def find(root: Path, asked: str | None = None) -> Target:
-    """The target for the project around `root`."""
-    folders = list(_folders(root))
-    documents = list(_documents(folders))
-    installed = _installed(folders)
-    pins: list[Pin] = []
-    for distribution in NAMES:
-        if distribution == "torch" and asked:
-            pins.append(Pin("torch", _asked(asked), "as asked"))
-            continue
-        written = _written(distribution, documents)
-        here = installed.get(distribution)
-        if here and written and written.minors and here.newest not in written.minors:
-            here = None
-        if chosen := here or written:
-            pins.append(chosen)
-    return Target(tuple(pins))
+    """The target of the files in `root` itself."""
+    return Targets(root, asked).of(str(root / "any.py"))
+
+
+class Targets:
+    """The target of every file of a project. Each folder is read once; travels between processes."""
+
+    def __init__(self, root: Path, asked: str | None = None) -> None:
+        """Raises `UsageError` when the version asked for is none, or none that is known."""
+        self._asked = _asked(asked) if asked else None
+        self._top = _top(root.resolve())
+        self._folders: dict[Path, Folder] = {}
+        self._environments: dict[Path, tuple[Pin, ...]] = {}
+        self._known: dict[str, tuple[Target, str]] = {}
+
+    def of(self, path: str) -> Target:
+        return self._look_up(path)[0]
+
+    def stamp(self, path: str) -> str:
+        """Changes whenever the target of this file does."""
+        return self._look_up(path)[1]
+
+    def forget(self) -> None:
+        """A file that names versions may have changed."""
+        self._folders.clear()
+        self._environments.clear()
+        self._known.clear()
+
+    def _look_up(self, path: str) -> tuple[Target, str]:
+        here = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - once for every file
+        if here not in self._known:
+            target = self._target(Path(here).resolve())
+            self._known[here] = target, repr(target)
+        return self._known[here]
+
+    def _target(self, here: Path) -> Target:
+        above = self._above(here)
+        folders = [self._folder(folder) for folder in above]
+        pins = self._written(above, [folder.pins for folder in folders])
+        told = self._written(above, [folder.instructions for folder in folders], advice=True)
+        own = [place for folder in folders for place in folder.environments]
+        active = _active()
+        own += [place for place in (*active, Path(sys.prefix)) if place.parent in above]
+        installed = self._installed(own, pins)
+        elsewhere = self._installed(active, {**told, **pins})
+        asked = {"torch": Pin("torch", self._asked, "as asked")} if self._asked else {}
+        chosen = {**elsewhere, **told, **pins, **installed, **asked}
+        return Target(tuple(chosen[name] for name in NAMES if name in chosen))
+
+    def _above(self, here: Path) -> list[Path]:
+        """The folder and those above it, up to the project's own."""
+        if here != self._top and self._top not in here.parents:
+            return [here]
+        chain = [here, *here.parents]
+        return chain[: chain.index(self._top) + 1]
+
+    def _folder(self, folder: Path) -> Folder:
+        if folder not in self._folders:
+            self._folders[folder] = pinned.read(folder)
+        return self._folders[folder]
+
+    def _written(
+        self, above: list[Path], said: list[dict[str, Said]], *, advice: bool = False
+    ) -> dict[str, Pin]:
+        """For each distribution what the nearest folder says."""
+        found: dict[str, Pin] = {}
+        for folder, pins in zip(above, said, strict=True):
+            for name, (requirement, file) in pins.items():
+                if name not in found:
+                    found[name] = Pin(name, requirement, self._within(folder) + file, advice)
+        return found
+
+    def _within(self, folder: Path) -> str:
+        inside = self._top in folder.parents
+        return f"{folder.relative_to(self._top).as_posix()}/" if inside else ""
+
+    def _installed(self, environments: list[Path], written: dict[str, Pin]) -> dict[str, Pin]:
+        """From the first environment that has torch, unless the project's files rule out what it has."""
+        for environment in environments:
+            if environment not in self._environments:
+                self._environments[environment] = tuple(_distributions(environment))
+            found = {pin.distribution: pin for pin in self._environments[environment]}
+            if "torch" in found:
+                return {} if any(_rules_out(written.get(name), pin) for name, pin in found.items()) else found
+        return {}
 
 
 def _asked(text: str) -> str:
     if not re.fullmatch(r"v?\d+\.\d+(\.\d+)*(\+\w+)?", text.strip()):
         raise UsageError(f"`{text}` is not a version of torch; write it like 2.4 or 2.4.1")
-    return "==" + ".".join(text.strip().lstrip("v").partition("+")[0].split(".")[:2]) + ".*"
+    minor = signatures.minor_of(text.strip().lstrip("v"))
+    known = signatures.releases("torch")
+    if minor not in known:
+        first, last = (".".join(map(str, one)) for one in (known[0], known[-1]))
+        raise UsageError(f"torch {text} is not known to this premortem, which knows torch {first} to {last}")
+    return f"=={minor[0]}.{minor[1]}.*"
 
 
-def _folders(root: Path) -> Iterator[Path]:
-    """The folder itself, and those above it up to the repository's own."""
-    root = root.resolve()
-    above = [root, *root.parents]
-    for count, folder in enumerate(above):
-        if (folder / ".git").exists():
-            yield from above[: count + 1]
-            return
-    yield root
+def _top(root: Path) -> Path:
+    """The folder of the repository around `root`, else `root` itself."""
+    return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
 
 
 # --- installed -----------------------------------------------------------------------------------
 
 
-def _installed(folders: list[Path]) -> dict[str, Pin]:
-    """From the first environment that has torch: the project's own, then the active one."""
-    own = [folder / name for folder in folders for name in (".venv", "venv")]
-    active = [Path(os.environ[name]) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if os.environ.get(name)]
-    for environment in dict.fromkeys([*own, *active, Path(sys.prefix)]):
-        found = dict(_distributions(environment))
-        if "torch" in found:
-            said_by = f"installed in {environment.name}" if environment in own else "installed"
-            return {name: Pin(name, f"=={version}", said_by) for name, version in found.items()}
-    return {}
+def _active() -> list[Path]:
+    """The environment somebody activated. Where lint itself happens to be installed says nothing about a project."""
+    return [Path(os.environ[name]) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if os.environ.get(name)]
+
+
+def _rules_out(written: Pin | None, installed: Pin) -> bool:
+    return written is not None and installed.newest not in written.minors
 
 
 DIST_INFO = re.compile(r"([A-Za-z0-9_]+)-(\d[^-]*)\.dist-info")
 
 
-def _distributions(environment: Path) -> Iterator[tuple[str, str]]:
+def _distributions(environment: Path) -> Iterator[Pin]:
     """Names and versions as the folders of installed metadata spell them."""
     spelled = {name.replace("-", "_"): known for known, names in NAMES.items() for name in names}
     for packages in (*environment.glob("lib/python*/site-packages"), environment / "Lib" / "site-packages"):
@@ -173,53 +232,5 @@ def _distributions(environment: Path) -> Iterator[tuple[str, str]]:
         for entry in entries:
             match = DIST_INFO.fullmatch(entry)
             if match and match[1].lower() in spelled and (packages / entry / "METADATA").exists():
-                yield spelled[match[1].lower()], match[2]
-
-
-# --- written down --------------------------------------------------------------------------------
-
-
-def _documents(folders: list[Path]) -> Iterator[tuple[Path, str]]:
-    """The files that can pin a version, each with its text, the most binding first."""
-    seen: set[Path] = set()
-    for folder in folders:
-        for pattern in (*LOCKS, *LISTS, *METADATA):
-            for path in sorted(folder.glob(pattern)):
-                if path not in seen and path.is_file():
-                    seen.add(path)
-                    yield path, path.read_text(encoding="utf-8", errors="replace")
-
-
-def _written(distribution: str, documents: list[tuple[Path, str]]) -> Pin | None:
-    for path, text in documents:
-        said: list[str] = []
-        for name in NAMES[distribution]:
-            if name in text:
-                said += _locked(name, text) if path.name in LOCKS else _listed(name, text)
-        if said:
-            return Pin(distribution, "||".join(dict.fromkeys(said)), path.name)
-    return None
-
-
-def _locked(name: str, text: str) -> Iterator[str]:
-    quoted = re.escape(name)
-    if f'name = "{name}"' in text:
-        # uv, Poetry, PDM: name and version are neighbours.
-        for version in re.findall(rf'^name = "{quoted}"\s*\nversion = "([^"]+)"', text, re.MULTILINE):
-            yield f"=={version}"
-    # Pipfile.lock: an object under the name.
-    yield from re.findall(rf'^ +"{quoted}": {{[^{{}}]*?"version": "(==[^"]+)"', text, re.MULTILINE)
-
-
-def _listed(name: str, text: str) -> Iterator[str]:
-    word = rf"{re.escape(name)}(?:\[[\w, -]*\])?[ \t]*"
-    patterns = (
-        # A line of requirements or of a conda environment: `torch>=2.0 ; marker`, `- pytorch::pytorch=2.1=py3*`.
-        rf"^[ \t]*(?:- +)?[\"']?(?:[\w.-]+::)?{word}({SPEC})[ \t]*(?:[;#=\"'-].*)?$",
-        # A string in a list of dependencies, with others on its line.
-        rf"[\"']{word}({SPEC})[ \t]*(?:;[^\"']*)?[\"']",
-        # Poetry and Pipfile: `torch = "^2.1"`, `torch = {{version = ">=2.1", source = "cu"}}`.
-        rf"^{re.escape(name)}[ \t]*=[ \t]*(?:\{{[^}}\n]*?version[ \t]*=[ \t]*)?[\"']([^\"'*]+)[\"']",
-    )
-    for pattern in patterns:
-        yield from (spec for spec in re.findall(pattern, text, re.MULTILINE) if spec.strip())
+                said_by = f"installed in {environment.name}"
+                yield Pin(spelled[match[1].lower()], f"=={match[2]}", said_by)

@@ -25,6 +25,12 @@ _PART = re.compile(r"loss|crit|metric|softmax|sigmoid|activ|sampl|transform|augm
 _WRAPPERS = frozenset(("enumerate", "tqdm", "trange", "iter", "zip", "track", "log_every", "islice", "cycle"))
 _ENGINES = re.compile(r"(?:^|[._])(?:accelerator|accelerate|fabric)$")
 WITHOUT_GRAD = frozenset(("no_grad", "inference_mode"))
+# These do something only in a `with` or as a decorator; `set_grad_enabled(False)` also as a plain call.
+CONTEXTS = frozenset(
+    "torch.no_grad torch.inference_mode torch.enable_grad torch.autograd.no_grad torch.autograd.enable_grad "
+    "torch.autograd.inference_mode torch.autograd.grad_mode.no_grad torch.autocast torch.amp.autocast "
+    "torch.cuda.amp.autocast torch.amp.autocast_mode.autocast".split()
+)
 # Calls named like this run a backward pass, whatever they belong to.
 BACKWARDS = frozenset(("backward", "manual_backward", "scale_loss", "grad"))
 # What tensors, optimizers, loggers and the language itself have: such a call is not a function of the project.
@@ -158,6 +164,15 @@ def without_grad(source: Source, node: ast.AST) -> bool:
     return False
 
 
+def not_entered(source: Source) -> list[ast.Call]:
+    """Calls, each a statement of its own, that build a context such as `torch.no_grad()` and do not enter it."""
+    return [
+        one.value
+        for one in source.expressions
+        if isinstance(one.value, ast.Call) and source.names.all_in(one.value.func, CONTEXTS)
+    ]
+
+
 def _switched_off(expr: ast.expr) -> bool:
     return (
         isinstance(expr, ast.Call)
@@ -178,7 +193,7 @@ def is_test(source: Source, node: ast.AST) -> bool:
     )
 
 
-def is_loader(source: Source, expr: ast.expr) -> bool:
+def is_loader(source: Source, expr: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
     """Whether what a `for` iterates over looks like a loader of batches."""
     inner = iterated(expr)
     if isinstance(inner, ast.Subscript):
@@ -198,7 +213,9 @@ def is_loader(source: Source, expr: ast.expr) -> bool:
         for item in block.items
         if dotted(item.optional_vars) == name and name and isinstance(item.context_expr, ast.Call)
     ]
-    return any(iterated(value) is not value and is_loader(source, iterated(value)) for value in wrapped)
+    hidden = [iterated(value) for value in wrapped if iterated(value) is not value]
+    # `bar = tqdm(bar)` leads back to where it began.
+    return name not in seen and any(is_loader(source, one, seen | {name}) for one in hidden)
 
 
 def iterated(expr: ast.expr) -> ast.expr:

@@ -17,7 +17,7 @@ from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, summaries
 from premortem.lint.facts import Facts
 from premortem.lint.summaries import Summary
-from premortem.lint.target import Target
+from premortem.lint.target import Targets
 
 if TYPE_CHECKING:
     # Loaded when there is much to read: for a single file they would be a tenth of the time.
@@ -51,17 +51,17 @@ class _Bench:
 
     codes: tuple[str, ...]
     root: Path
-    target: Target | None
+    targets: Targets | None
     rules: tuple[Any, ...] = field(default=(), compare=False)
 
     @classmethod
-    def set_up(cls, codes: Sequence[str], root: Path, target: Target | None) -> _Bench:
+    def set_up(cls, codes: Sequence[str], root: Path, targets: Targets | None) -> _Bench:
         rules = tuple(rule for rule in engine.all_rules() if rule.card.code in codes)
-        return cls(tuple(codes), root, target, rules)
+        return cls(tuple(codes), root, targets, rules)
 
     def check(self, task: Task) -> dict[str, Any]:
         """The entry of a file: plain values, ready for the cache and for another process."""
-        module = files.module_name(task.path)
+        place = _place(task.path, self.targets)
         rules = [rule for rule in self.rules if task.codes is None or rule.card.code in task.codes]
         known = None if task.known is None else [task.known]
         try:
@@ -71,15 +71,20 @@ class _Bench:
             lost = engine.Checked()
             sentence = f"this file cannot be opened ({error.strerror})"
             lost.tell(task.path, problems.UnreadableFile.card, sentence)
-            return _entry(lost, module, "", [])
-        checked = engine.check_file(task.path, data, rules, Facts(self.root, self.target, known))
-        return _entry(checked, module, caching.hash_of(data), [stat.st_mtime_ns, stat.st_size])
+            return _entry(lost, place, "", [])
+        target = self.targets.of(task.path) if self.targets else None
+        checked = engine.check_file(task.path, data, rules, Facts(self.root, target, known))
+        return _entry(checked, place, caching.hash_of(data), [stat.st_mtime_ns, stat.st_size])
 
 
-def _entry(checked: engine.Checked, module: str, content: str, stat: list[int]) -> dict[str, Any]:
+def _place(path: str, targets: Targets | None) -> str:
+    return f"{files.module_name(path)} {targets.stamp(path) if targets else ''}"
+
+
+def _entry(checked: engine.Checked, place: str, content: str, stat: list[int]) -> dict[str, Any]:
     return {
         "stat": stat,
-        "module": module,
+        "place": place,
         "hash": content,
         "diagnostics": [caching.pack(one) for one in checked.diagnostics],
         "summary": summaries.as_json(checked.summary) if checked.summary else None,
@@ -91,13 +96,13 @@ def _entry(checked: engine.Checked, module: str, content: str, stat: list[int]) 
 _bench: _Bench | None = None  # of a worker process
 
 
-def _start(codes: Sequence[str], root: Path, target: Target | None) -> None:
+def _start(codes: Sequence[str], root: Path, targets: Targets | None) -> None:
     global _bench  # noqa: PLW0603 - the one thing a worker process keeps
     # Sources are released by hand; the collector would only look for garbage that is not there.
     gc.disable()
     # Ctrl-C reaches every process; the one that started the others ends them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _bench = _Bench.set_up(codes, root, target)
+    _bench = _Bench.set_up(codes, root, targets)
 
 
 def _work(tasks: Sequence[Task]) -> list[tuple[str, dict[str, Any]]]:
@@ -112,12 +117,12 @@ class Workers:
         self,
         codes: Sequence[str],
         root: Path,
-        target: Target | None,
+        targets: Targets | None,
         progress: Progress,
         *,
         many: bool = True,
     ) -> None:
-        self._setup = (tuple(codes), root, target)
+        self._setup = (tuple(codes), root, targets)
         self._progress = progress
         self._many = many  # False: never start a process, because threads are running
         self._here: _Bench | None = None
@@ -125,8 +130,12 @@ class Workers:
 
     def summing(self) -> Workers:
         """Workers that run no rule: for files that are only summed up."""
-        _codes, root, target = self._setup
-        return Workers((), root, target, self._progress, many=self._many)
+        _codes, root, _targets = self._setup
+        return Workers((), root, None, self._progress, many=self._many)
+
+    def place(self, path: str) -> str:
+        """What the answers for a file depend on besides its content: its module, and the versions it runs with."""
+        return _place(path, self._setup[2])
 
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[str, dict[str, Any]]]:
         """The entries of these files, in any order."""

@@ -13,6 +13,7 @@ from premortem.lint.rules.clip_at_the_wrong_time import ClipAtTheWrongTime
 from premortem.lint.rules.config_unknown_keyword import ConfigUnknownKeyword
 from premortem.lint.rules.conflicting_arguments import ConflictingArguments
 from premortem.lint.rules.conflicting_switches import ConflictingSwitches
+from premortem.lint.rules.context_manager_not_entered import ContextManagerNotEntered
 from premortem.lint.rules.data_parallel_unwrapped_call import DataParallelUnwrappedCall
 from premortem.lint.rules.detached_zero_loss import DetachedZeroLoss
 from premortem.lint.rules.dinov2_permute import Dinov2Permute
@@ -83,6 +84,7 @@ ALL: tuple[type[Rule | ConfigRule], ...] = (
     ConflictingArguments,  # PM522
     LossClassGivenTensors,  # PM523
     SoftmaxWithoutDim,  # PM524
+    ContextManagerNotEntered,  # PM525
     AmpClipBeforeUnscale,  # PM530
     AmpStepWithoutUpdate,  # PM531
     ZeroGradBeforeStep,  # PM532

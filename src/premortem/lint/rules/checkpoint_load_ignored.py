@@ -12,7 +12,8 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.handlers import is_broad, is_logging
 from premortem.lint.rule import Rule
-from premortem.lint.source import Source, constant
+from premortem.lint.source import Source, argument, constant, last_name
+from premortem.lint.training import names_in
 
 
 class CheckpointLoadIgnored(Rule):
@@ -31,6 +32,7 @@ class CheckpointLoadIgnored(Rule):
 
     ## When it stays silent
     When the handler does something about it: another way to load, a value that tells the caller, an exit, a raise.
+    When a loop loads one tensor at a time with `strict=False`: there the ones that do not fit are left out on purpose.
     """
 
     card: ClassVar[Card] = Card(
@@ -50,7 +52,11 @@ class CheckpointLoadIgnored(Rule):
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr == "load_state_dict"
             ]
-            if not loads or self._handled_inside(source, block, loads[0]):
+            if (
+                not loads
+                or self._handled_inside(source, block, loads[0])
+                or _one_by_one(source, block, loads)
+            ):
                 continue
             for handler in block.handlers:
                 if is_broad(handler) and all(_does_nothing(one) for one in handler.body):
@@ -70,6 +76,37 @@ class CheckpointLoadIgnored(Rule):
             if isinstance(above, ast.Try):
                 return True
         return False
+
+
+def _one_by_one(source: Source, block: ast.Try, loads: list[ast.Call]) -> bool:
+    """`for name, value in state.items(): ... load_state_dict({name: value}, strict=False)`"""
+    turning = {
+        name
+        for loop in source.loops_around(block)
+        if isinstance(loop, (ast.For, ast.AsyncFor))
+        for name in names_in(source, loop.target)
+    }
+    return all(
+        constant(argument(load, "strict", 1)) is False
+        and isinstance(key := _only_key(argument(load, "state_dict", 0)), ast.Name)
+        and key.id in turning
+        for load in loads
+    )
+
+
+def _only_key(state: ast.expr | None) -> ast.expr | None:
+    """The key of a dict that is written with one entry: `{key: value}`, `OrderedDict([(key, value)])`."""
+    if isinstance(state, ast.Dict):
+        return state.keys[0] if len(state.keys) == 1 else None
+    if isinstance(state, ast.Call) and last_name(state) in {"dict", "OrderedDict"} and len(state.args) == 1:
+        pairs = state.args[0]
+        if isinstance(pairs, ast.Dict):
+            return _only_key(pairs)
+        if isinstance(pairs, (ast.List, ast.Tuple)) and len(pairs.elts) == 1:
+            pair = pairs.elts[0]
+            if isinstance(pair, (ast.List, ast.Tuple)) and len(pair.elts) == 2:
+                return pair.elts[0]
+    return None
 
 
 def _does_nothing(statement: ast.stmt) -> bool:

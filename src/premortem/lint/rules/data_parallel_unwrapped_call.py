@@ -21,9 +21,7 @@ from premortem.lint.training import (
     one_cell,
     without_grad,
 )
-
-DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
-PARALLEL = frozenset((DISTRIBUTED, "torch.nn.parallel.DataParallel"))
+from premortem.lint.wrapped import DISTRIBUTED, PARALLEL, lost_methods
 
 
 class DataParallelUnwrappedCall(Rule):
@@ -37,6 +35,7 @@ class DataParallelUnwrappedCall(Rule):
     ## Usual causes
     - the wrapped model got a new name and the loop kept the old one
     - `.module` was added to reach a method, and stayed in the training call
+    - a method other than `forward` is called on the wrapper, which does not have it
 
     ## What to do
     Call the wrapped model in training; keep the bare one for saving and for its attributes.
@@ -51,9 +50,22 @@ class DataParallelUnwrappedCall(Rule):
     )
 
     def wants(self, data: bytes) -> bool:
-        return b"DataParallel" in data and b".backward(" in data and b"all_reduce" not in data
+        return b"DataParallel" in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        for lost in lost_methods(source):
+            yield self.report(
+                source,
+                lost.call,
+                f"`{lost.owner}` is wrapped in `{lost.wrapper}`, which has no `{lost.method}`: this raises "
+                "AttributeError",
+                remedy=f"Call `{lost.owner}.module.{lost.method}(...)`; in training call it from `forward`, which is "
+                "all that runs on several devices.",
+            )
+        if b".backward(" in source.data and b"all_reduce" not in source.data:
+            yield from self._bare_calls(source)
+
+    def _bare_calls(self, source: Source) -> Iterator[Diagnostic]:
         for wrap in source.nodes(ast.Assign):
             value = wrap.value
             if not isinstance(value, ast.Call) or not value.args or len(wrap.targets) != 1:

@@ -14,6 +14,7 @@ from premortem.lint.facts import Facts
 from premortem.lint.handlers import words
 from premortem.lint.rule import Rule
 from premortem.lint.source import Function, Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.training import backwards
 
 _MAKERS = frozenset(
     "torch.tensor torch.zeros torch.ones torch.full torch.Tensor torch.FloatTensor torch.zeros_like".split()
@@ -171,10 +172,19 @@ def _gives_loss(source: Source, statement: ast.Return, outer: ast.expr, function
     direct = value is outer or (isinstance(value, ast.Tuple) and value.elts[0] is outer)
     if not direct or _is_only_way(source, function):
         return False
-    if _LOSS_FUNCTION.search(function.name):
+    if _LOSS_FUNCTION.search(function.name) or _goes_backward(source, function):
         return True
     owner = source.class_of(function)
     return owner is not None and function.name == "forward" and bool(re.search(r"Loss|Criterion", owner.name))
+
+
+def _goes_backward(source: Source, function: Function) -> bool:
+    """Whether `backward` is called, in this file, on what this function returns."""
+    return any(
+        isinstance(made, ast.Call) and source.callee(made) is function
+        for back in backwards(source)
+        for made in source.flow(source.scope(back.call)).origins(back.loss)
+    )
 
 
 def _is_only_way(source: Source, function: Function) -> bool:
@@ -184,10 +194,9 @@ def _is_only_way(source: Source, function: Function) -> bool:
 
 def _used_as_loss(source: Source, statement: ast.Assign, name: str) -> bool:
     """Whether this constant, and on another way a real loss, reaches `backward` or a return."""
-    if not name or "loss" not in words(name.rpartition(".")[2]):
+    if not name:
         return False
     scope = source.scope(statement)
-    flow = source.flow(scope)
     others = [
         one
         for one in source.assignments.get(name, ())
@@ -195,21 +204,35 @@ def _used_as_loss(source: Source, statement: ast.Assign, name: str) -> bool:
     ]
     if not others or any(_adds(source, one, name) for one in others):
         return False
-    for node in source.within(scope, nested=False):
-        use = None
-        if isinstance(node, ast.Call) and last_name(node) == "backward":
-            use = receiver(node)
-            if isinstance(use, ast.Call) and use.args:
-                use = use.args[0]
-        elif isinstance(node, ast.Return):
-            use = node.value
-            if isinstance(use, ast.Tuple):
-                use = next((one for one in use.elts if dotted(one) == name), None)
-        if use is not None and dotted(use) == name:
+    called_loss = "loss" in words(name.rpartition(".")[2])
+    uses = [back.loss for back in backwards(source) if source.scope(back.call) is scope]
+    if called_loss or _stands_in_for_nan(source, statement, name):
+        uses += _returned(source, scope, name)
+    flow = source.flow(scope)
+    for use in uses:
+        if dotted(use) == name:
             reaching = flow.definitions(use, name)
             if len(reaching) > 1 and any(one.statement is statement for one in reaching):
                 return True
     return False
+
+
+def _returned(source: Source, scope: ast.AST, name: str) -> Iterator[ast.expr]:
+    for node in source.within(scope, nested=False):
+        if isinstance(node, ast.Return) and node.value is not None:
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            yield from (one for one in parts if dotted(one) == name)
+
+
+def _stands_in_for_nan(source: Source, statement: ast.Assign, name: str) -> bool:
+    """`if torch.isnan(x): x = ...`: the constant takes the place of a value that was computed."""
+    above = source.parent(statement)
+    return isinstance(above, ast.If) and any(
+        isinstance(node, ast.Call)
+        and last_name(node) in {"isnan", "isinf", "isfinite"}
+        and name in {dotted(receiver(node)), *map(dotted, node.args)}
+        for node in (above.test, *source.within(above.test))
+    )
 
 
 def _adds(source: Source, statement: ast.AST, name: str) -> bool:

@@ -9,6 +9,7 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.facts import Facts
 from premortem.lint.names import LOCAL
+from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else
 from premortem.lint.rule import Rule
 from premortem.lint.source import TRIES, Source, dotted, last_name
 
@@ -25,9 +26,6 @@ TENSOR_METHODS = frozenset("size dim".split())
 # ... and these that it is not.
 MODULE_ATTRIBUTES = frozenset(
     "parameters named_parameters state_dict load_state_dict train eval modules".split()
-)
-TENSOR_TYPES = frozenset(
-    ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor", "torch.cuda.FloatTensor")
 )
 # With these arguments the call changes its receiver, or fills another one.
 IN_PLACE = frozenset(("inplace", "out"))
@@ -52,7 +50,8 @@ class DroppedTensorResult(Rule):
     ## When it stays silent
     When the receiver can be a module or anything else that is moved in place: methods that modules share with
     tensors are reported only where the code shows that the receiver is a tensor. Where a call is only tried
-    (`try`, `pytest.raises`, a profiler), and at the end of a notebook's cell, where the result is shown.
+    (`try`, `pytest.raises`, a profiler), at the end of a notebook's cell, where the result is shown, at the top of a
+    script that does nothing more with the tensor, and in tests of classes that look like tensors.
     """
 
     card: ClassVar[Card] = Card(
@@ -75,13 +74,16 @@ class DroppedTensorResult(Rule):
                 continue
             if self._is_shown(source, statement) or self._is_tried(source, statement):
                 continue
+            if is_something_else(source, target) or not is_needed(source, statement, target):
+                continue
             text = source.text(target)
             yield self.report(
                 source,
                 call,
                 f"`{text}.{method}()` returns a new tensor and leaves `{text}` as it was",
                 remedy=f"Write `{text} = {text}.{method}(...)`.",
-                fix=Fix((source.insert_before(statement, f"{text} = "),)),
+                # What follows was written for the tensor as it was: it may now see another shape or device.
+                fix=Fix((source.insert_before(statement, f"{text} = "),), safe=False),
             )
 
     def _is_tensor(self, source: Source, target: ast.expr, method: str) -> bool:

@@ -12,7 +12,17 @@ from premortem.lint.facts import Facts
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
 from premortem.lint.source import FUNCTIONS, Function, Source, dotted, last_name, receiver
-from premortem.lint.training import calls_in, is_loader, is_model, is_test, iterated, one_cell, without_grad
+from premortem.lint.training import (
+    calls_in,
+    inside,
+    is_loader,
+    is_model,
+    is_test,
+    iterated,
+    not_entered,
+    one_cell,
+    without_grad,
+)
 
 EVALUATES = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|infer|inference|predict)"
@@ -43,7 +53,8 @@ class EvaluationWithoutNoGrad(Rule):
     Put the loop under `with torch.no_grad():` or decorate the function with `@torch.no_grad()`.
 
     ## When it stays silent
-    When gradients are used in the function, when a caller switches them off, and in functions called `test_*`.
+    When gradients are used in the function, when a caller switches them off, after `model.freeze()`, and in functions
+    called `test_*`. A bare `torch.no_grad()` switches nothing off.
     """
 
     card: ClassVar[Card] = Card(
@@ -59,7 +70,9 @@ class EvaluationWithoutNoGrad(Rule):
             return
         for function in source.functions:
             for over, model in evaluation_loops(source, function):
-                if GRADIENTS.search(source.text(function)) or self._guarded(source, function, project):
+                if _takes_gradients(source, function) or frozen(source, function, model):
+                    break
+                if self._guarded(source, function, project):
                     break
                 yield self._told(source, over, f"`{function.name}` runs `{model}`")
                 break
@@ -107,6 +120,20 @@ def evaluation_loops(source: Source, function: Function) -> Iterator[tuple[ast.e
                 break
 
 
+def _takes_gradients(source: Source, node: ast.AST) -> bool:
+    """Whether the text below this node speaks of gradients; a context that is not entered does not count."""
+    text = source.text(node)
+    for bare in not_entered(source):
+        if inside(source, bare, node):
+            text = text.replace(source.text(bare), "", 1)
+    return GRADIENTS.search(text) is not None
+
+
+def frozen(source: Source, scope: ast.AST, model: str) -> bool:
+    """`model.freeze()` of Lightning: no parameter asks for a gradient, so nothing is recorded."""
+    return any(dotted(receiver(call)) == model for call in calls_in(source, scope, "freeze"))
+
+
 def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
     """Loops over evaluation data that a training function runs itself, right after `model.eval()`."""
     for switch in source.calls_to("eval"):
@@ -130,7 +157,7 @@ def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
             name = dotted(iterated(loop.iter))
             if not EVALUATION_DATA.search(name.lower()) or not is_loader(source, loop.iter):
                 continue
-            if without_grad(source, loop) or GRADIENTS.search(source.text(loop)):
+            if without_grad(source, loop) or _takes_gradients(source, loop) or frozen(source, scope, model):
                 continue
             if any(dotted(call.func) == model for call in calls_in(source, loop)):
                 yield loop, model

@@ -10,7 +10,7 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
-from premortem.lint.handlers import gives_up, is_broad
+from premortem.lint.handlers import gives_up, hides_runtime_errors, is_broad
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source
 
@@ -30,7 +30,8 @@ class FailedStepSkipped(Rule):
     there are too many. Let all others end the run.
 
     ## When it stays silent
-    When the handler raises on some path (a budget), leaves the loop, or names a narrow error.
+    When the handler raises on some path (a budget), leaves the loop, or names a narrow error. `RuntimeError` counts
+    as narrow where the handler frees memory or speaks of it.
     """
 
     card: ClassVar[Card] = Card(
@@ -50,7 +51,8 @@ class FailedStepSkipped(Rule):
             if not around or around[0] not in trained:
                 continue
             for handler in block.handlers:
-                if is_broad(handler) and not gives_up(source, handler):
+                broad = is_broad(handler) and not gives_up(source, handler)
+                if broad or (hides_runtime_errors(source, handler) and _steps(source, block, backwards)):
                     if (node := self._skip(source, block, handler, around[0], backwards)) is not None:
                         yield self.report(
                             source,
@@ -77,6 +79,12 @@ class FailedStepSkipped(Rule):
             for node in (statement, *source.within(statement))
         )
         return handler if tried and not leaves else None
+
+
+def _steps(source: Source, block: ast.Try, backwards: list[ast.Call]) -> bool:
+    """Whether the `try` holds the whole step: the backward pass and the optimizer's step."""
+    below = {id(node) for statement in block.body for node in source.within(statement)}
+    return all(any(id(call) in below for call in calls) for calls in (backwards, source.calls_to("step")))
 
 
 def _feeds(source: Source, block: ast.Try, loop: Loop, backwards: list[ast.Call]) -> bool:

@@ -22,6 +22,7 @@ _FILLS = frozenset(("torch.masked_fill",))
 # What a mask is laid over: the result of a product of matrices, most likely.
 _SCORES = re.compile(r"score|attn|attention|logit|energy|sim(?:ilarity)?$|affinity|dots?$|weights?$")
 _FINFO_SCALE = 3.4e38
+_ASSIGNED = re.compile(rb"\]\s*=\s*(?:-|float\(|torch\.finfo)")
 # Under autocast these give float16; the value that is filled is then too large for it.
 _HALF_OPS = frozenset("matmul bmm mm einsum linear baddbmm addmm conv1d conv2d".split())
 # These give float32 (autocast runs them there, or they make a new tensor of the default type).
@@ -38,7 +39,8 @@ class FillBeyondDtype(Rule):
     ## Why it matters
     float16 ends at 65504. `masked_fill(mask, -1e9)` on a float16 tensor raises "value cannot be converted to type
     Half without overflow", also on the output of a matrix product under autocast. It works on the CPU and in float32,
-    so it fails on the day mixed precision is switched on.
+    so it fails on the day mixed precision is switched on. `scores[mask == 0] = -1e9` does not even raise: it stores
+    -inf, and a row that is masked as a whole comes out of the softmax as NaN.
 
     ## Usual causes
     -1e9 as "minus infinity", from code written for float32.
@@ -55,9 +57,12 @@ class FillBeyondDtype(Rule):
     card: ClassVar[Card] = Card(
         code="PM502", name="fill-beyond-dtype", family="numerics-overflow", severity=Severity.ERROR
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"masked_fill",)
+
+    def wants(self, data: bytes) -> bool:
+        return b"masked_fill" in data or _ASSIGNED.search(data) is not None
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        yield from self._assigned(source, project)
         for call in source.calls_to("masked_fill", "masked_fill_"):
             function = source.names.all_in(call.func, _FILLS)
             shift = 1 if function else 0
@@ -94,6 +99,28 @@ class FillBeyondDtype(Rule):
                 if near and named
                 else Severity.INFO,
             )
+
+    def _assigned(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        """`scores[mask == 0] = -1e10`: no error here, the number becomes infinite."""
+        for statement in source.nodes(ast.Assign):
+            target, value = statement.targets[0], statement.value
+            if not isinstance(target, ast.Subscript) or len(statement.targets) != 1:
+                continue
+            number = _number(source, value)
+            if number is None or not math.isfinite(number) or abs(number) <= LARGEST_HALF:
+                continue
+            if _evidence(source, target.value) <= 0 or _without_autocast(source, statement):
+                continue
+            if project.runs_with(source.path, "fp16"):
+                yield self.report(
+                    source,
+                    statement,
+                    f"{source.text(value)} does not fit into float16, which this code is run with: it becomes "
+                    f"{'-' if number < 0 else ''}inf without a word, and a row of nothing else gives NaN",
+                    remedy="Use `torch.finfo(x.dtype).min`, which is right for every type.",
+                    fix=_fix(source, target.value, value, number),
+                    severity=Severity.WARNING,
+                )
 
 
 def _number(source: Source, value: ast.expr, depth: int = 4) -> float | None:
@@ -205,8 +232,8 @@ def _is_integer(source: Source, dtype: ast.expr) -> bool:
     return source.names.any_in(dtype, {"torch.long", "torch.int64", "torch.int", "torch.int32", "torch.bool"})
 
 
-def _without_autocast(source: Source, call: ast.Call) -> bool:
-    for above in source.ancestors(call):
+def _without_autocast(source: Source, node: ast.AST) -> bool:
+    for above in source.ancestors(node):
         marks: list[ast.expr] = []
         if isinstance(above, (ast.With, ast.AsyncWith)):
             marks = [item.context_expr for item in above.items]

@@ -48,7 +48,7 @@ class NumberReadAsString(ConfigRule):
 
     ## When it stays silent
     When the project reads YAML with a loader that takes these for numbers, or converts this key itself, as in
-    `float(config["lr"])`.
+    `float(config["lr"])`. A note only where no code is seen to read the key.
     """
 
     card: ClassVar[Card] = Card(
@@ -87,7 +87,8 @@ class NumberReadAsString(ConfigRule):
         loaders = project.yaml_loaders
         if loaders & _READS_NUMBERS or (loaders and "pyyaml" not in loaders) or project.converts(entry.name):
             return None
-        return Severity.ERROR if loaders == {"pyyaml"} else Severity.INFO
+        certain = loaders == {"pyyaml"} and project.reads(entry.key)
+        return Severity.ERROR if certain else Severity.INFO
 
 
 def _better(text: str) -> str:

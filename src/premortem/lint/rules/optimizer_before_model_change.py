@@ -9,8 +9,8 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
-from premortem.lint.source import Assignment, Source, dotted, last_name, receiver
-from premortem.lint.training import is_test, names_in, one_cell, owned_parameters, steps
+from premortem.lint.source import Assignment, Function, Source, dotted, last_name, receiver
+from premortem.lint.training import calls_in, is_test, names_in, one_cell, owned_parameters, steps
 
 # Layers that own parameters.
 LAYERS = frozenset(
@@ -20,6 +20,7 @@ LAYERS = frozenset(
 )
 CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))
 NEW_MODELS = ("torchvision.models.", "timm.create_model", "copy.deepcopy", "torch.load", "torch.hub.load")
+HOPS = 3  # functions between the top level and the step
 ADDS_PARAMETERS = frozenset(("peft.get_peft_model", "peft.mapping.get_peft_model"))
 
 
@@ -117,6 +118,25 @@ def _uses(source: Source, scope: ast.AST, optimizer: str, model: str) -> Iterato
         given = {dotted(value) for value in (*call.args, *(one.value for one in call.keywords))}
         if optimizer in given and {model, model.partition(".")[0]} & given and source.scope(call) is scope:
             yield call
+
+    if scope is source.tree:
+        running = _stepping(source, optimizer, model)
+        yield from (call for call in calls_in(source, scope) if source.callee(call) in running)
+
+
+def _stepping(source: Source, optimizer: str, model: str) -> set[Function | None]:
+    """The functions of this file that step an optimizer of the top level, themselves or through others."""
+    found: set[Function | None] = set()
+    for step in steps(source):
+        function = source.function(step.call)
+        if step.optimizer == optimizer and function is not None:
+            if not source.flow(function).definitions(step.call, optimizer):
+                if model.partition(".")[0] in names_in(source, function):
+                    found.add(function)
+    for _hop in range(HOPS if found else 0):
+        found |= {source.function(call) for call in source.nodes(ast.Call) if source.callee(call) in found}
+        found.discard(None)
+    return found
 
 
 def _changes(source: Source, model: str) -> Iterator[tuple[Assignment, str]]:

@@ -71,8 +71,8 @@ class RemovedFunction(Rule):
     Code that is older than the environment: a tutorial, a repository that was written for torch 1.x.
 
     ## What to do
-    Use the replacement the message names, or install the version the code was written for. Say which version the
-    project runs with by `--torch 1.13`.
+    Use the replacement the message names, or install the version the code was written for. Say which version that is
+    in a requirements.txt beside the code, or by `--torch 2.4`.
 
     ## When it stays silent
     When the name can come from several imports and one of them still exists; in a `try` that catches the failure, or

@@ -36,7 +36,8 @@ class RequireGradTypo(Rule):
     A typing error: `.require_grad` is the common one.
 
     ## What to do
-    Write `.requires_grad`; `model.requires_grad_(False)` does it for a whole module.
+    Write `.requires_grad`; `model.requires_grad_(False)` does it for a whole module. The fix counts as safe: nobody
+    reads the name that was written, and the line says what it was meant to do.
 
     ## When it stays silent
     On `self`, on settings, and on names that the same file declares as an attribute of its own. On a tensor that was

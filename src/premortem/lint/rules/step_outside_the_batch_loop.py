@@ -9,17 +9,23 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
-from premortem.lint.source import Source, dotted, receiver
+from premortem.lint.source import Loop, Source, dotted, receiver
 from premortem.lint.training import (
     Step,
+    backwards,
     calls_in,
     conditions,
     helpers,
     inside,
+    is_loader,
     is_test,
+    names_in,
     one_cell,
     steps,
 )
+
+# Calls that add to what they belong to.
+GROWS = ("append", "extend", "add", "insert", "update", "push")
 
 
 class StepOutsideTheBatchLoop(Rule):
@@ -30,14 +36,14 @@ class StepOutsideTheBatchLoop(Rule):
     only: all the others were computed for nothing.
 
     ## Usual causes
-    - `optimizer.step()` one indentation too shallow
+    - `optimizer.step()`, or `loss.backward()` as well, one indentation too shallow
 
     ## What to do
     Move `step()` into the loop, after `backward()`. To sum up a whole epoch, clear the gradients before the loop.
 
     ## When it stays silent
-    When the clearing is conditional, when the optimizer steps inside the loop too, and when a function called in
-    the loop can step.
+    When the clearing is conditional, when the optimizer steps inside the loop too, when a function called in the loop
+    can step, and when the loss is the sum of several batches.
     """
 
     card: ClassVar[Card] = Card(
@@ -55,15 +61,17 @@ class StepOutsideTheBatchLoop(Rule):
             if not owner or not loops or conditions(source, clear, loops[0]) or is_test(source, clear):
                 continue
             own = [one for one in every if one.optimizer == owner]
-            if self._late(source, clear, own) and not any(
-                project.does(name, "step") for name in helpers(source, loops[0])
+            if (self._late(source, clear, own) or both_late(source, clear, own)) and not any(
+                project.does(name, verb)
+                for name in helpers(source, loops[0])
+                for verb in ("step", "backward")
             ):
                 late = next(one for one in own if source.scope(one.call) is source.scope(clear))
                 yield self.report(
                     source,
                     late.call,
                     f"`{owner}` steps after the loop whose every turn clears the gradients: only the last batch counts",
-                    remedy=f"Move `{owner}.step()` into the loop, after backward().",
+                    remedy=f"Move backward() and `{owner}.step()` into the loop.",
                 )
 
     @staticmethod
@@ -83,3 +91,56 @@ class StepOutsideTheBatchLoop(Rule):
             return False  # gradients are kept and put back by hand
         outside = [one for one in calls_in(source, scope, "backward") if not inside(source, one, loop)]
         return not outside and source.flow(scope).reaches(loop, step, source.loops_around(loop))
+
+
+def both_late(source: Source, clear: ast.Call, own: list[Step]) -> bool:
+    """Whether the backward pass, too, runs after the loop over batches, on the loss of the last one."""
+    loop = source.loops_around(clear)[0]
+    scope = source.scope(clear)
+    if isinstance(loop, ast.While) or not is_loader(source, loop.iter):
+        return False
+    here = [one.call for one in own if source.scope(one.call) is scope]
+    late = [one for one in backwards(source) if source.scope(one.call) is scope]
+    if len(here) != 1 or len(late) != 1 or not one_cell(source, clear, *here):
+        return False
+    if inside(source, here[0], loop) or inside(source, late[0].call, loop) or not late[0].name:
+        return False
+    if any(isinstance(node, (ast.Break, ast.Return)) for node in source.within(loop, nested=False)):
+        return False  # the loop looks for one batch
+    flow = source.flow(scope)
+    made = flow.definitions(late[0].loss)
+    if not made or any(one.how != "assign" or not inside(source, one.statement, loop) for one in made):
+        return False
+    if not flow.reaches(loop, late[0].call, source.loops_around(loop)):
+        return False
+    return flow.reaches(late[0].call, here[0], source.loops_around(loop)) and not _carried(
+        source, loop, late[0].name
+    )
+
+
+def _carried(source: Source, loop: Loop, loss: str) -> bool:
+    """Whether the loss of one batch is computed from something that earlier batches left behind."""
+    flow = source.flow(source.scope(loop))
+    feeding, before = {loss}, set[str]()
+    inner = [one for one in source.within(loop, nested=False) if isinstance(one, (ast.Assign, ast.AugAssign))]
+    while feeding != before:
+        before = set(feeding)
+        for statement in inner:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if not feeding.isdisjoint(*(names_in(source, target) for target in targets)):
+                feeding |= names_in(source, statement.value)
+    grown = {dotted(one.target) for one in inner if isinstance(one, ast.AugAssign)}
+    grown |= {dotted(receiver(one)) for one in calls_in(source, loop, *GROWS)}
+    if feeding & grown:
+        return True
+    return any(
+        isinstance(use, ast.Name)
+        and isinstance(use.ctx, ast.Load)
+        and use.id in feeding
+        # A binding further down reaches a use only through the next turn.
+        and any(
+            getattr(one.statement, "lineno", 0) >= use.lineno and inside(source, one.statement, loop)
+            for one in flow.definitions(use)
+        )
+        for use in source.within(loop, nested=False)
+    )

@@ -34,7 +34,7 @@ class TooNewForTarget(Rule):
 
     ## When it stays silent
     When another import of the same name has it; in a `try` that catches the failure, or under a condition about
-    versions or `hasattr`; when no version is pinned or installed.
+    versions or `hasattr`; when no version is pinned or installed, or only a README or Dockerfile names one.
     """
 
     card: ClassVar[Card] = Card(

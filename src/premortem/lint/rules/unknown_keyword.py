@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from premortem.cards import Card
@@ -34,6 +35,56 @@ INSTEAD = {
     "per_gpu_eval_batch_size": "It is called `per_device_eval_batch_size` now.",
     "use_cuda": "Give `activities=[…]` with `ProfilerActivity.CUDA`.",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """A keyword that the newest allowed version refuses."""
+
+    keyword: ast.keyword
+    word: str
+    gone: signatures.Minor | None  # the release that lost it; None when none ever had it
+    older: bool  # an older version is allowed too, and takes it
+
+    @classmethod
+    def of(cls, keyword: ast.keyword, use: Use) -> _Refused:
+        word = str(keyword.arg)
+        names = [symbol.name for symbol in use.symbols]
+        ends = (signatures.gone_since(symbol, word) for symbol in use.symbols)
+        gone = max(filter(None, ends), default=None)
+        taken = any(signatures.accepts(names, word, minor) is not False for minor in use.pin.minors)
+        return cls(keyword, word, gone, gone is not None and taken)
+
+    def is_verbose_of_scheduler(self, use: Use) -> bool:
+        schedulers = all(symbol.name.startswith(SCHEDULERS) for symbol in use.symbols)
+        return self.word == "verbose" and self.gone is not None and schedulers
+
+    def remedy(self, use: Use, *, alone: bool) -> str:
+        if self.is_verbose_of_scheduler(use):
+            return "Leave `verbose=` out; print `scheduler.get_last_lr()` to see the rate."
+        if self.gone is not None:
+            return INSTEAD.get(self.word, f"Leave `{self.word}=` out.")
+        newest = use.pin.newest or use.pin.minors[-1]
+        known = sorted({word for symbol in use.symbols for word in symbol.keywords(newest)})
+        return _hint(self.word, known, alone=alone)
+
+
+def _what_happened(refused: list[_Refused], use: Use) -> str:
+    """Such as: lost the keywords `a` and `b` in torch 2.7 and has no keyword `c`."""
+    ends = sorted({one.gone for one in refused if one.gone is not None})
+    parts = []
+    for end in (*ends, None):
+        words = [f"`{one.word}`" for one in refused if one.gone == end]
+        if words:
+            named = f"keyword{'s' if len(words) > 1 else ''} {_joined(words)}"
+            parts.append(
+                f"has no {named}" if end is None else f"lost the {named} in {use.package} {spelled(end)}"
+            )
+    return _joined(parts)
+
+
+def _joined(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 class UnknownKeyword(Rule):
@@ -66,10 +117,9 @@ class UnknownKeyword(Rule):
         if drift.is_patched(source):
             return
         for call, use in (*drift.calls(source, project), *drift.made_by_name(source, project)):
-            for keyword in call.keywords:
-                if keyword.arg is not None and self._is_refused(use, keyword.arg):
-                    if _is_certain(source, call, use):
-                        yield self._said(source, call, keyword, use)
+            refused = [one for one in call.keywords if one.arg is not None and self._is_refused(use, one.arg)]
+            if refused and _is_certain(source, call, use):
+                yield self._said(source, call, refused, use)
             surplus = _surplus(call, use)
             if surplus is not None and _is_certain(source, call, use):
                 yield self._too_many(source, surplus, use)
@@ -89,31 +139,26 @@ class UnknownKeyword(Rule):
         # What only later releases take is too new, and another rule's business.
         return not any(_is_later(signatures.since(symbol, keyword), newest) for symbol in use.symbols)
 
-    def _said(self, source: Source, call: ast.Call, keyword: ast.keyword, use: Use) -> Diagnostic:
-        word = str(keyword.arg)
-        newest = use.pin.newest or use.pin.minors[-1]
-        names = [symbol.name for symbol in use.symbols]
-        gone = max(
-            filter(None, (signatures.gone_since(symbol, word) for symbol in use.symbols)), default=None
-        )
-        older = [
-            minor
-            for minor in use.pin.minors
-            if gone is not None and signatures.accepts(names, word, minor) is not False
-        ]
-        severity = Severity.WARNING if older else Severity.ERROR
-        if gone is not None:
-            message = f"`{use.name}` lost the keyword `{word}` in {use.package} {spelled(gone)}"
-            message += f", which {use.pin} allows" if older else f"; the version here is {use.pin}"
-            remedy = INSTEAD.get(word, f"Leave `{word}=` out.")
+    def _said(self, source: Source, call: ast.Call, refused: list[ast.keyword], use: Use) -> Diagnostic:
+        """One report for a call: whoever mends it looks at all of its keywords."""
+        lost = [_Refused.of(keyword, use) for keyword in refused]
+        older = all(one.older for one in lost)
+        if not any(one.gone for one in lost):
+            tail = f" in {use.pin}"
         else:
-            message = f"`{use.name}` has no keyword `{word}` in {use.pin}"
-            remedy = _hint(word, sorted({k for symbol in use.symbols for k in symbol.keywords(newest)}))
+            tail = f", which {use.pin} allows" if older else f"; the version here is {use.pin}"
         fix = None
-        if word == "verbose" and gone is not None and all(name.startswith(SCHEDULERS) for name in names):
-            remedy = "Leave `verbose=` out; print `scheduler.get_last_lr()` to see the rate."
-            fix = Fix((source.without_argument(call, keyword),), safe=not older)
-        return self.report(source, keyword, message, remedy=remedy, fix=fix, severity=severity)
+        for one in lost:
+            if one.is_verbose_of_scheduler(use):
+                fix = Fix((source.without_argument(call, one.keyword),), safe=not one.older)
+        return self.report(
+            source,
+            refused[0],
+            f"`{use.name}` {_what_happened(lost, use)}{tail}",
+            remedy=" ".join(dict.fromkeys(one.remedy(use, alone=len(lost) == 1) for one in lost)),
+            fix=fix,
+            severity=Severity.WARNING if older else Severity.ERROR,
+        )
 
     def _too_many(self, source: Source, surplus: ast.expr, use: Use) -> Diagnostic:
         newest = use.pin.newest or use.pin.minors[-1]
@@ -153,13 +198,15 @@ def _is_later(since: signatures.Minor | None, newest: signatures.Minor) -> bool:
     return since is not None and since > newest
 
 
-def _hint(word: str, known: list[str]) -> str:
+def _hint(word: str, known: list[str], *, alone: bool) -> str:
+    """What to write instead. Beside other keywords it must say which one it is about."""
+    subject = "It is" if alone else f"`{word}` is"
     numpy = signatures.NUMPY.get(word)
     if numpy in known:
-        return f"It is called `{numpy}` here."
+        return f"{subject} called `{numpy}` here."
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.7)
     if near:
-        return f"Did you mean `{near[0]}`?"
+        return f"Did you mean `{near[0]}`?" if alone else f"For `{word}`, did you mean `{near[0]}`?"
     if not known:
         return "It takes no keywords."
     shown = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")

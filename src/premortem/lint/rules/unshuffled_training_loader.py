@@ -68,8 +68,7 @@ class UnshuffledTrainingLoader(Rule):
                 yield self.report(
                     source,
                     made,
-                    "this loader is trained on and does not shuffle: every epoch sees the data in the order of "
-                    "the files",
+                    "this loader is trained on and does not shuffle: the data comes in the order in which it is stored",
                     remedy="Give it `shuffle=True`, or `shuffle=False` if the order is meant.",
                 )
 

@@ -35,3 +35,15 @@ def load_optimizer(opt, state):
         opt.load_state_dict(state)
     except (RuntimeError, Exception):  # expect: PM508
         logger.warning("optimizer state ignored")
+
+
+def several(models, paths):
+    for model, path in zip(models, paths):
+        try:
+            model.load_state_dict({"weight": torch.load(path)}, strict=False)
+        except Exception as error:  # expect: PM508
+            print(error)
+        try:
+            model.load_state_dict(torch.load(path))
+        except Exception as error:  # expect: PM508
+            print(error)

@@ -70,3 +70,19 @@ def not_a_checkpoint(path):
     except Exception:
         config = {}
     return config
+
+
+def tensor_by_tensor(model, state):
+    for name, value in state.items():
+        try:
+            model.load_state_dict(OrderedDict([(name, value)]), strict=False)
+        except Exception as error:
+            print(error)
+
+
+def one_at_a_time(model, state):
+    for name in state:
+        try:
+            model.load_state_dict({name: state[name]}, strict=False)
+        except Exception as error:
+            print(f"{name} is left out: {error}")

@@ -47,3 +47,25 @@ def finetune(model, loader, opt):
         except Exception:
             torch.cuda.empty_cache()
             continue  # expect: PM506
+
+
+def any_runtime_error(model, loader, optimizer, criterion):
+    for x, y in loader:
+        try:
+            optimizer.zero_grad()
+            criterion(model(x), y).backward()
+            optimizer.step()
+        except RuntimeError as e:  # expect: PM506
+            print(e)
+
+
+def goes_on(model, loader, optimizer, log):
+    for x, y in loader:
+        try:
+            optimizer.zero_grad()
+            loss = model(x, y)
+            loss.backward()
+            optimizer.step()
+        except (RuntimeError, ValueError) as e:
+            log.warning("batch skipped: %s", e)
+            continue  # expect: PM506

@@ -1,0 +1,103 @@
+"""Which settings a file reads and which it turns into numbers itself, as marks for the facts of the project.
+
+Settings are read in files that name neither torch nor YAML, so every file is asked. That has to stay cheap: of all the
+names a file reads only those are written down that are usual for a number.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from premortem.lint.source import FUNCTIONS, argument, constant, dotted, last_name
+
+if TYPE_CHECKING:
+    from premortem.lint.source import Source
+
+# `float(cfg["lr"])`: the project turns this key into a number itself.
+CONVERTED = "number:"
+# `cfg["lr"]`, `cfg.get("lr")`, `cfg.optim.lr`: the project reads this key.
+READ = "reads:"
+# `AdamW(params, **cfg["optim"])`: the project reads all there is below this key.
+SPREAD = "spreads:"
+EVERYTHING = SPREAD + "*"
+
+_USUAL = re.compile(
+    r"(?:^|_)(?:lr|learning_?rate|rate|decay|wd|eps|epsilon|delta|tol|tolerance|min|max|steps?|iters?|beta\d?|gamma|"
+    r"alpha|lambda|lam|momentum|warmup|smooth|smoothing|threshold|thresh|temperature|sigma|std|scale|coef|weight|"
+    r"factor|noise|size|norm|clip)(?:_|\d|$)",
+    re.IGNORECASE,
+)
+_SETTINGS = re.compile(r"cfg|conf|param|opt|arg|setting|hyp", re.IGNORECASE)
+
+
+def is_usual(key: str) -> bool:
+    """Whether a key of this name is written down where it is read."""
+    return _USUAL.search(key) is not None
+
+
+def keys(source: Source) -> Iterator[str]:
+    """What this file does with settings."""
+    yield from _converted(source)
+    yield from (READ + key for key in set(_read(source)) if is_usual(key))
+    if b"**" in source.data:
+        yield from _spread(source)
+
+
+def _converted(source: Source) -> Iterator[str]:
+    for call in source.calls_to("float", "eval", "literal_eval", "Decimal"):
+        if len(call.args) == 1:
+            for node in (call.args[0], *source.within(call.args[0])):
+                if isinstance(node, ast.Attribute):
+                    yield CONVERTED + node.attr
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield CONVERTED + node.value
+                elif isinstance(node, ast.Name):
+                    yield CONVERTED + node.id
+    # `parser.add_argument("--lr", type=float)`: argparse converts defaults that are text.
+    for call in source.calls_to("add_argument"):
+        if last_name(argument(call, "type") or call) == "float":
+            for one in call.args:
+                if isinstance(name := constant(one), str):
+                    yield CONVERTED + name.lstrip("-").replace("-", "_")
+
+
+def _read(source: Source) -> Iterator[str]:
+    for attribute in source.nodes(ast.Attribute):
+        # `self.lr` is what the object was given, not where it came from.
+        if isinstance(attribute.ctx, ast.Load) and dotted(attribute.value) != "self":
+            yield attribute.attr
+    for subscript in source.nodes(ast.Subscript):
+        if isinstance(key := constant(subscript.slice), str):
+            yield key
+    for call in source.calls_to("get", "pop", "getattr", "setdefault"):
+        for one in call.args[:2]:
+            if isinstance(key := constant(one), str):
+                yield key
+
+
+def _spread(source: Source) -> Iterator[str]:
+    for call in source.nodes(ast.Call):
+        for keyword in call.keywords:
+            if keyword.arg is not None:
+                continue
+            value = keyword.value
+            if isinstance(value, ast.Subscript) and isinstance(key := constant(value.slice), str):
+                yield SPREAD + key
+            elif isinstance(value, ast.Attribute):
+                yield SPREAD + value.attr
+            elif isinstance(value, ast.Call):
+                # `Settings(**yaml.safe_load(file))`, `AdamW(**cfg.get("optim", {}))`
+                key = constant(value.args[0]) if value.args else None
+                yield SPREAD + key if isinstance(key, str) else EVERYTHING
+            elif _SETTINGS.search(dotted(value)) and not _is_passed_on(source, value):
+                yield EVERYTHING
+
+
+def _is_passed_on(source: Source, value: ast.expr) -> bool:
+    """`**kwargs` of a function that takes `**kwargs` itself."""
+    around = source.function(value)
+    rest = around.args.kwarg if isinstance(around, FUNCTIONS) else None
+    return rest is not None and rest.arg == dotted(value)

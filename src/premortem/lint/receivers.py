@@ -1,0 +1,86 @@
+"""Whose method a bare call runs, and whether anybody looks at it afterwards: for results that are thrown away."""
+
+from __future__ import annotations
+
+import ast
+
+from premortem.lint.source import Source, dotted, last_name, receiver
+from premortem.lint.training import is_test
+
+TENSOR_TYPES = frozenset(
+    ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor", "torch.cuda.FloatTensor")
+)
+
+
+def is_something_else(source: Source, target: ast.expr) -> bool:
+    """Whether `isinstance` says here that this is no tensor, or a test made it of a class that is not torch's."""
+    name = dotted(target)
+    below: ast.AST = target
+    for above in source.ancestors(target):
+        if isinstance(above, ast.If) and _excludes(source, above, below, name):
+            return True
+        below = above
+    return is_test(source, target) and not _made_by_torch(source, target)
+
+
+def _excludes(source: Source, branch: ast.If, below: ast.AST, name: str) -> bool:
+    """Whether the side of this `if` on which a statement stands leaves out that `name` is a tensor."""
+    for test in _required(branch.test):
+        if isinstance(test, ast.Call) and last_name(test) == "isinstance" and len(test.args) == 2:
+            if dotted(test.args[0]) != name:
+                continue
+            kinds = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
+            tensor = any(source.names.any_in(kind, TENSOR_TYPES) for kind in kinds)
+            if below in branch.body and not tensor:
+                return True
+            if below in branch.orelse and test is branch.test and tensor:
+                return True
+    return False
+
+
+def _required(test: ast.expr) -> list[ast.expr]:
+    """What must hold for a test to hold: the parts of an `and`."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def _made_by_torch(source: Source, expr: ast.expr, depth: int = 6) -> bool:
+    """`torch.rand(3)`, and what is made from it by methods: `torch.rand(3).to(device)`, `x.clone()`."""
+    for made in source.flow(source.scope(expr)).origins(expr) if depth else ():
+        if isinstance(made, ast.Call):
+            if any(name.startswith("torch.") for name in source.names.of(made.func)):
+                return True
+            owner = receiver(made)
+            if owner is not None and _made_by_torch(source, owner, depth - 1):
+                return True
+    return False
+
+
+def is_needed(source: Source, statement: ast.Expr, target: ast.expr) -> bool:
+    """Whether something is done with the receiver later; only asked at the top of a script, where values are shown."""
+    if source.scope(statement) is not source.tree or not isinstance(target, ast.Name) or source.cells:
+        return True
+    flow = source.flow(source.tree)
+    again: list[ast.AST] = [
+        one for one in source.assignments.get(target.id, ()) if source.scope(one) is source.tree
+    ]
+    for use in source.within(source.tree):
+        if not (isinstance(use, ast.Name) and use.id == target.id and isinstance(use.ctx, ast.Load)):
+            continue
+        if use is target or _is_shown_only(source, use):
+            continue
+        # A new binding hides what comes after it, not what it is computed from.
+        hidden = [one for one in again if one is not source.statement(use)]
+        if source.scope(use) is not source.tree or flow.reaches(statement, use, hidden):
+            return True
+    return False
+
+
+def _is_shown_only(source: Source, use: ast.Name) -> bool:
+    """`x.shape`, `x[:, 0]` or `x.repeat(2)` as a whole statement."""
+    here: ast.AST = use
+    above = source.parent(here)
+    while above is not None and not isinstance(above, ast.stmt):
+        if getattr(above, "value", None) is not here and getattr(above, "func", None) is not here:
+            return False
+        here, above = above, source.parent(above)
+    return isinstance(above, ast.Expr)
