@@ -45,7 +45,7 @@ class NoZeroGrad(Rule):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM533", name="no-zero-grad", family="accumulation", severity=Severity.ERROR
+        code="PM533", name="no-zero-grad", family="update-order", severity=Severity.ERROR
     )
 
     def wants(self, data: bytes) -> bool:
