@@ -94,6 +94,16 @@ def lint_costs(result: dict[str, Any]) -> str:
     return "\n".join([*rows, "", notes])
 
 
+def numerics(result: dict[str, Any]) -> str:
+    """What bench/numerics.py has counted."""
+    counts, faults = result["counts"], result["faults"]
+    return (
+        f"Measured on {faults} planted faults (`python bench/numerics.py`): {counts['detected']} are told within two steps; "
+        f"the run or the replay names the exact operation of {counts['op']} and the exact line of {counts['line']}; "
+        f"{counts['bitwise']} of {counts['capsule']} capsules replay to the very bits of the loss."
+    )
+
+
 def precision(verdicts: list[dict[str, Any]], names: dict[str, str]) -> str:
     """For each rule: how many of its reports on other people's code were read, and how many were right."""
     rows = [
@@ -134,6 +144,9 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
     costs = root / "bench" / "results" / "lint.json"
     if costs.exists():
         text = between(text, "lint table", lint_costs(json.loads(costs.read_text(encoding="utf-8"))))
+    planted = root / "bench" / "results" / "numerics.json"
+    if planted.exists():
+        text = between(text, "numerics", numerics(json.loads(planted.read_text(encoding="utf-8"))))
     guide = root / "docs" / "lint.md"
     if guide.exists():
         inner = lint_rules(tuple(entry for entry in entries if is_of_lint(entry)))
