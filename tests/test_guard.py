@@ -120,7 +120,7 @@ def test_the_very_first_step_can_be_refused(guarded, make):
     [
         (lambda p: optim.Adam(p, lr=0.01, eps=0.0), 0.0, "update"),  # 0 / 0
         (Stranger, 0.0, "update"),  # divided by a norm of 0
-        (lambda p: optim.Adam(p, lr=0.01), 1e25, "gradient"),  # its square is infinite
+        (lambda p: optim.Adam(p, lr=0.01), 1e25, "update"),  # its square is infinite
     ],
     ids=["eps 0", "stranger", "second moment"],
 )
@@ -132,6 +132,17 @@ def test_an_update_that_breaks_on_sound_gradients_is_undone(guarded, make, gradi
     optimizer.step()
     assert same(everything(model, optimizer), before)
     assert [event.reason for event in refusals(guarded)] == [reason]
+
+
+def test_a_large_gradient_is_no_broken_one(guarded):
+    """Its square does not fit into 32 bits, but plain SGD squares nothing."""
+    model = nn.Linear(2, 1, bias=False)
+    optimizer = optim.SGD(model.parameters(), lr=1e-25)
+    before = everything(model, optimizer)
+    model.weight.grad = torch.full_like(model.weight, 1e25)
+    optimizer.step()
+    assert not same(everything(model, optimizer), before)
+    assert refusals(guarded) == []
 
 
 def test_a_closure_is_undone_too(guarded):

@@ -51,6 +51,7 @@ class Verdict(NamedTuple):
     """What is known before a step."""
 
     refuse: bool = False
+    reason: str = "gradient"
     flag: torch.Tensor | None = None  # not 0 when it must be refused; on a device, where nobody reads it
     before: Before | None = None  # what is needed to undo it, where gradients alone do not tell
     shadow: Shadow | None = None  # likewise, on the device
@@ -145,7 +146,7 @@ class Guard:
         if verdict.refuse:
             self.optimizers.refuse(optimizer, args, kwargs)
             with self.session.looking_at("guard"):
-                self._tell(optimizer, "gradient")
+                self._tell(optimizer, verdict.reason)
             self._settle()
             return None
         if verdict.fused:
@@ -191,7 +192,7 @@ class Guard:
         undone = False
         with self.session.looking_at("guard"):
             if verdict.refuse:
-                self._tell(optimizer, "gradient")
+                self._tell(optimizer, verdict.reason)
             undone = verdict.refuse or self._afterwards(optimizer, verdict)
         if undone:
             self._settle()
@@ -207,8 +208,10 @@ class Guard:
             return Verdict()
         sure = not held.half and trusted(optimizer)
         if held.device.type == "cpu":
-            bad = not math.hypot(*self.stats.read()) < (_LARGEST if squares(optimizer) else math.inf)
-            return Verdict(refuse=bad, before=None if sure or bad else Before(optimizer))
+            reason = self._broken(optimizer, grads)
+            if reason:
+                return Verdict(refuse=True, reason=reason)
+            return Verdict(before=None if sure else Before(optimizer))
         flag = self.stats.check(track, grads)
         if sure and optimizer.defaults.get("fused"):
             return Verdict(flag=flag)
@@ -220,6 +223,15 @@ class Guard:
             self._owed.append(owed)
             return Verdict(flag=flag, shadow=shadow, owed=owed)
         return Verdict(refuse=bool(flag))  # no room for a copy: exact, at the price of waiting
+
+    def _broken(self, optimizer: Any, grads: list[torch.Tensor]) -> str:
+        """Why the step must be refused; "" when it need not."""
+        if math.hypot(*self.stats.read()) < _LARGEST:
+            return ""
+        if not all(bool(torch.isfinite(grad).all()) for grad in grads):
+            return "gradient"
+        # Only their squares are too large: for the norm, and for an optimizer that squares them itself.
+        return "update" if squares(optimizer) else ""
 
     # -- after it -------------------------------------------------------------------------
 

@@ -74,7 +74,7 @@ class UpdateRefused(Detector):
         what = (
             f"the gradient of {name} was not finite"
             if event.reason == "gradient"
-            else "the optimizer made an update that was not finite from gradients that were"
+            else "the optimizer would have made numbers that are not finite from gradients that were"
         )
         origin = self._origin if known(self._origin) else None
         birth = f"; {sentence(origin)}" if origin is not None else ""

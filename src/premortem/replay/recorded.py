@@ -125,7 +125,10 @@ class Recorded:
         """Written into the script's own tensor where that fits: it may use it outside of the model as well."""
         if tensor.shape != saved.shape or tensor.dtype != saved.dtype or tensor.is_inference():
             return saved.to(tensor.device, copy=True)
-        self._write(tensor, saved)
+        if not any(
+            written is tensor for written, _ in self._undo
+        ):  # else given to several models, which hold it now
+            self._write(tensor, saved)
         return tensor
 
     def _write(self, tensor: torch.Tensor, values: torch.Tensor) -> None:

@@ -40,8 +40,17 @@ def updated(optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict
             group["lr"] = group["lr"] * trial.rate
     with torch.no_grad():
         update()
-    bad = [names.get(id(p), f"parameter {i}") for i, p in enumerate(held(optimizer)) if not finite(p)]
+    bad = [
+        names.get(id(p), f"parameter {i}")
+        for i, p in enumerate(held(optimizer))
+        if not (finite(p) and sound(optimizer.state.get(p, {})))
+    ]
     return bad[:MOST_NAMES]
+
+
+def sound(state: dict[str, Any]) -> bool:
+    """A moment that has overflowed makes updates of 0 for ever: no better than one that is NaN."""
+    return all(finite(value) for value in state.values() if isinstance(value, torch.Tensor))
 
 
 def certificate(found: NonFinite) -> dict[str, Any]:
