@@ -191,7 +191,7 @@ def _device(optimizer: Any) -> str:
 
 def exact(loss: torch.Tensor) -> dict[str, Any]:
     """A scalar's value and its bits: NaN does not equal itself, bits do."""
-    value = float(loss)
+    value = float(loss.detach())
     whole = loss.detach().reshape(1).cpu().contiguous().view(torch.uint8)
     return {"value": value, "dtype": str(loss.dtype), "bits": bytes(whole.tolist()[::-1]).hex()}
 
