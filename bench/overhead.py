@@ -290,7 +290,8 @@ def main() -> None:
         else platform.processor() or platform.machine()
     )
     result: dict[str, Any] = {
-        "command": f"python bench/overhead.py --device {options.device} --rounds {options.rounds}",
+        "command": f"python bench/overhead.py --device {options.device} --rounds {options.rounds}"
+        + (f" --only {options.only}" if options.only else ""),
         "machine": name,
         "torch": torch.__version__,
         "step_ms": {},

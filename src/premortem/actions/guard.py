@@ -41,9 +41,8 @@ class Refusal(NamedTuple):
     optimizer: torch.optim.Optimizer
     key: int
     step: int
-    reason: (
-        str  # "gradient": it was not finite. "update": the optimizer made such an update of sound gradients
-    )
+    # "gradient": it was not finite. "update": the optimizer made, or would have made, such numbers of sound ones.
+    reason: str
     loss: float | None
 
 
@@ -145,9 +144,7 @@ class Guard:
             verdict = Verdict(before=Before(optimizer)) if closure is not None else self._judge(optimizer)
         if verdict.refuse:
             self.optimizers.refuse(optimizer, args, kwargs)
-            with self.session.looking_at("guard"):
-                self._tell(optimizer, verdict.reason)
-            self._settle()
+            self._conclude(optimizer, verdict)
             return None
         if verdict.fused:
             optimizer.found_inf, optimizer.grad_scale = verdict.flag, None
@@ -156,11 +153,7 @@ class Guard:
         finally:
             if verdict.fused:
                 del optimizer.found_inf, optimizer.grad_scale
-        undone = False
-        with self.session.looking_at("guard"):
-            undone = self._afterwards(optimizer, verdict)
-        if undone:
-            self._settle()
+        self._conclude(optimizer, verdict)
         return result
 
     def _with_closure(self, original: Any, optimizer: Any, closure: Any) -> Any:
@@ -189,21 +182,15 @@ class Guard:
                 parameter.grad = gradient
             if verdict.fused:
                 del optimizer.found_inf, optimizer.grad_scale
-        undone = False
-        with self.session.looking_at("guard"):
-            if verdict.refuse:
-                self._tell(optimizer, verdict.reason)
-            undone = verdict.refuse or self._afterwards(optimizer, verdict)
-        if undone:
-            self._settle()
+        self._conclude(optimizer, verdict)
         return result
 
     def _judge(self, optimizer: Any) -> Verdict:
         if getattr(optimizer, "found_inf", None) is not None:
             return Verdict()  # a scaler has its own answer
         track = self.optimizers.track(optimizer)
-        self.stats.measure(optimizer, track)
-        held, grads = self.stats.gradients(optimizer)
+        held, grads = found = self.stats.gradients(optimizer)
+        self.stats.measure(optimizer, track, found)
         if not grads:
             return Verdict()
         sure = not held.half and trusted(optimizer)
@@ -212,17 +199,16 @@ class Guard:
             if reason:
                 return Verdict(refuse=True, reason=reason)
             return Verdict(before=None if sure else Before(optimizer))
-        flag = self.stats.check(track, grads)
         if sure and optimizer.defaults.get("fused"):
-            return Verdict(flag=flag)
+            return Verdict(flag=self.stats.check(track, grads))
         shadow = self._shadows.get(optimizer)
         if shadow is None:
             shadow = self._shadows[optimizer] = Shadow(optimizer, sure)
-        if shadow.remember():
-            owed = Owed(track.key)
-            self._owed.append(owed)
-            return Verdict(flag=flag, shadow=shadow, owed=owed)
-        return Verdict(refuse=bool(flag))  # no room for a copy: exact, at the price of waiting
+        if not shadow.remember():  # no room for a copy: exact, at the price of waiting
+            return Verdict(refuse=bool(self.stats.flag(grads)))
+        owed = Owed(track.key)
+        self._owed.append(owed)
+        return Verdict(flag=self.stats.check(track, grads), shadow=shadow, owed=owed)
 
     def _broken(self, optimizer: Any, grads: list[torch.Tensor]) -> str:
         """Why the step must be refused; "" when it need not."""
@@ -234,6 +220,16 @@ class Guard:
         return "update" if squares(optimizer) else ""
 
     # -- after it -------------------------------------------------------------------------
+
+    def _conclude(self, optimizer: Any, verdict: Verdict) -> None:
+        undone = verdict.refuse
+        with self.session.looking_at("guard"):
+            if verdict.refuse:
+                self._tell(optimizer, verdict.reason)
+            else:
+                undone = self._afterwards(optimizer, verdict)
+        if undone:
+            self._settle()
 
     def _afterwards(self, optimizer: Any, verdict: Verdict) -> bool:
         """Whether the step was undone, as far as is known already."""

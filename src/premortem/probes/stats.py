@@ -1,7 +1,7 @@
 """The numbers of every step: loss, gradient norms, now and then weight norms.
 
-One fused pass over the gradients. On the CPU the numbers are read at once; on a GPU they go into a row of a
-copy to pinned memory that is read when it is done, a step or two later. Nothing here ever waits for the device.
+One fused pass over the gradients. On the CPU the numbers are read at once; on a GPU they are copied to pinned
+memory and read when the copy is done, a step or two later. Nothing here ever waits for the device.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ class Held:
         self.sparse = any(p.grad is not None and p.grad.layout != torch.strided for p in parameters)
         heavy = sum(p.numel() for p in parameters) > _HEAVY
         self.every = _GPU_EVERY if device.type != "cpu" else _HEAVY_EVERY if heavy else 1
-
         self.half = any(p.dtype == torch.float16 for p in parameters)
         # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
         self._narrow = all(p.dtype in _NARROW for p in parameters)
@@ -103,17 +102,13 @@ class Stats:
             ring.drain(wait=True)
         self.rings.clear()
 
-    @property
-    def measured(self) -> int:
-        """How many of the pending numbers are norms of gradients; they come first."""
-        return len(self._pending[0].keys) if self._pending is not None else 0
-
     def read(self) -> list[float]:
         """The norms of the pending step. Waits for the device: only for the CPU."""
         if self._pending is None:
             return []
-        self._values = self._pending[1].tolist()
-        return self._values[: self.measured]
+        row, values = self._pending
+        self._values = values.tolist()
+        return self._values[: len(row.keys)]
 
     def _measure(self, optimizer: Any, track: Track) -> None:
         if self._ready == track.key:
@@ -136,8 +131,13 @@ class Stats:
         return held, grads
 
     def check(self, track: Track, grads: list[torch.Tensor]) -> torch.Tensor:
-        """A number on the device of the gradients: not 0 if one of them is not finite. Nobody waits for it;
-        `learnt` is told when it has arrived."""
+        """Their flag, for which nobody waits: `learnt` is told when it has arrived."""
+        flag = self.flag(grads)
+        self.later(flag, functools.partial(self._answered, track.key, self.session.step + 1, flag))
+        return flag
+
+    def flag(self, grads: list[torch.Tensor]) -> torch.Tensor:
+        """A number on the device of the gradients: not 0 if one of them is not finite."""
         device = grads[0].device
         clean = self._flags.setdefault(device, [])  # they are still 0: one launch less
         flag = clean.pop() if clean else torch.zeros((), device=device)
@@ -146,18 +146,19 @@ class Stats:
             one = self._ones[device] = torch.ones((), device=device)
         # One launch for all of them. It also multiplies them by one, which it leaves out.
         torch._amp_foreach_non_finite_check_and_unscale_(grads, flag, one)
-        self.later(flag, functools.partial(self._answered, track.key, self.session.step + 1, flag))
         return flag
 
-    def measure(self, optimizer: Any, track: Track) -> None:
-        """While the gradients are in place: one vector with everything worth knowing."""
+    def measure(
+        self, optimizer: Any, track: Track, found: tuple[Held, list[torch.Tensor]] | None = None
+    ) -> None:
+        """While the gradients are in place (and `found`, perhaps): one vector with everything worth knowing."""
         self._pending = self._values = None
         self._ready = track.key
         auditing = self.session.auditing
         known = self._known.get(optimizer)
         if known is not None and not auditing and track.steps % self._every(known):
             return
-        held, grads = self.gradients(optimizer)
+        held, grads = self.gradients(optimizer) if found is None else found
         if not grads:
             return
         norms = held.norms(grads)
