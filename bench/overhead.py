@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import math
 import os
@@ -23,16 +24,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 import premortem as premortem_package
+from premortem.probes.rest import ALIKE, ATTENDED, RESTED
 from premortem.watcher import Watcher
 
 CRUISING = 1_000_003  # a step number far from any audit
+ROUND = RESTED + ATTENDED  # steps of a calm run: two are told, the others rested
 
 
 class Block(nn.Module):
@@ -79,6 +82,13 @@ class Residual(nn.Module):
         return x + self.b(F.relu(self.norm(self.a(x))))
 
 
+class Cost(NamedTuple):
+    """Of one step, in milliseconds."""
+
+    wall: float
+    host: float  # of the training thread's own processor time: what a noisy machine does not disturb
+
+
 class Task:
     """A model, its optimizer, and one training step as people write it."""
 
@@ -91,7 +101,7 @@ class Task:
             ids = torch.randint(0, 50304, (batch, length + 1), device=device)
             self.inputs, self.targets = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
             self.loss = lambda out, y: F.cross_entropy(out.flatten(0, 1), y.flatten())
-            self.steps = 15 if gpu else 2
+            self.steps = ROUND // 2 if gpu else 2
         elif name == "conv":
             width, depth, side, batch = (64, 24, 256, 16) if gpu else (32, 8, 48, 8)
             body = [Residual(width) for _ in range(depth)]
@@ -101,14 +111,14 @@ class Task:
             self.inputs = torch.rand(batch, 3, side, side, device=device)
             self.targets = torch.rand_like(self.inputs)
             self.loss = F.l1_loss
-            self.steps = 15 if gpu else 6
+            self.steps = ROUND // 4 if gpu else 6
         else:
             layers = [nn.Sequential(nn.Linear(256, 256), nn.ReLU()) for _ in range(32)]
             self.model = nn.Sequential(*layers)
             self.inputs = torch.rand(128, 256, device=device)
             self.targets = torch.rand_like(self.inputs)
             self.loss = F.mse_loss
-            self.steps = 60 if gpu else 30
+            self.steps = 2 * ROUND if gpu else 30
         self.model.to(device)
         self.amp = gpu and name != "mlp"
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=gpu)
@@ -125,26 +135,27 @@ class Task:
         if self.device == "cuda":
             torch.cuda.synchronize()
 
-    def block(self, after_backward: Callable[[torch.Tensor], None] = lambda loss: None) -> float:
+    def block(self, after_backward: Callable[[torch.Tensor], None] = lambda loss: None) -> Cost:
         """Milliseconds per step over one block."""
         self.wait()
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.thread_time()
         for _ in range(self.steps):
             self.step(after_backward)
+        busy = time.thread_time() - busy
         self.wait()
-        return (time.perf_counter() - start) / self.steps * 1e3
+        return Cost((time.perf_counter() - start) / self.steps * 1e3, busy / self.steps * 1e3)
 
 
 # --- the ways ---------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def unwatched(task: Task) -> Iterator[Callable[[], float]]:
+def unwatched(task: Task) -> Iterator[Callable[[], Cost]]:
     yield task.block
 
 
 @contextlib.contextmanager
-def premortem(task: Task) -> Iterator[Callable[[], float]]:
+def premortem(task: Task, rests: bool = True) -> Iterator[Callable[[], Cost]]:
     """All probes and all detectors, in the gear a run spends its life in."""
     watcher = Watcher("protect")
     watcher.attach()
@@ -156,7 +167,10 @@ def premortem(task: Task) -> Iterator[Callable[[], float]]:
     for _ in range(10):  # what is new to premortem is audited first
         task.step()
     attachment.session.step += 10_000  # past what an alarm would still audit
-    task.step()
+    if not rests or task.device == "cpu":  # few steps in a block: each is told, which is more than a run pays
+        attachment.session.rest.after = sys.maxsize
+    for _ in range(ALIKE + 3):
+        task.step()
     try:
         yield task.block
     finally:
@@ -164,7 +178,7 @@ def premortem(task: Task) -> Iterator[Callable[[], float]]:
 
 
 @contextlib.contextmanager
-def clip_error(task: Task) -> Iterator[Callable[[], float]]:
+def clip_error(task: Task) -> Iterator[Callable[[], Cost]]:
     def check(loss: torch.Tensor) -> None:
         nn.utils.clip_grad_norm_(task.model.parameters(), 1e9, error_if_nonfinite=True)
 
@@ -172,7 +186,7 @@ def clip_error(task: Task) -> Iterator[Callable[[], float]]:
 
 
 @contextlib.contextmanager
-def item_norms(task: Task) -> Iterator[Callable[[], float]]:
+def item_norms(task: Task) -> Iterator[Callable[[], Cost]]:
     def check(loss: torch.Tensor) -> None:
         for parameter in task.model.parameters():
             if parameter.grad is not None:
@@ -182,7 +196,7 @@ def item_norms(task: Task) -> Iterator[Callable[[], float]]:
 
 
 @contextlib.contextmanager
-def isnan_parameters(task: Task) -> Iterator[Callable[[], float]]:
+def isnan_parameters(task: Task) -> Iterator[Callable[[], Cost]]:
     def check(loss: torch.Tensor) -> None:
         if torch.isnan(loss) or torch.isinf(loss):
             raise RuntimeError
@@ -194,7 +208,7 @@ def isnan_parameters(task: Task) -> Iterator[Callable[[], float]]:
 
 
 @contextlib.contextmanager
-def isnan_hooks(task: Task) -> Iterator[Callable[[], float]]:
+def isnan_hooks(task: Task) -> Iterator[Callable[[], Cost]]:
     def check(module: nn.Module, args: Any, output: Any) -> None:
         if torch.isnan(output).any() or torch.isinf(output).any():
             raise RuntimeError
@@ -206,13 +220,14 @@ def isnan_hooks(task: Task) -> Iterator[Callable[[], float]]:
 
 
 @contextlib.contextmanager
-def anomaly(task: Task) -> Iterator[Callable[[], float]]:
+def anomaly(task: Task) -> Iterator[Callable[[], Cost]]:
     with torch.autograd.set_detect_anomaly(True):
         yield task.block
 
 
-WAYS: dict[str, Callable[[Task], contextlib.AbstractContextManager[Callable[[], float]]]] = {
+WAYS: dict[str, Callable[[Task], contextlib.AbstractContextManager[Callable[[], Cost]]]] = {
     "premortem": premortem,
+    "premortem, before it rests": functools.partial(premortem, rests=False),
     "`clip_grad_norm_(error_if_nonfinite=True)`": clip_error,
     "gradient norm with `.item()` per parameter": item_norms,
     "isnan and isinf per parameter": isnan_parameters,
@@ -221,9 +236,15 @@ WAYS: dict[str, Callable[[Task], contextlib.AbstractContextManager[Callable[[], 
 }
 
 
-def ratio(task: Task, way: str, rounds: int) -> tuple[float, float]:
+class Ratio(NamedTuple):
+    wall: float
+    spread: float
+    host_us: float  # added to the training thread in each step
+
+
+def ratio(task: Task, way: str, rounds: int) -> Ratio:
     """Median over rounds of (watched block / mean of the unwatched blocks around it), and the spread."""
-    ratios = []
+    ratios, added = [], []
     for _ in range(2):
         task.step()
     before = task.block()
@@ -231,10 +252,12 @@ def ratio(task: Task, way: str, rounds: int) -> tuple[float, float]:
         with WAYS[way](task) as block:
             watched = block()
         after = task.block()
-        ratios.append(watched / ((before + after) / 2))
+        ratios.append(watched.wall / ((before.wall + after.wall) / 2))
+        added.append((watched.host - (before.host + after.host) / 2) * 1e3)
         before = after
     ordered = sorted(ratios)
-    return statistics.median(ratios), (ordered[-2] - ordered[1]) / 2 if len(ordered) > 3 else math.nan
+    spread = (ordered[-2] - ordered[1]) / 2 if len(ordered) > 3 else math.nan
+    return Ratio(statistics.median(ratios), spread, statistics.median(added))
 
 
 def added_synchronisations(task: Task) -> str:
@@ -244,13 +267,13 @@ def added_synchronisations(task: Task) -> str:
     with premortem(task):
         torch.cuda.set_sync_debug_mode("error")
         try:
-            for _ in range(20):
+            for _ in range(2 * ROUND):
                 task.step()
         except RuntimeError as error:
             return f"SYNCHRONISES: {error}"
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    return "none in 20 steps"
+    return f"none in {2 * ROUND} steps"
 
 
 def startup(rounds: int = 5) -> float:
@@ -297,23 +320,25 @@ def main() -> None:
         "step_ms": {},
         "ratio": {},
         "spread": {},
+        "added_host_us": {},
         "added_synchronisations": {},
     }
     for model in ("decoder", "conv", "mlp"):
         task = Task(model, options.device)
         for _ in range(3):
             task.step()
-        result["step_ms"][model] = round(task.block(), 2)
+        result["step_ms"][model] = round(task.block().wall, 2)
         result["added_synchronisations"][model] = added_synchronisations(task)
         print(
             f"{model}: {result['step_ms'][model]} ms, synchronisations {result['added_synchronisations'][model]}"
         )
         for way in WAYS:
             if options.only in way:
-                middle, spread = ratio(task, way, options.rounds)
-                result["ratio"].setdefault(way, {})[model] = round(middle, 3)
-                result["spread"].setdefault(way, {})[model] = round(spread, 3)
-                print(f"  {way:45} x{middle:.3f} ± {spread:.3f}", flush=True)
+                cost = ratio(task, way, options.rounds)
+                result["ratio"].setdefault(way, {})[model] = round(cost.wall, 3)
+                result["spread"].setdefault(way, {})[model] = round(cost.spread, 3)
+                result["added_host_us"].setdefault(way, {})[model] = round(cost.host_us)
+                print(f"  {way:45} x{cost.wall:.3f} ± {cost.spread:.3f}, {cost.host_us:+.0f} µs", flush=True)
         del task
     result["startup_seconds"] = round(startup(), 2)
     print(f"start-up: {result['startup_seconds']} s over importing torch")

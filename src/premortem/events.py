@@ -603,6 +603,7 @@ class OptimizerStep(Event):
     refused: bool = False  # by premortem: the update would not have been finite
     rewritten: bool = False  # its learning rates were assigned since its last step, if only the same values
     stray: float | None = None  # a rate set where torch's optimizers do not look: `optimizer.lr = 0.1`
+    rested: int = 0  # steps like it since the last one that was told, which were not
     uphill: float | None = None  # by hand: cosine between the update and the gradient (a few values, CPU)
 
 
@@ -664,6 +665,7 @@ class StepStats(Event):
     weights_finite: bool = True
     input_finite: bool = True
     lr: float = 0.0
+    rested: bool = False  # a sound step of which nothing else was told
 
 
 @dataclass(slots=True, kw_only=True)

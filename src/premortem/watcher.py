@@ -76,16 +76,24 @@ class Watcher:
         if isinstance(event, RunStarted):
             self._argv = list(event.argv)
         if isinstance(event, LogLine):
-            event.step = self.steps  # a printed line does not know how far the run is
+            event.step = self._reached()  # a printed line does not know how far the run is
         if self.journal is not None:
             if isinstance(event, StepStats):
                 self.journal.step(event, time.time())
             elif isinstance(event, _KEPT):
                 self.journal.event(event)
+        if isinstance(event, StepStats) and event.rested:
+            return
         self._dispatch(event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
                 self._dispatch(derived)
+
+    def _reached(self) -> int:
+        """Steps so far, those that were not told among them."""
+        if self._attachment is not None:
+            self.steps = max(self.steps, self._attachment.session.step)
+        return self.steps
 
     def _dispatch(self, event: Event) -> None:
         for detector in self._listening.get(type(event), ()):
@@ -150,7 +158,8 @@ class Watcher:
             from premortem.probes import Attachment
 
             self._attachment = Attachment(self.emit, self._probe_failed)
-            self._attachment.optimizers.after_step.append(lambda *_: self._stop_if_decided())
+            for ended in (self._attachment.optimizers.after_step, self._attachment.optimizers.after_rested):
+                ended.append(lambda *_: self._stop_if_decided())
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
 
@@ -215,7 +224,7 @@ class Watcher:
         if self._attachment is not None:
             self._attachment.drain()
         event = ended or RunEnded()
-        event.step = self.steps
+        event.step = self._reached()
         self.emit(event)
         if self._hook is not None and self._hook in sys.meta_path:
             sys.meta_path.remove(self._hook)

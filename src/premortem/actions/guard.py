@@ -200,7 +200,7 @@ class Guard:
                 return Verdict(refuse=True, reason=reason)
             return Verdict(before=None if sure else Before(optimizer))
         if sure and optimizer.defaults.get("fused"):
-            return Verdict(flag=self.stats.check(track, grads))
+            return Verdict(flag=self.stats.check(track, held, grads))
         shadow = self._shadows.get(optimizer)
         if shadow is None:
             shadow = self._shadows[optimizer] = Shadow(optimizer, sure)
@@ -208,7 +208,7 @@ class Guard:
             return Verdict(refuse=bool(self.stats.flag(grads)))
         owed = Owed(track.key)
         self._owed.append(owed)
-        return Verdict(flag=self.stats.check(track, grads), shadow=shadow, owed=owed)
+        return Verdict(flag=self.stats.check(track, held, grads), shadow=shadow, owed=owed)
 
     def _broken(self, optimizer: Any, grads: list[torch.Tensor]) -> str:
         """Why the step must be refused; "" when it need not."""

@@ -59,7 +59,7 @@ class LoaderExhausted(Detector):
     )
 
     def __init__(self) -> None:
-        self._work = 0  # backward passes and steps so far
+        self._work = 0  # backward passes and steps that were told so far
         self._at: Site | None = None  # of the last one: it stands in the loop that no longer runs
         self._again: dict[int, list[int]] = {}  # loader -> work done when it was found empty again
         self._told: dict[str, Told] = {}
@@ -79,15 +79,19 @@ class LoaderExhausted(Detector):
         elif isinstance(event, RunEnded) and not self._said:
             yield from self._ended(event)
 
+    def _done(self, event: Event) -> int:
+        """Grows with each backward pass and each step, be it told or not."""
+        return self._work + event.step
+
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
         """An average over the batches of an epoch without any."""
-        idle = any(told.work == self._work for told in self._told.values())
+        idle = any(told.work == self._done(event) for told in self._told.values())
         if event.reason == "crashed" and event.error == "ZeroDivisionError" and idle:
             yield self._found(event, event.at, "the epoch after the last printed one had no batches", False)
 
     def _found_empty(self, event: EpochEnded) -> Iterator[Finding]:
         times = self._again.setdefault(event.loader, [])
-        times.append(self._work)
+        times.append(self._done(event))
         if len(times) < AGAIN:
             return
         idle = times[-1] == times[-AGAIN]
@@ -107,9 +111,9 @@ class LoaderExhausted(Detector):
         if number is None:
             return
         told = self._told.get(kind)
-        if told is None or number != told.number + 1 or self._work != told.work:
+        if told is None or number != told.number + 1 or self._done(event) != told.work:
             if len(self._told) < MOST_KINDS or told is not None:
-                self._told[kind] = Told(event, number, self._work)
+                self._told[kind] = Told(event, number, self._done(event))
             return
         told.number = number
         told.stuck.append(event)

@@ -43,13 +43,13 @@ class Schedule:
     def step(self, event: SchedulerStep) -> None:
         self.explicit = self.explicit or event.explicit
         self.horizon = event.horizon
-        self.advance(event, event.before, event.after, event.optimizer_steps)
+        self.advance(event, event.before, event.after, event.optimizer_steps, event.count)
 
-    def advance(self, event: Event, before: float, after: float, steps: int) -> None:
+    def advance(self, event: Event, before: float, after: float, steps: int, calls: int = 0) -> None:
         if not self.calls:
             self.first_step, self.steps_before = event.step, steps
             self.peak = self.least = before
-        self.calls += 1
+        self.calls = max(self.calls + 1, calls)
         self.changes += after != before
         self.at, self.last_step, self.steps, self.rate = event.at, event.step, steps, after
         if self.rate > self.peak:

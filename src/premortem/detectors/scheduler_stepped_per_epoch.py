@@ -96,7 +96,8 @@ class SchedulerSteppedPerEpoch(Detector):
         if isinstance(event, OptimizerStep):
             for schedule in self._schedules.values():
                 if schedule.optimizer == event.optimizer:
-                    schedule.steps += 1
+                    schedule.steps += 1 + event.rested
+            self._backwards += event.rested
         elif isinstance(event, Backward):
             self._backwards += 1
         elif isinstance(event, OptimizerBuilt):

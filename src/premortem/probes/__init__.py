@@ -29,6 +29,7 @@ from premortem.probes.optimizers import Optimizers
 from premortem.probes.pairs import Pairs
 from premortem.probes.recent import Recent
 from premortem.probes.recorder import Recorder
+from premortem.probes.rest import Rest
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers
 from premortem.probes.seeds import Seeds
@@ -55,6 +56,9 @@ class Attachment:
         self.stats = Stats(session, self.optimizers, models, self.backwards, inquest.lookout)
         custody = CustodyProbe(session, self.optimizers, models, self.backwards, self.states)
         self.recorder = Recorder(session, models, self.optimizers, self.backwards)
+        session.rest = Rest(session, self.optimizers, models, self.backwards)
+        session.rest.given.append(self.recorder.called)
+        session.rest.compared.append(self.recorder.compared)
         losses = Losses(session, models, recent, inquest, self.pairs)
         losses.on_target.append(self.recorder.compared)
         self.loaders = Loaders(session, recent)
@@ -84,12 +88,17 @@ class Attachment:
         for probe in probes:
             probe.install()
         self.optimizers.after_step.append(self._step_ended)
+        self.optimizers.after_rested.append(self._step_rested)
 
     def _step_ended(self, optimizer: Any, track: Any, step: int) -> None:
         self.models.step_ended()
         self.backwards.step_ended()
         self.inquest.step_ended()
         self.lens.focus()
+
+    def _step_rested(self, optimizer: Any, track: Any, step: int) -> None:
+        self.models.in_training.clear()
+        self.backwards.losses.clear()
 
     def alarm(self, steps: int = 4) -> None:
         """Something looks wrong: audit the next steps."""

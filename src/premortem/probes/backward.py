@@ -56,6 +56,9 @@ class Backwards:
             if torch.compiler.is_compiling() or not session.listening():
                 return original(tensors, *args, **kwargs)
             leftovers, at, root = False, None, Root(1.0, "", False)
+            if session.resting:
+                session.rest.backward(tensors)
+                return original(tensors, *args, **kwargs)
             with session.looking_at("backward"):
                 at = user_site()
                 root = root_of(roots[0]) if (roots := tensors_in(tensors)) else root

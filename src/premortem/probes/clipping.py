@@ -21,8 +21,8 @@ class Clipping:
     def install(self) -> None:
         # Two names for one function: `torch.nn.utils.clip_grad_norm_` is what people call.
         for owner in (utils, clip_grad):
-            self.session.around(owner, "clip_grad_norm_", after=self._by_norm)
-            self.session.around(owner, "clip_grad_value_", after=self._by_value)
+            for name, after in (("clip_grad_norm_", self._by_norm), ("clip_grad_value_", self._by_value)):
+                self.session.around(owner, name, after=after, resting=self.session.rest.clipped)
 
     def _by_norm(
         self, note: Any, norm: Any, parameters: Any, max_norm: Any = None, *args: Any, **kw: Any

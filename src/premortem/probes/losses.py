@@ -70,7 +70,7 @@ class Losses:
                 # One call may be made of others (cross_entropy of nll_loss on old versions).
                 self._called(name, given, wanted, result, bound)
 
-        self.session.around(functional, name, after=after)
+        self.session.around(functional, name, after=after, resting=self.session.rest.judged)
 
     def _called(self, fn: str, given: torch.Tensor, wanted: torch.Tensor, result: Any, bound: Any) -> None:
         session = self.session

@@ -198,10 +198,18 @@ class Models:
                 with session.looking_at("layer"):
                     self._layer(module, args, kwargs, result)
                 return result
-            if torch.compiler.is_compiling() or not session.listening() or not self._has_weights(module):
+            if torch.compiler.is_compiling() or not session.listening():
                 return original(module, *args, **kwargs)
-            if transforming():
+            if session.resting and session.rest.takes(module, args, kwargs):
+                self.depth = 1
+                try:
+                    return original(module, *args, **kwargs)
+                finally:
+                    self.depth = 0
+            if not self._has_weights(module) or transforming():
                 return original(module, *args, **kwargs)
+            if session.resting:
+                session.rest.disturb()
             self.depth = 1
             try:
                 note = None

@@ -100,6 +100,14 @@ class Track:
         self.values: list[float | None] = []
         self.cleared = False
 
+    def ended(self) -> None:
+        """A step is over: what follows is measured from here."""
+        self.after_step = now = self.marks()
+        self.reset()
+        if all(mark is None for mark in now):  # it clears its gradients itself
+            self.cleared = True
+            self.pending = 0
+
     def marks(self) -> list[Any]:
         """Identity and version of each sentinel's gradient: changes when it is written or replaced."""
         return [
@@ -151,6 +159,8 @@ class Optimizers:
         self.last_site: Site | None = None  # of the last step
         self.before_step: list[Any] = []  # called with (optimizer, track) while gradients are in place
         self.after_step: list[Any] = []  # called with (optimizer, track, step)
+        self.before_rested: list[Any] = []  # likewise, around a step that is not told
+        self.after_rested: list[Any] = []
         self._stepping: list[int] = []
         self._handles: list[Any] = []
         self._failed: set[int] = set()  # optimizers whose constructor raised
@@ -163,8 +173,14 @@ class Optimizers:
                 if "__init__" in vars(cls):
                     session.patch(cls, "__init__", self._wrap_arguments)
         session.around(Optimizer, "add_param_group", after=self._group_added)
-        session.around(Optimizer, "zero_grad", before=self._zero_before, after=self._zero_after)
-        session.around(torch.nn.Module, "zero_grad", before=self._zero_before, after=self._zero_after)
+        for owner in (Optimizer, torch.nn.Module):
+            session.around(
+                owner,
+                "zero_grad",
+                before=self._zero_before,
+                after=self._zero_after,
+                resting=session.rest.cleared,
+            )
         self._handles = [
             register_optimizer_step_pre_hook(self._pre_step),
             register_optimizer_step_post_hook(self._post_step),
@@ -284,6 +300,16 @@ class Optimizers:
             )
         )
 
+    def rested(self, *, cleared: bool) -> None:
+        """Steps went by untold, and perhaps gradients were cleared since the last of them."""
+        for track in self.live():
+            track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)
+            track.ended()
+            if cleared:
+                track.cleared = True
+                track.after_zero = track.marks()
+                track.pending = 0
+
     def live(self) -> list[Track]:
         dead = [key for key, track in self.tracks.items() if track.optimizer() is None]
         for key in dead:
@@ -377,6 +403,10 @@ class Optimizers:
             if len(self._stepping) > 1:  # a wrapper (Lookahead, SAM) steps its inner optimizer: one step
                 return
             self.inside = key
+            if self.session.resting:
+                for listener in self.before_rested:
+                    listener(optimizer, track)
+                return
             now = track.marks()
             track.emptied = track.left_empty(now) or (
                 self.session.auditing and bool(track.backwards) and track.nonzero and track.all_zero()
@@ -410,6 +440,9 @@ class Optimizers:
                 return
             self.inside = None
             self.session.step += 1
+            if self.session.resting:
+                self._rested(optimizer, track)
+                return
             closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
             if closure:  # it makes the gradients
                 track.count()
@@ -437,14 +470,11 @@ class Optimizers:
                 rewritten=track.rewritten([group.get("lr") for group in optimizer.param_groups]),
                 stray=stray_rate(optimizer),
                 refused=self.was_refused,
+                rested=self.session.rest.untold,
             )
             self.last_site = at
             track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)
-            track.after_step = now = track.marks()
-            track.reset()
-            if all(mark is None for mark in now):  # it clears its gradients itself
-                track.cleared = True
-                track.pending = 0
+            track.ended()
             if track.counted not in track.counts:
                 track.counts.add(track.counted)
                 self.session.look_closer()
@@ -452,6 +482,12 @@ class Optimizers:
             self.session.emit(event)
             for listener in self.after_step:
                 listener(optimizer, track, self.session.step)
+            self.session.rest.step_told()
+
+    def _rested(self, optimizer: Optimizer, track: Track) -> None:
+        self.session.rest.step_rested(track.key)
+        for listener in self.after_rested if self.session.resting else self.after_step:
+            listener(optimizer, track, self.session.step)
 
 
 def same_gradients(now: list[Any], then: list[Any]) -> bool:

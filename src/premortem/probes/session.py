@@ -11,11 +11,14 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from premortem.events import Event, Site
+
+if TYPE_CHECKING:
+    from premortem.probes.rest import Rest
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _DEMO = os.path.join(_OURS, "demo", "")  # scripts that stand for a user's
@@ -215,6 +218,9 @@ class Session:
         self._covers = Covers()
         self.step = 0  # finished optimizer steps
         self.on = True
+        self.rest: Rest  # the third gear; set by the attachment
+        self.resting = False  # this step is like a thousand before it, and is not told (probes/rest.py)
+        self.hears: Callable[[Event], Any] | None = None  # of each event first; True keeps it from being told
         self.looking = False  # premortem itself is using torch right now
         self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
         self.in_backward = False  # autograd is running: what is computed now are gradients
@@ -255,7 +261,8 @@ class Session:
     # -- saying things --------------------------------------------------------------------
 
     def emit(self, event: Event) -> None:
-        self._emit(event)
+        if self.hears is None or not self.hears(event):
+            self._emit(event)
 
     def tick(self) -> int:
         self.serial += 1
@@ -282,16 +289,21 @@ class Session:
         *,
         before: Callable[..., Any] | None = None,
         after: Callable[..., None] | None = None,
+        resting: Callable[..., None] | None = None,
     ) -> None:
         """Wrap a function: `before(*args, **kwargs)` gives a note, `after(note, result, *args, **kwargs)`.
 
-        Neither can change arguments, result or exception."""
+        Neither can change arguments, result or exception. `resting(*args, **kwargs)`, which must not raise, stands for
+        both in a rested step."""
         unit = f"{getattr(owner, '__name__', owner)}.{name}"
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
                 if torch.compiler.is_compiling() or not self.listening():
+                    return original(*args, **kwargs)
+                if self.resting and resting is not None:
+                    resting(*args, **kwargs)
                     return original(*args, **kwargs)
                 note = None
                 if before is not None:

@@ -28,6 +28,7 @@ _WEIGHTS_EVERY = 64
 _GPU_EVERY = 2
 _HEAVY_EVERY = 4
 _HEAVY = 1 << 20  # elements
+_LARGE = 1 << 24  # elements, beyond which writing them takes longer than launching some more kernels
 _DEPTH = 4
 _NARROW = frozenset({torch.float32, torch.bfloat16, torch.float16})
 
@@ -42,6 +43,7 @@ class Row(NamedTuple):
     losses: int
     inputs: int
     weights: int
+    rested: bool
 
 
 class Held:
@@ -52,16 +54,22 @@ class Held:
         self.device = device
         self.keys = tuple(session.parameters.of(p) for p in parameters)
         self.sparse = any(p.grad is not None and p.grad.layout != torch.strided for p in parameters)
-        heavy = sum(p.numel() for p in parameters) > _HEAVY
-        self.every = _GPU_EVERY if device.type != "cpu" else _HEAVY_EVERY if heavy else 1
+        size = sum(p.numel() for p in parameters)
+        self.every = _GPU_EVERY if device.type != "cpu" else _HEAVY_EVERY if size > _HEAVY else 1
+        self.large = size > _LARGE
         self.half = any(p.dtype == torch.float16 for p in parameters)
         # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
         self._narrow = all(p.dtype in _NARROW for p in parameters)
 
-    def norms(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    def norms(self, tensors: list[torch.Tensor], order: int = 2) -> list[torch.Tensor]:
         if self._narrow:
-            return list(torch._foreach_norm(tensors, 2, torch.float32))
-        return [norm.float() for norm in torch._foreach_norm(tensors)]
+            return list(torch._foreach_norm(tensors, order, torch.float32))
+        return [norm.float() for norm in torch._foreach_norm(tensors, order)]
+
+    def flag(self, grads: list[torch.Tensor]) -> torch.Tensor:
+        """Not 0 if one of them is not finite. More launches than `Stats.flag`, but nothing is written: for large
+        gradients that is what counts. Sums of absolute values, because squares would overflow too soon."""
+        return (~torch.isfinite(torch.stack(self.norms(grads, 1)).sum())).to(torch.float32)
 
     def gradients(self) -> list[torch.Tensor]:
         return [grad for p in self.parameters if (grad := p.grad) is not None]
@@ -96,6 +104,8 @@ class Stats:
     def install(self) -> None:
         self.optimizers.before_step.append(self._measure)
         self.optimizers.after_step.append(self._finish)
+        self.optimizers.before_rested.append(self._measure)
+        self.optimizers.after_rested.append(self._finish)
 
     def drain(self) -> None:
         for ring in self.rings.values():
@@ -130,9 +140,9 @@ class Stats:
             grads = [g if g.layout == torch.strided else g._values() for g in grads]
         return held, grads
 
-    def check(self, track: Track, grads: list[torch.Tensor]) -> torch.Tensor:
+    def check(self, track: Track, held: Held, grads: list[torch.Tensor]) -> torch.Tensor:
         """Their flag, for which nobody waits: `learnt` is told when it has arrived."""
-        flag = self.flag(grads)
+        flag = held.flag(grads) if held.large else self.flag(grads)
         self.later(flag, functools.partial(self._answered, track.key, self.session.step + 1, flag))
         return flag
 
@@ -177,13 +187,16 @@ class Stats:
             len(losses),
             len(inputs),
             int(weights),
+            self.session.resting,
         )
         self._pending = (row, torch.stack(scalars))
 
     def _every(self, held: Held) -> int:
         if not self.checked:
             return held.every
-        return 1 if held.device.type == "cpu" else SPARSELY
+        if held.device.type == "cpu":
+            return 1
+        return 4 * SPARSELY if self.session.resting else SPARSELY
 
     def _look(self, optimizer: Any) -> Held:
         """Which parameters have gradients now."""
@@ -214,7 +227,9 @@ class Stats:
     def _answered(self, optimizer: int, step: int, flag: torch.Tensor, values: list[float]) -> None:
         finite = values[0] == 0
         if finite:
-            self._flags[flag.device].append(flag)
+            clean = self._flags.setdefault(flag.device, [])
+            if len(clean) < _DEPTH:
+                clean.append(flag)
         else:
             self.session.look_closer(16)
         for listener in self.learnt:
@@ -232,7 +247,10 @@ class Stats:
                 (key for key, value in zip(row.keys, norms, strict=True) if not math.isfinite(value)), None
             )
         self.last_loss, self.last_worst = losses[-1] if losses else None, bad
-        self.lookout.noticed(bad is not None or not all(math.isfinite(loss) for loss in losses))
+        broken = bad is not None or not all(map(math.isfinite, losses))
+        self.lookout.noticed(broken)
+        if broken and row.rested:
+            self.session.look_closer(16)
         self.session.emit(
             StepStats(
                 step=row.step,
@@ -246,6 +264,10 @@ class Stats:
                 weights_finite=weight is None or math.isfinite(weight),
                 input_finite=all(math.isfinite(v) for v in inputs),
                 lr=row.lr,
+                rested=row.rested
+                and not broken
+                and math.isfinite(sum(inputs))
+                and math.isfinite(weight or 0.0),
             )
         )
 
@@ -254,20 +276,21 @@ class Ring:
     """Numbers on their way from a device to the host."""
 
     def __init__(self) -> None:
-        self.free: list[torch.Tensor] = []
+        self.free: list[tuple[torch.Tensor, torch.cuda.Event]] = []
         self.flying: deque[tuple[Callable[[list[float]], None], torch.Tensor, torch.cuda.Event]] = deque()
 
     def put(self, values: torch.Tensor, tell: Callable[[list[float]], None]) -> None:
-        host = next((t for t in self.free if t.shape == values.shape), None)
-        if host is None:
-            host = torch.empty(values.shape, dtype=torch.float32, pin_memory=True)
-        else:
-            self.free = [t for t in self.free if t is not host]
+        host, done = self._place(values.shape)
         # In the stream of the step itself: a few bytes cost it less than a second stream costs the host.
         host.copy_(values, non_blocking=True)
-        done = torch.cuda.Event()
         done.record(torch.cuda.current_stream(values.device))
         self.flying.append((tell, host, done))
+
+    def _place(self, shape: torch.Size) -> tuple[torch.Tensor, torch.cuda.Event]:
+        for index, (host, _) in enumerate(self.free):
+            if host.shape == shape:
+                return self.free.pop(index)
+        return torch.empty(shape, dtype=torch.float32, pin_memory=True), torch.cuda.Event()
 
     def drain(self, *, wait: bool) -> None:
         while self.flying:
@@ -279,4 +302,4 @@ class Ring:
             self.flying.popleft()
             tell(host.reshape(-1).tolist())
             if len(self.free) < _DEPTH:
-                self.free.append(host)
+                self.free.append((host, done))
