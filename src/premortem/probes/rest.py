@@ -218,6 +218,8 @@ class Rest:
             self._counts[_ZERO] = 0
             self._held.clear()
             self._end()
+            if self.session.auditing:  # such a step is like no other
+                self._stop_hearing()
         else:
             self._fresh()
 
