@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import premortem
 from premortem import logs
-from premortem.logs import RATE, Tee, parse
+from premortem.logs import RATE, Tee, parse, unread
 
 # --- parsing ---------------------------------------------------------------------------------
 
@@ -42,7 +42,7 @@ def values(line):
         ("loss: tensor(0.34, grad_fn=<MseLossBackward0>)", [("loss", 0.34)]),
         ("loss is now np.float64(0.25)", [("loss", 0.25)]),
         ("took 3.5s at 45.2it/s, loss 1", [("took", 3.5), ("took", 45.2), ("loss", 1)]),
-        ("2024-05-01 12:30:45,123 lr 1", [("", n) for n in (2024, 5, 1, 12, 30, 45, 123)] + [("lr", 1)]),
+        ("2024-05-01 12:30:45,123 lr 1", [("lr", 1)]),
         ("\x1b[32mval_acc\x1b[0m 0.5", [("val_acc", 0.5)]),
         ("model at 0xff", [("model", 255)]),
         ("Verlust-Größe 0.5", [("verlust-größe", 0.5)]),
@@ -74,6 +74,28 @@ def test_nan_is_a_number_too(text):
 )
 def test_a_metric_carries_the_name_of_its_split(line, expected):
     assert [label for label, _value in values(line)] == expected.split()
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "2026-05-01 12:00:03,123 - INFO - ",
+        "2026-05-01T12:00:03.5Z ",
+        "[12:00:03] ",
+        "[05/01 12:00:03] ",
+        "12:00:03 | ",
+    ],
+)
+def test_the_time_of_a_logged_line_is_not_part_of_it(stamp):
+    line = parse(stamp + "epoch 3 loss 0.52")
+    assert line is not None
+    assert [(label, value) for label, _, value in line.values] == [("epoch", 3.0), ("loss", 0.52)]
+
+
+def test_a_ratio_of_counts_at_the_start_is_no_time():
+    line = parse("3/10 loss 0.52")
+    assert line is not None
+    assert [value for _, _, value in line.values] == [3.0, 10.0, 0.52]
 
 
 def test_the_template_is_the_line_without_its_numbers():
@@ -219,6 +241,14 @@ def test_a_listener_that_prints_does_not_hear_itself():
     watched = Listened(emit=echo)
     watched.stream.write("loss 1\n")
     assert heard == ["loss 1"]
+
+
+def test_what_premortem_itself_writes_is_not_read():
+    watched = Listened()
+    with unread():
+        watched.stream.write("error at step 12\n")
+    watched.stream.write("loss 1\n")
+    assert watched.texts == ["loss 1"]
 
 
 def test_threads_that_print_at_once_do_not_mix_their_lines():

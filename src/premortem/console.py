@@ -30,6 +30,7 @@ from rich.console import Console as Terminal
 from rich.text import Text
 
 from premortem.findings import Finding, Severity, Where
+from premortem.logs import unread
 
 COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold cyan"}
 NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
@@ -134,9 +135,10 @@ class Console:
 
     def _print(self, lines: Iterable[Text]) -> None:
         try:
-            for line in lines:
-                # soft_wrap: the lines have the length they should have.
-                self._terminal.print(line, soft_wrap=True)
+            with unread():
+                for line in lines:
+                    # soft_wrap: the lines have the length they should have.
+                    self._terminal.print(line, soft_wrap=True)
             self._stream.flush()
         except (OSError, ValueError):
             # The terminal is gone or closed. What was to be said is in the journal,

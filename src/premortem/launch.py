@@ -139,7 +139,7 @@ class Supervision:
         self._saying_last_words = False
         self.journal: Journal | None = None
         self.watcher: Watcher | None = None
-        self._tee: Tee | None = None
+        self._tees: list[Tee] = []
         self._file = FindingsFile(options.findings, console.problem) if options.findings else None
         self._termination = Termination(self._terminated)
 
@@ -163,7 +163,8 @@ class Supervision:
         self.watcher = Watcher(self.options.policy, self.journal, self._found, self.console.problem)
         self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
-        self._tee = Tee(sys.stdout, self._printed)
+        streams = [sys.stdout] if sys.stdout is sys.stderr else [sys.stdout, sys.stderr]
+        self._tees = [Tee(stream, self._printed) for stream in streams]
 
     def end(self, ending: Ending) -> None:
         """Say the last words, or leave them to the end of the process if threads of the user's still work."""
@@ -224,8 +225,8 @@ class Supervision:
             return
         self._saying_last_words = True
         with never_fatal("watcher", self.journal), suppress(Stopped):
-            if self._tee is not None:
-                self._tee.close()
+            for tee in reversed(self._tees):
+                tee.close()
             if self.watcher is not None:
                 self.watcher.close(_ended(ending, self.watcher.steps))
         self._ending = ending

@@ -4,7 +4,8 @@
     Epoch #/# train loss # acc #% | val loss #                                     the template
     epoch 3, of 10, train_loss 0.52, train_acc 81.0, val_loss nan                  the values
 
-Lines without a number, and progress bars, are no evidence and are left out.
+Both standard streams are read, because `logging` writes to stderr. Lines without a number, and progress bars, are no
+evidence and are left out; the time at which a line was logged is not part of it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TextIO
 
 from premortem.events import LogLine
@@ -29,6 +30,10 @@ RATE = 200  # lines parsed in a second; a script that prints more is not slowed 
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # What tqdm leaves behind: 100%|████| 40/40 [00:02<00:00, 17.3it/s] or, without a total, 40it [00:02, 17.3it/s]
 BAR = re.compile(r"\[\d+:\d\d(?::\d\d)?<|\d+it \[\d+:\d\d")
+# What `logging` puts before a line: 2026-05-01 12:00:03,123 or [05/01 12:00:03] or 12:00:03.1
+STAMP = re.compile(
+    r"[\[(]?(?:\d{2,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?[ T]+)?\d{1,2}:\d\d:\d\d(?:[.,]\d+)?Z?[\])]?[\s:|-]+"
+)
 TOKEN = re.compile(
     r"""
       (?P<hex> \b0[xX][0-9a-fA-F]{1,16}\b )
@@ -78,6 +83,9 @@ def parse(line: str, step: int = 0) -> LogLine | None:
     text = COLOUR.sub("", shown[:LENGTH]).strip()
     if BAR.search(text):
         return None
+    stamp = STAMP.match(text)
+    if stamp is not None:
+        text = text[stamp.end() :]
     numbers = list(_numbers(text))
     if not numbers:
         return None
@@ -123,6 +131,19 @@ def _value(text: str) -> float:
 
 
 # --- listening -------------------------------------------------------------------------------
+
+
+_ours = threading.local()
+
+
+@contextmanager
+def unread() -> Iterator[None]:
+    """Around what premortem itself writes: it is no evidence either."""
+    _ours.speaking = True
+    try:
+        yield
+    finally:
+        _ours.speaking = False
 
 
 class Tee:
@@ -177,8 +198,8 @@ class Tee:
 
     def _listen(self, text: str) -> None:
         mine = self._threads
-        if getattr(mine, "busy", False):
-            return  # printed by whoever is handling a line just now
+        if getattr(mine, "busy", False) or getattr(_ours, "speaking", False):
+            return  # printed by whoever is handling a line just now, or by us
         *lines, rest = (getattr(mine, "rest", "") + _shortened(text)).split("\n")
         # A bar is redrawn many times on one line: only its last state can still matter.
         mine.rest = rest.rpartition("\r")[2][:LENGTH]

@@ -19,6 +19,7 @@ from types import CodeType, ModuleType, TracebackType
 
 from premortem.errors import Stopped, UsageError
 from premortem.events import Site
+from premortem.logs import unread
 
 INTERRUPTED = 130  # what a shell calls death by Ctrl-C
 
@@ -196,7 +197,8 @@ def _ending(error: BaseException) -> Ending:
     if isinstance(error, SystemExit):
         code = _exit_code(error)
         return Ending(reason="exited" if code else "finished", exit_code=code, message=_text(error))
-    site = show(error)
+    with unread():  # a traceback is no metric
+        site = show(error)
     interrupted = isinstance(error, KeyboardInterrupt)
     return Ending(
         reason="interrupted" if interrupted else "crashed",
