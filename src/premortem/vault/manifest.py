@@ -9,7 +9,15 @@
      "seal": "sha256 of everything above"
     }
 
-A checkpoint without a valid manifest does not exist. The manifest is canonical: it is read only if it is, byte for
+A checkpoint of `premortem.Vault` is a folder:
+
+    step-000001200/
+      model.safetensors        the keys are the model's own
+      optimizer.safetensors    `state.0.exp_avg`; also scheduler, scaler, ema, loader, rng where they hold tensors
+      state.json               all that is no tensor (tree.py)
+      manifest.json
+
+A tensor is called by its file's piece and its key: `model.fc.weight`. A checkpoint without a valid manifest does not exist. The manifest is canonical: it is read only if it is, byte for
 byte, what this module writes for the same content, so no bit of it can change unseen. The same class, with most of it
 left empty, is the record of a file that a script saved by itself.
 """
@@ -99,7 +107,8 @@ class Manifest:
         return write_whole(path, pour)
 
     @property
-    def bytes(self) -> int:
+    def size(self) -> int:
+        """Bytes on the disk."""
         return sum(record.bytes for record in self.files.values())
 
     @classmethod
