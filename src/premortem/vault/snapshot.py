@@ -1,0 +1,175 @@
+"""A snapshot: the tensors of a checkpoint, copied into host memory while training waits.
+
+This copy is all that an asynchronous save costs. The host memory is laid out exactly as the files will be, is kept
+for the next save (fresh memory costs more than the copy itself), and is pinned where there is a GPU: then the copies
+are queued behind the work already given to the device, and training goes on without waiting for them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+_ALIGNED = 64  # bytes; where each file begins in the memory
+# What safetensors calls a dtype. Others are stored as bytes, and the manifest knows better.
+_CALLED = {
+    "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
+    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+    "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
+    "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a tensor lies in its file's part of the memory."""
+
+    key: str
+    dtype: str
+    shape: list[int]
+    begin: int
+    end: int
+
+    @property
+    def raw(self) -> bool:
+        return self.dtype not in _CALLED
+
+    def header(self) -> dict[str, Any]:
+        shape = [self.end - self.begin] if self.raw else self.shape
+        return {
+            "dtype": _CALLED.get(self.dtype, "U8"),
+            "shape": shape,
+            "data_offsets": [self.begin, self.end],
+        }
+
+
+@dataclass
+class Part:
+    """One file: its slots in order, the names that share a slot (tied weights), and its bytes."""
+
+    slots: list[Slot]
+    names: dict[str, Slot]  # every name, tied ones too
+    memory: torch.Tensor
+
+    def view(self) -> memoryview:
+        """The bytes as Python sees them, without a copy and without numpy."""
+        size = self.memory.numel()
+        if not size:
+            return memoryview(b"")
+        return memoryview((ctypes.c_char * size).from_address(self.memory.data_ptr())).cast("B")
+
+    def tensor(self, name: str) -> torch.Tensor:
+        """A tensor of the snapshot, as it will be read from the file."""
+        slot = self.names[name]
+        return _shaped(self.memory, slot)
+
+
+class Snapshot:
+    """The parts of one checkpoint. `ready` waits until the device has delivered them."""
+
+    def __init__(self, parts: dict[str, Part], event: Any) -> None:
+        self.parts = parts
+        self._event = event
+
+    def ready(self) -> None:
+        if self._event is not None:
+            self._event.synchronize()
+
+
+class Camera:
+    """Takes snapshots, one at a time, into memory that it keeps."""
+
+    def __init__(self) -> None:
+        self._memory: torch.Tensor | None = None
+
+    def take(self, pieces: Mapping[str, Mapping[str, torch.Tensor]]) -> Snapshot:
+        """Copy every tensor. The last snapshot taken is overwritten: its files must be written."""
+        import torch
+
+        plans, total = {}, 0
+        on_gpu = False
+        for piece, tensors in pieces.items():
+            slots, names, size = _plan(tensors)
+            plans[piece] = (slots, names, total, size)
+            total += -(-size // _ALIGNED) * _ALIGNED
+            on_gpu = on_gpu or any(each.is_cuda for each in tensors.values())
+        memory = self._room(total, pinned=on_gpu)
+        parts = {}
+        with torch.no_grad():
+            for piece, (slots, names, begin, size) in plans.items():
+                part = Part(slots, names, memory[begin : begin + size])
+                _copy(part, pieces[piece], non_blocking=on_gpu)
+                parts[piece] = part
+        event = None
+        if on_gpu:
+            event = torch.cuda.Event()
+            event.record()
+        return Snapshot(parts, event)
+
+    def _room(self, size: int, *, pinned: bool) -> torch.Tensor:
+        import torch
+
+        held = self._memory
+        if held is None or held.numel() < size or held.numel() > 2 * size + (1 << 20):
+            self._memory = held = None  # before the new one is asked for, so that both are never held
+            try:
+                self._memory = torch.empty(max(size, _ALIGNED), dtype=torch.uint8, pin_memory=pinned)
+            except RuntimeError:  # pinned memory is limited; without it the copy only takes longer
+                self._memory = torch.empty(max(size, _ALIGNED), dtype=torch.uint8)
+            held = self._memory
+        return held
+
+
+def storable(tensor: Any) -> str:
+    """Why a tensor cannot be stored as it is; empty when it can."""
+    import torch
+
+    if hasattr(tensor, "full_tensor"):
+        return "is spread over several processes; give its full state"
+    if tensor.is_meta:
+        return "has no values (it is on the meta device)"
+    if tensor.layout is not torch.strided or tensor.is_quantized or getattr(tensor, "is_nested", False):
+        return f"is a {str(tensor.layout).removeprefix('torch.')} tensor that safetensors cannot hold"
+    return ""
+
+
+def _plan(tensors: Mapping[str, torch.Tensor]) -> tuple[list[Slot], dict[str, Slot], int]:
+    """Wide elements first, so that each tensor is aligned without holes."""
+    order = sorted(tensors, key=lambda name: -tensors[name].element_size())
+    slots: list[Slot] = []
+    names: dict[str, Slot] = {}
+    seen: dict[Any, Slot] = {}
+    position = 0
+    for name in order:
+        tensor = tensors[name]
+        same = (tensor.device, tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
+        if tensor.numel() and same in seen:
+            names[name] = seen[same]
+            continue
+        size = tensor.numel() * tensor.element_size()
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        slot = Slot(name, dtype, list(tensor.shape), position, position + size)
+        position += size
+        slots.append(slot)
+        names[name] = seen[same] = slot
+    return slots, names, position
+
+
+def _copy(part: Part, tensors: Mapping[str, torch.Tensor], *, non_blocking: bool) -> None:
+    for slot in part.slots:
+        source = tensors[slot.key].detach().resolve_conj().resolve_neg()
+        if source.numel():
+            _shaped(part.memory, slot).copy_(source, non_blocking=non_blocking and source.is_cuda)
+
+
+def _shaped(memory: torch.Tensor, slot: Slot) -> torch.Tensor:
+    import torch
+
+    if slot.begin == slot.end:
+        return torch.empty(slot.shape, dtype=getattr(torch, slot.dtype))
+    return memory[slot.begin : slot.end].view(getattr(torch, slot.dtype)).view(slot.shape)
