@@ -64,18 +64,34 @@ def drafted(path: Path) -> Iterator[Path]:
     """A place to write to; when the block ends well, what was written there takes the place of `path`.
 
     Raises OSError as it comes."""
-    final = Path(os.path.realpath(path))  # a link stays a link
-    folder = draft_beside(final)
-    folder.mkdir()
+    draft = Draft(path)
     try:
-        draft = folder / final.name
-        yield draft
-        _same_rights(draft, final)
-        sync(draft)
-        draft.replace(final)
-        sync(final.parent)
+        yield draft.path
+        draft.publish()
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        draft.discard()
+
+
+class Draft:
+    """A file or folder that is written beside the place it is meant for. Raises OSError as it comes."""
+
+    def __init__(self, path: Path) -> None:
+        self.final = Path(os.path.realpath(path))  # a link stays a link
+        self._folder = draft_beside(self.final)
+        self._folder.mkdir()
+        self.path = self._folder / self.final.name
+
+    def publish(self, *, durable: bool = True) -> None:
+        """Take the place of the old file. Not `durable`: whole for every process, but not after a power cut."""
+        _same_rights(self.path, self.final)
+        if durable:
+            sync(self.path)
+        self.path.replace(self.final)
+        if durable:
+            sync(self.final.parent)
+
+    def discard(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def draft_beside(final: Path) -> Path:

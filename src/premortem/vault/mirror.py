@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 import queue
 import shutil
 import threading
@@ -33,9 +34,10 @@ from typing import Any
 from premortem.errors import VaultError
 from premortem.plain import dumps
 from premortem.vault.atomic import draft_beside, publish_folder, sha256_of, sweep
+from premortem.vault.manifest import NAME as MANIFEST
+from premortem.vault.manifest import FileRecord, Manifest
 from premortem.vault.remote import Remote
 
-MANIFEST = "manifest.json"
 SUFFIX = ".manifest.json"
 JOB = "job.json"
 _SLOWEST = 128 << 10  # bytes in a second; an upload that is slower is taken for dead
@@ -79,11 +81,18 @@ class Mirror:
             self._idle.set()
 
     def put(
-        self, path: Path, remote_name: str, *, group: str = "", about: Mapping[str, Any] | None = None
+        self,
+        path: Path,
+        remote_name: str,
+        *,
+        group: str = "",
+        about: Mapping[str, Any] | None = None,
+        copy: bool = False,
     ) -> None:
-        """Queue a file, or a folder with a manifest in it. Returns when it is safe from being overwritten.
+        """Queue a file, or a folder with a manifest in it. Returns when it is safe from being replaced.
 
-        Of a `group`, the newest few are kept over there. Raises VaultError or OSError."""
+        `about` are fields of the manifest that a single file gets. Of a `group`, the newest few are kept over there.
+        `copy` is for files that may be rewritten in place. Raises VaultError or OSError."""
         files = [path] if path.is_file() else [each for each in sorted(path.rglob("*")) if each.is_file()]
         if not files:
             raise VaultError(f"there is nothing at {path} to mirror")
@@ -97,7 +106,7 @@ class Mirror:
             for number, file in enumerate(files):
                 held = draft / "data" / str(number)
                 held.parent.mkdir(parents=True, exist_ok=True)
-                link_or_copy(file, held)
+                link_or_copy(file, held, copy=copy)
                 name = file.relative_to(base).as_posix()
                 sums[name] = {"held": str(number), "bytes": held.stat().st_size}
             job = {
@@ -194,8 +203,9 @@ class Mirror:
         if job["single"]:
             [(_, file)] = files
             self.remote.put(folder / "data" / file["held"], name, file["sha256"])
-            about = {**job["about"], "sha256": file["sha256"], "bytes": file["bytes"], "put": job["put"]}
-            self.remote.write(name + SUFFIX, (dumps(about, indent=1) + "\n").encode())
+            record = {posixpath.basename(name): FileRecord(file["sha256"], int(file["bytes"]))}
+            manifest = Manifest(kind="kept", files=record, **job["about"])
+            self.remote.write(name + SUFFIX, manifest.render())
             return
         for path, file in files:
             self.remote.put(folder / "data" / file["held"], f"{name}/{path}", file["sha256"])
@@ -219,12 +229,15 @@ class Mirror:
         ledger.write_text(dumps(known), encoding="utf-8")
 
 
-def link_or_copy(path: Path, held: Path) -> None:
+def link_or_copy(path: Path, held: Path, *, copy: bool = False) -> None:
     """The bytes as they are now. A file that is replaced, not rewritten, needs no second copy."""
     try:
-        os.link(path, held)
+        if not copy:
+            os.link(path, held)
+            return
     except OSError:
-        shutil.copyfile(path, held)
+        pass  # another file system, or one without links
+    shutil.copyfile(path, held)
 
 
 def within(seconds: float, call: Callable[[], None]) -> None:

@@ -1,6 +1,5 @@
 """A mirror that fails, stalls, truncates or is killed: nothing counts before it was read back, nothing is lost."""
 
-import json
 import subprocess
 import sys
 import time
@@ -10,6 +9,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from premortem.errors import UsageError, VaultError
+from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import Mirror
 from premortem.vault.remote import Remote, without_password
 
@@ -63,9 +63,9 @@ def test_a_folder_gets_the_data_and_then_the_manifest(tmp_path, mirrors):
     mirror.put(tmp_path / "best.pt", "run/best.pt/1.pt", about={"step": 1})
     assert mirror.flush(10)
     assert (tmp_path / "elsewhere/run/best.pt/1.pt").read_bytes() == b"weights"
-    manifest = json.loads((tmp_path / "elsewhere/run/best.pt/1.pt.manifest.json").read_text())
-    assert manifest["step"] == 1
-    assert manifest["bytes"] == 7
+    manifest = Manifest.read(tmp_path / "elsewhere/run/best.pt/1.pt.manifest.json")
+    assert manifest.step == 1
+    assert manifest.files["1.pt"].bytes == 7
     assert [path.name for path in (tmp_path / "spool").iterdir() if path.name[0].isdigit()] == []
 
 
@@ -132,6 +132,7 @@ def test_a_folder_with_a_manifest_has_it_last(tmp_path, mirrors, flaky):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import Mirror
 
 here = Path(sys.argv[1])
