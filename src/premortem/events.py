@@ -11,7 +11,7 @@ Where the events of one training step come from, in the order they happen:
         scheduler.step()            # SchedulerStep
         optimizer.zero_grad()       # ZeroGrad
     validate(model)                 # Forward..., then EvaluationEnded when training goes on
-    torch.save(...); torch.load     # CheckpointSaved, FileLoaded, StateLoaded
+    torch.save(...); torch.load     # CheckpointSaved, FileLoaded, StateLoaded; Resumed at the step after
     print(...)                      # LogLine
 
 `step` counts finished optimizer steps (of all optimizers together): an event with step 7 happened
@@ -776,6 +776,7 @@ class StateLoaded(Event):
     taken_at: int | None = None  # step at which this state dict was taken from the module
     rewritten: bool = False  # its memory was written since then: by a step, or by loading something else
     renamed: int = 0  # unexpected keys whose shapes are, one by one, those of the missing keys
+    entry: str = ""  # an entry of what was given that is itself a state dict and fits better
     parameters: tuple[int, ...] = ()  # keys of (some of) the target's parameters
     nonfinite: tuple[str, ...] = ()
     error: str = ""
@@ -800,6 +801,73 @@ class CheckpointSaved(Event):
     taken_at: int | None = None  # step at which the state dict in it was taken, if that is live memory
     current: bool | None = (
         None  # it holds the weights that the model has now; None when there is no such model
+    )
+
+
+class Schedule(NamedTuple):
+    """A scheduler of the run at the first step after a checkpoint was read, beside the one in the file."""
+
+    kind: str
+    position: int  # last_epoch
+    horizon: int | None
+    built_horizon: int | None  # what it was made for, before anything was loaded into it
+    saved_position: int | None  # in the file; None when the file holds no such state
+    saved_horizon: int | None
+
+
+class Setting(NamedTuple):
+    """A value the optimizer was built with, beside the one in the file that took its place."""
+
+    name: str  # "lr", "initial_lr", "weight_decay"
+    built: float
+    saved: float
+    group: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Resumed(Event):
+    """The first step of an optimizer after weights were loaded from a file of an earlier run that holds more than
+    weights: what of it arrived. `at` is the line that read the file."""
+
+    path: str
+    optimizer: int
+    kind: str  # of the optimizer
+    parameters: int  # that it holds
+    restored: bool  # its state was loaded since the file was read
+    entries: int  # parameters with optimizer state in the file
+    counters: tuple[tuple[str, int], ...] = ()  # in the file: ("epoch", 12)
+    reached: tuple[tuple[str, int], ...] = ()  # counters of the loops that are running now, outermost first
+    # variables of the script that hold a counter of the file or the number after it, and whether the script uses
+    # them for more than a message
+    held: tuple[tuple[str, int, bool], ...] = ()
+    saved_rates: tuple[float, ...] = ()  # learning rates in the file
+    rates: tuple[float, ...] = ()  # ... and now
+    schedules: tuple[Schedule, ...] = ()
+    overwritten: tuple[Setting, ...] = ()
+    saved_scale: float | None = None  # of a gradient scaler in the file
+    scale: float | None = None  # ... and of the one in use
+    averaged: str = ""  # entry of the file with averaged weights ...
+    average: str = ""  # ... and the variable whose average started anew from the plain ones
+
+
+class Misplaced(NamedTuple):
+    """Optimizer state that was saved for one parameter and loaded for another."""
+
+    saved: str
+    now: str
+
+
+@dataclass(slots=True, kw_only=True)
+class StateMisplaced(Event):
+    """Before the first step with a loaded optimizer state: it is not that of the parameters it was put to. `at` is
+    the `load_state_dict`."""
+
+    optimizer: int
+    kind: str
+    pairs: tuple[Misplaced, ...]
+    total: int  # parameters of the optimizer
+    known_by: (
+        str  # "names" that the optimizer's state holds, the "order" of the weights in the file, or "shapes"
     )
 
 

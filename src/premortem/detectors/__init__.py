@@ -5,6 +5,7 @@ from premortem.detectors.accumulation_not_divided import AccumulationNotDivided
 from premortem.detectors.accumulation_window_broken import AccumulationWindowBroken
 from premortem.detectors.adversarial_labels import AdversarialLabels
 from premortem.detectors.attention_over_wrong_dimension import AttentionOverWrongDimension
+from premortem.detectors.average_not_restored import AverageNotRestored
 from premortem.detectors.base import Detector
 from premortem.detectors.batch_taken_for_time import BatchTakenForTime
 from premortem.detectors.broadcast_in_loss import BroadcastInLoss
@@ -16,6 +17,7 @@ from premortem.detectors.clipped_after_step import ClippedAfterStep
 from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
 from premortem.detectors.clipping_reaches_nothing import ClippingReachesNothing
 from premortem.detectors.constant_labels import ConstantLabels
+from premortem.detectors.counter_restarts import CounterRestarts
 from premortem.detectors.data_changed_in_place import DataChangedInPlace
 from premortem.detectors.dead_units import DeadUnits
 from premortem.detectors.detached_from_loss import DetachedFromLoss
@@ -58,6 +60,7 @@ from premortem.detectors.non_finite_training import NonFiniteTraining
 from premortem.detectors.optimizer_holds_other_parameters import OptimizerHoldsOtherParameters
 from premortem.detectors.optimizer_rebuilt_every_step import OptimizerRebuiltEveryStep
 from premortem.detectors.optimizer_refused_parameters import OptimizerRefusedParameters
+from premortem.detectors.optimizer_state_misplaced import OptimizerStateMisplaced
 from premortem.detectors.optimizer_state_not_restored import OptimizerStateNotRestored
 from premortem.detectors.over_the_batch_dimension import OverTheBatchDimension
 from premortem.detectors.overflow import Overflow
@@ -75,6 +78,8 @@ from premortem.detectors.saturated_activations import SaturatedActivations
 from premortem.detectors.saved_weights_never_change import SavedWeightsNeverChange
 from premortem.detectors.scaled_gradients_stepped import ScaledGradientsStepped
 from premortem.detectors.scaler_collapses import ScalerCollapses
+from premortem.detectors.scaler_not_restored import ScalerNotRestored
+from premortem.detectors.schedule_restarts import ScheduleRestarts
 from premortem.detectors.scheduler_before_optimizer import SchedulerBeforeOptimizer
 from premortem.detectors.scheduler_drives_other_optimizer import SchedulerDrivesOtherOptimizer
 from premortem.detectors.scheduler_never_stepped import SchedulerNeverStepped
@@ -82,6 +87,7 @@ from premortem.detectors.scheduler_past_horizon import SchedulerPastHorizon
 from premortem.detectors.scheduler_stepped_per_batch import SchedulerSteppedPerBatch
 from premortem.detectors.scheduler_stepped_per_epoch import SchedulerSteppedPerEpoch
 from premortem.detectors.scheduler_stepped_twice import SchedulerSteppedTwice
+from premortem.detectors.settings_overwritten_by_file import SettingsOverwrittenByFile
 from premortem.detectors.shapes_do_not_fit import ShapesDoNotFit
 from premortem.detectors.sigmoid_before_bce_with_logits import SigmoidBeforeBceWithLogits
 from premortem.detectors.soft_labels_no_probabilities import SoftLabelsNoProbabilities
@@ -187,6 +193,12 @@ ALL: tuple[type[Detector], ...] = (
     ClassSortedBatches,  # PM331
     SameBatchEveryStep,  # PM332
     ReseededEveryStep,  # PM333
+    OptimizerStateMisplaced,  # PM335
+    ScheduleRestarts,  # PM336
+    SettingsOverwrittenByFile,  # PM337
+    ScalerNotRestored,  # PM338
+    CounterRestarts,  # PM339
+    AverageNotRestored,  # PM340
     DataChangedInPlace,  # PM341
     WorkersShareGenerator,  # PM342
     SoftmaxBeforeCrossEntropy,  # PM401

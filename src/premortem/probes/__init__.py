@@ -29,6 +29,7 @@ from premortem.probes.optimizers import Optimizers
 from premortem.probes.pairs import Pairs
 from premortem.probes.recent import Recent
 from premortem.probes.recorder import Recorder
+from premortem.probes.resuming import Resuming
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers
 from premortem.probes.seeds import Seeds
@@ -77,6 +78,7 @@ class Attachment:
             Seeds(session),
             Draws(session),
             Keeping(session, self.optimizers),
+            Resuming(session, self.optimizers, self.schedulers, self.scalers),
             Compiling(session, self.lens, inquest.lookout),
             inquest.lookout,
             self.recorder,
