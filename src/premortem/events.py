@@ -791,6 +791,7 @@ class FileLoaded(Event):
     optimizer_lrs: tuple[float, ...] = ()  # learning rates in it
     optimizer_entries: int = 0  # parameters with state in it
     counters: tuple[tuple[str, int], ...] = ()  # whole numbers in it ("epoch", 12)
+    tensors: int = 0  # in it, and in the state dicts it holds
 
 
 @dataclass(slots=True, kw_only=True)
@@ -869,6 +870,60 @@ class StateMisplaced(Event):
     known_by: (
         str  # "names" that the optimizer's state holds, the "order" of the weights in the file, or "shapes"
     )
+
+
+@dataclass(slots=True, kw_only=True)
+class SaveChecked(Event):
+    """A file or folder that the script saved was looked at. `at` is the line that saved it."""
+
+    path: str
+    poisoned: tuple[str, ...] = ()  # trained weights in it that are not finite; all of them zero: ("all of them",)
+    weights: int = 0  # trained weights in it
+    damaged: str = ""  # what was read back is not what was written: in which way
+    quarantined: str = ""  # it lies there instead, and the file that was at `path` before still does
+    overwrote: bool = False  # a good file was at `path`, and is not there any more
+
+
+@dataclass(slots=True, kw_only=True)
+class RoomShort(Event):
+    """The disk was too full to save in the careful way."""
+
+    path: str
+    given_up: int  # earlier versions that were removed to make room
+    in_place: bool  # it still was: the file was overwritten where it lay, as the script alone would have done
+    failed: str = ""  # ... or it could not be saved at all; the old file is untouched
+
+
+@dataclass(slots=True, kw_only=True)
+class StorageSeen(Event):
+    """Where the script saves, and what becomes of that place when the machine goes."""
+
+    path: str
+    kind: str  # "Kaggle session", "Colab session", "container", "instance store", "memory", "temporary folder"
+    certain: bool  # it is sure to be wiped when the session ends
+    mirrored: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class MirrorSeen(Event):
+    """How a mirror is doing; told when it fails, and at the end when something is missing there."""
+
+    url: str
+    pending: int
+    failures: int  # attempts in a row
+    problem: str
+    minutes: float  # that the oldest waiting file has been waiting
+    ended: bool = False  # the run is over
+
+
+@dataclass(slots=True, kw_only=True)
+class DeadlineMet(Event):
+    """The time that the run was given is nearly over: it was saved, and will be stopped."""
+
+    left: float  # seconds
+    needed: float  # for a save, for the mirror, and some to spare
+    path: str  # what was saved; "" when that did not work
+    mirrored: bool | None = None  # None: there is no mirror
 
 
 @dataclass(slots=True, kw_only=True)
