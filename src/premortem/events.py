@@ -877,7 +877,9 @@ class SaveChecked(Event):
     """A file or folder that the script saved was looked at. `at` is the line that saved it."""
 
     path: str
-    poisoned: tuple[str, ...] = ()  # trained weights in it that are not finite; all of them zero: ("all of them",)
+    poisoned: tuple[
+        str, ...
+    ] = ()  # trained weights in it that are not finite; all of them zero: ("all of them",)
     weights: int = 0  # trained weights in it
     damaged: str = ""  # what was read back is not what was written: in which way
     quarantined: str = ""  # it lies there instead, and the file that was at `path` before still does
@@ -899,7 +901,9 @@ class StorageSeen(Event):
     """Where the script saves, and what becomes of that place when the machine goes."""
 
     path: str
-    kind: str  # "Kaggle session", "Colab session", "container", "instance store", "memory", "temporary folder"
+    kind: (
+        str  # "Kaggle session", "Colab session", "container", "instance store", "memory", "temporary folder"
+    )
     certain: bool  # it is sure to be wiped when the session ends
     mirrored: bool
 

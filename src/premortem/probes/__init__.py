@@ -30,6 +30,7 @@ from premortem.probes.pairs import Pairs
 from premortem.probes.recent import Recent
 from premortem.probes.recorder import Recorder
 from premortem.probes.resuming import Resuming
+from premortem.probes.saved import Saved
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers
 from premortem.probes.seeds import Seeds
@@ -47,6 +48,7 @@ class Attachment:
         self.optimizers = Optimizers(session)
         self.models = models = Models(session)
         self.states = States(session, self.optimizers)
+        self.saved = Saved(session, self.states, models)
         recent = Recent()
         self.lens = Lens(session, models, recent)
         self.pairs = Pairs(session, models)

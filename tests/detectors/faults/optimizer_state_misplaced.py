@@ -1,6 +1,6 @@
 """Two layers of one shape have changed places since the file was written."""
 
-from premortem.events import Event, Misplaced, StateMisplaced, OptimizerStep, Site
+from premortem.events import Event, Misplaced, OptimizerStep, Site, StateMisplaced
 
 STEP = OptimizerStep(step=1, optimizer=1, kind="AdamW", lrs=(0.1,))
 

@@ -1,0 +1,92 @@
+"""A state dict whose names are not the model's: what is said, and the remedy that is given, which must work."""
+
+import re
+
+import pytest
+import torch
+from torch import nn
+
+from premortem.findings import Severity
+from premortem.probes.naming import best_prefix, fitting_entry
+from premortem.watcher import Watcher
+
+
+def net():
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1))
+
+
+@pytest.fixture
+def watcher():
+    watcher = Watcher("observe")
+    watcher.attach()
+    yield watcher
+    watcher.close()
+
+
+RENAMED = {
+    "module.": lambda name: "module." + name,
+    "model.module._orig_mod.": lambda name: "model.module._orig_mod." + name,
+    "student.net.": lambda name: "student.net." + name,
+    "in the middle": lambda name: name.replace(".", "._orig_mod.", 1),
+}
+
+
+@pytest.mark.parametrize("case", RENAMED)
+def test_the_remedy_makes_every_key_fit(watcher, case):
+    model = net()
+    state = {RENAMED[case](name): value.clone() for name, value in net().state_dict().items()}
+    model.load_state_dict(state, strict=False)
+    (finding,) = watcher.findings
+    assert finding.code == "PM311"
+    how = re.search(r"`(\{.*\})`", finding.remedy).group(1)
+    mended = eval(how, {"state": state})
+    assert set(mended) == set(model.state_dict())
+
+
+def test_the_weights_of_an_unwrapped_model_in_a_wrapped_one():
+    own = [f"_orig_mod.{name}" for name in net().state_dict()]
+    assert best_prefix(own, tuple(net().state_dict())) == ("+_orig_mod.", 6)
+
+
+def test_a_whole_checkpoint_given_for_its_weights(watcher):
+    model = net()
+    model.load_state_dict({"epoch": 3, "weights": net().state_dict()}, strict=False)
+    (finding,) = watcher.findings
+    assert finding.code == "PM311"
+    assert "`weights`" in finding.remedy
+
+
+def test_no_entry_is_named_when_what_was_given_fits_better():
+    state = {**net().state_dict(), "extra": {"0.weight": 1}}
+    assert fitting_entry(net().state_dict(), state, 6) == ""
+
+
+def test_a_filter_that_left_nothing(watcher, tmp_path):
+    torch.save({"state": {f"old_{k}": v for k, v in net().state_dict().items()}}, tmp_path / "file.pt")
+    model = net()
+    own = model.state_dict()
+    state = {k: v for k, v in torch.load(tmp_path / "file.pt")["state"].items() if k in own}
+    model.load_state_dict(state, strict=False)
+    (finding,) = watcher.findings
+    assert (finding.code, finding.severity) == ("PM311", Severity.ERROR)
+    assert "file.pt" in finding.message
+
+
+def test_moments_that_are_not_finite(watcher):
+    model = net()
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    state = optimizer.state_dict()
+    state["state"][0]["exp_avg"].fill_(float("nan"))
+    optimizer.load_state_dict(state)
+    assert [f.code for f in watcher.findings if f.name == "checkpoint-non-finite"] == ["PM314"]
+
+
+def test_a_new_head_and_a_part_of_a_larger_file_are_nobodys_business(watcher):
+    model = net()
+    backbone = {k: v for k, v in net().state_dict().items() if not k.startswith("4.")}
+    model.load_state_dict(backbone, strict=False)
+    larger = {**net().state_dict(), **{f"decoder.{k}": v for k, v in net().state_dict().items()}}
+    model.load_state_dict(larger, strict=False)
+    assert watcher.findings == []
