@@ -1,0 +1,164 @@
+"""Is this checkpoint whole, and are its numbers numbers?
+
+    whole     what its format can tell (checksums of a zip, the arithmetic of safetensors), and what a record
+              of its sha256 can tell where one was kept
+    finite    every weight is looked at, where torch is there to look
+
+What cannot be told is said: a format without checksums hides a flipped bit for ever, unless the file was adopted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from premortem.errors import MissingExtra, Refused, VaultError
+from premortem.vault.contents import Contents, open_contents
+from premortem.vault.health import Health, examine
+from premortem.vault.manifest import FileRecord
+from premortem.vault.zips import BLOCK
+
+if TYPE_CHECKING:
+    import torch
+
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One record that is not what was written."""
+
+    record: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"`{self.record}`: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What verifying found. `reason` is one sentence for a person."""
+
+    path: Path
+    ok: bool
+    reason: str
+    format: str = ""
+    bytes: int = 0
+    tensors: int = 0
+    damaged: list[Damage] = field(default_factory=list)
+    refused: bool = False  # it was not opened: it asks to run code, or to fill the memory
+    health: Health | None = None  # None: nobody looked at the numbers
+    checksum: str = ""  # what stands behind "whole": "sha256", "crc32" or nothing
+    notes: list[str] = field(default_factory=list)
+
+
+def verify(
+    path: str | Path,
+    *,
+    record: FileRecord | None = None,
+    advance: Advance = lambda _count: None,
+    numbers: bool = True,
+) -> Verdict:
+    """Look at every byte of a checkpoint. Raises nothing about the file itself: that is the verdict."""
+    path = Path(path)
+    try:
+        changed = _compared(path, record, advance) if record is not None else None
+        if changed is not None:
+            return Verdict(path, False, _because([changed]), damaged=[changed], checksum="sha256")
+        with open_contents(path) as contents:
+            return _verdict(contents, record, advance, numbers=numbers)
+    except Refused as refused:
+        return Verdict(path, False, f"refused: {refused}", refused=True, damaged=_named(refused))
+    except VaultError as error:
+        return Verdict(path, False, str(error), damaged=_named(error))
+
+
+def _verdict(contents: Contents, record: FileRecord | None, advance: Advance, *, numbers: bool) -> Verdict:
+    damaged = [Damage(name, problem) for name, problem in contents.damaged(advance)]
+    health: Health | None = None
+    notes = []
+    if not damaged and numbers:
+        try:
+            health = examine(_elements(contents, advance))
+        except MissingExtra:
+            notes.append("torch is not installed here, so the numbers were not looked at")
+    checksum = "sha256" if record is not None or contents.format.startswith("vault") else ""
+    checksum = checksum or ("crc32" if contents.checksums else "")
+    if not checksum:
+        why = "was saved without checksums" if contents.format == "torch zip" else "has no checksums"
+        notes.append(
+            f"this file {why}: a flipped bit cannot be told from a weight. `ckpt adopt` gives it one"
+        )
+    if contents.foreign:
+        some = ", ".join(contents.foreign[:3]) + (" and others" if len(contents.foreign) > 3 else "")
+        notes.append(
+            f"it also holds objects of {some}; they were not made here, and a full load would run their code"
+        )
+    if health is not None and health.all_zero:
+        notes.append(f"nothing but zeros in {_some(health.all_zero)}")
+    ok = not damaged and (health is None or health.ok)
+    return Verdict(
+        contents.path,
+        ok,
+        _because(damaged) if damaged else _about(health),
+        contents.format,
+        contents.size,
+        len(contents.tensors),
+        damaged,
+        health=health,
+        checksum=checksum,
+        notes=notes,
+    )
+
+
+def _elements(contents: Contents, advance: Advance) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, record in contents.tensors.items():
+        values = contents.elements(name)
+        advance(record.bytes)
+        if values is not None:
+            yield name, values
+
+
+def _compared(path: Path, record: FileRecord, advance: Advance) -> Damage | None:
+    """Against what was recorded when the file was known to be good."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                digest.update(block)
+                size += len(block)
+                advance(len(block))
+    except OSError as error:
+        raise VaultError(f"`{path}` cannot be read ({error.strerror or error})") from error
+    if size != record.bytes:
+        return Damage(path.name, f"it is {size:,} bytes long, but {record.bytes:,} were recorded")
+    if digest.hexdigest() != record.sha256:
+        return Damage(path.name, "it is not the file that was recorded: its checksum is another")
+    return None
+
+
+def _because(damaged: list[Damage]) -> str:
+    more = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
+    return f"damaged record {damaged[0]}{more}"
+
+
+def _about(health: Health | None) -> str:
+    if health is None:
+        return "whole"
+    if health.ok:
+        return "whole and finite"
+    first = health.counts[health.non_finite[0]]
+    more = f" (and {len(health.non_finite) - 1} more tensors)" if len(health.non_finite) > 1 else ""
+    return f"whole, but `{first.name}` is not finite: {first}{more}"
+
+
+def _named(error: VaultError) -> list[Damage]:
+    return [Damage(error.record, str(error))] if error.record else []
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")

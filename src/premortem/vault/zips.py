@@ -1,0 +1,239 @@
+"""The zip that torch writes: its records, where their bytes lie, and whether they are what was written.
+
+Nothing is ever unpacked to a path. A directory that promises more bytes than the file can hold, or names that
+lead out of the archive, are refused before anything is read. `torch.load` skips the checksum that each record
+carries; here it is what counts.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from premortem.errors import Refused, VaultError
+
+MAGIC = b"PK\x03\x04"
+BLOCK = 4 << 20
+_LOCAL = struct.Struct("<4s5H3I2H")
+_DEFLATED_AT_MOST = 200  # times; weights shrink by a few per cent, zeros a thousandfold
+_MOST_UNPACKED = 64 << 20  # bytes that a packed record may become without being suspicious
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record of the archive."""
+
+    name: str  # without the folder that torch puts around all of them
+    info: zipfile.ZipInfo
+    start: int  # of its bytes in the file
+    stored: bool  # as it is, not packed
+
+    @property
+    def size(self) -> int:
+        return self.info.file_size
+
+
+class Archive:
+    """A zip whose directory makes sense. Raises VaultError or Refused."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file = file
+        self._size = size
+        try:
+            self._zip = zipfile.ZipFile(file)
+            infos = self._zip.infolist()
+        except (zipfile.BadZipFile, OSError, ValueError, struct.error, NotImplementedError) as error:
+            raise VaultError(
+                "the end of the file is missing or damaged: the directory of its records cannot be read "
+                f"({error}). It was probably cut off while it was written",
+                record="central directory",
+            ) from error
+        _refuse_bombs(infos, size)
+        folder = _common_folder(infos)
+        self.entries = {info.filename[len(folder) :]: self._entry(info, folder) for info in infos}
+        if len(self.entries) != len(infos):
+            raise Refused("the archive holds two records of the same name")
+
+    def _entry(self, info: zipfile.ZipInfo, folder: str) -> Entry:
+        name = info.filename[len(folder) :]
+        self._file.seek(info.header_offset)
+        head = self._file.read(_LOCAL.size)
+        if len(head) < _LOCAL.size or not head.startswith(MAGIC):
+            raise VaultError(f"the record `{name}` is not where the directory says", record=name)
+        fields = _LOCAL.unpack(head)
+        start = info.header_offset + _LOCAL.size + fields[9] + fields[10]
+        if start + info.compress_size > self._size:
+            raise VaultError(f"the record `{name}` ends behind the end of the file", record=name)
+        if info.flag_bits & 0x1:
+            raise VaultError(f"the record `{name}` is encrypted", record=name)
+        return Entry(name, info, start, info.compress_type == zipfile.ZIP_STORED)
+
+    def read(self, name: str, start: int = 0, length: int | None = None) -> bytearray:
+        """Bytes of a record, or a piece of them."""
+        entry = self.entries.get(name)
+        if entry is None:
+            raise VaultError(f"the record `{name}` is missing", record=name)
+        length = entry.size - start if length is None else length
+        if start < 0 or start + length > entry.size:
+            raise VaultError(f"the record `{name}` is shorter than its tensors need", record=name)
+        if entry.stored:
+            return read_exactly(self._file, entry.start + start, length, name)
+        return bytearray(self._unpacked(entry)[start : start + length])
+
+    def _unpacked(self, entry: Entry) -> bytes:
+        try:
+            with self._zip.open(entry.info) as record:
+                return record.read(entry.size + 1)
+        except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, EOFError) as error:
+            raise VaultError(f"the record `{entry.name}` is damaged ({error})", record=entry.name) from error
+
+    @property
+    def has_checksums(self) -> bool:
+        """Not after `torch.serialization.set_crc32_options(False)`: then all of them are zero."""
+        filled = [entry for entry in self.entries.values() if entry.size]
+        return not filled or any(entry.info.CRC for entry in filled)
+
+    def damaged(self, advance: Callable[[int], None]) -> Iterator[tuple[str, str]]:
+        """Each record whose bytes or description are not what was written, and what is wrong with it."""
+        for entry in self.entries.values():
+            problem = self._described_twice(entry)
+            if problem is None and self.has_checksums:
+                problem = self._checksum(entry, advance)
+            if problem is not None:
+                yield entry.name, problem
+
+    def _checksum(self, entry: Entry, advance: Callable[[int], None]) -> str | None:
+        if not entry.stored:
+            try:
+                self._unpacked(entry)
+            except VaultError as error:
+                return str(error)
+            return None
+        found, left, place = 0, entry.size, entry.start
+        while left:
+            block = read_exactly(self._file, place, min(left, BLOCK), entry.name)
+            found = zlib.crc32(block, found)
+            place, left = place + len(block), left - len(block)
+            advance(len(block))
+        if found == entry.info.CRC:
+            return None
+        return f"its checksum is {found:08x}, but {entry.info.CRC:08x} was written"
+
+    def _described_twice(self, entry: Entry) -> str | None:
+        """A zip describes each record in front of it and in the directory; the two must agree."""
+        info = entry.info
+        raw = read_exactly(self._file, info.header_offset, entry.start - info.header_offset, entry.name)
+        fields = _LOCAL.unpack(raw[: _LOCAL.size])
+        name = raw[_LOCAL.size : _LOCAL.size + fields[9]]
+        coding = "utf-8" if info.flag_bits & 0x800 else "cp437"
+        if fields[2] != info.flag_bits or fields[3] != info.compress_type:
+            return "the file describes it in two ways that contradict each other"
+        if name.decode(coding, "replace") != info.orig_filename:
+            return "the file gives it two different names"
+        extra = bytes(raw[_LOCAL.size + fields[9] :])
+        if extra.startswith(b"FB") and extra[4:].strip(b"Z"):
+            return "the padding in front of it is not what torch writes"
+        behind = self._descriptor(entry) if info.flag_bits & 0x8 else fields[6:9]
+        if behind is not None and 0xFFFFFFFF not in behind and behind != (
+            info.CRC, info.compress_size, info.file_size
+        ):  # fmt: skip
+            return "the file gives it two different sizes or checksums"
+        return None
+
+    def _descriptor(self, entry: Entry) -> tuple[int, int, int] | None:
+        """What stands behind the bytes of a record whose size was not known before."""
+        end = entry.start + entry.info.compress_size
+        raw = bytes(read_exactly(self._file, end, min(24, self._size - end), entry.name))
+        if not raw.startswith(b"PK\x07\x08"):
+            return None
+        large = entry.info.compress_size > 0xFFFFFFFE
+        crc, packed, size = struct.unpack_from("<IQQ" if large else "<III", raw, 4)
+        return crc, packed, size
+
+
+class Window(io.RawIOBase):
+    """A piece of a file, as a file: distributed checkpoints put many archives into one."""
+
+    def __init__(self, file: IO[bytes], start: int, length: int) -> None:
+        super().__init__()
+        self._file, self._start, self._length, self._at = file, start, length, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        base = {0: 0, 1: self._at, 2: self._length}[whence]
+        if base + offset < 0:
+            raise OSError("before the beginning")
+        self._at = base + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        wanted = min(len(buffer), max(self._length - self._at, 0))
+        self._file.seek(self._start + self._at)
+        got = self._file.read(wanted)
+        buffer[: len(got)] = got
+        self._at += len(got)
+        return len(got)
+
+
+def read_exactly(file: IO[bytes], start: int, length: int, name: str) -> bytearray:
+    """Into memory of our own: a file that shrinks under a memory map would kill the process."""
+    try:
+        file.seek(start)
+        block = bytearray(length)
+        view, got = memoryview(block), 0
+        while got < length:
+            count = file.readinto(view[got:])  # type: ignore[attr-defined]
+            if not count:
+                raise VaultError(f"the file ends in the middle of the record `{name}`", record=name)
+            got += count
+    except OSError as error:
+        raise VaultError(
+            f"the record `{name}` cannot be read ({error.strerror or error})", record=name
+        ) from error
+    return block
+
+
+def _refuse_bombs(infos: list[zipfile.ZipInfo], size: int) -> None:
+    for info in infos:
+        name = info.filename.replace("\\", "/")
+        if (
+            name.startswith("/")
+            or ".." in name.split("/")
+            or name[1:2] == ":"
+            or "\x00" in info.orig_filename
+        ):
+            raise Refused(f"a record is called `{info.filename}`, which leads out of the archive")
+        if info.file_size > _MOST_UNPACKED and info.file_size > _DEFLATED_AT_MOST * max(
+            info.compress_size, 1
+        ):
+            raise Refused(
+                f"the record `{info.filename}` would grow from {info.compress_size:,} to {info.file_size:,} bytes; "
+                "weights do not pack like that, so it is made to fill the memory"
+            )
+    whole = sum(info.file_size for info in infos)
+    if whole > _MOST_UNPACKED and whole > _DEFLATED_AT_MOST * size:
+        raise Refused(f"it would grow from {size:,} to {whole:,} bytes; it is made to fill the memory")
+    if sum(info.compress_size for info in infos) > size:
+        raise Refused(
+            "its records overlap: together they are longer than the file; it is made to fill the memory"
+        )
+
+
+def _common_folder(infos: list[zipfile.ZipInfo]) -> str:
+    """torch puts everything under one folder, named like the file at the time."""
+    first = {info.filename.partition("/")[0] for info in infos}
+    inside = all("/" in info.filename for info in infos)
+    return f"{first.pop()}/" if len(first) == 1 and inside else ""
