@@ -125,19 +125,6 @@ class Camera:
         return held
 
 
-def storable(tensor: Any) -> str:
-    """Why a tensor cannot be stored as it is; empty when it can."""
-    import torch
-
-    if hasattr(tensor, "full_tensor"):
-        return "is spread over several processes; give its full state"
-    if tensor.is_meta:
-        return "has no values (it is on the meta device)"
-    if tensor.layout is not torch.strided or tensor.is_quantized or getattr(tensor, "is_nested", False):
-        return f"is a {str(tensor.layout).removeprefix('torch.')} tensor that safetensors cannot hold"
-    return ""
-
-
 def _plan(tensors: Mapping[str, torch.Tensor]) -> tuple[list[Slot], dict[str, Slot], int]:
     """Wide elements first, so that each tensor is aligned without holes."""
     order = sorted(tensors, key=lambda name: -tensors[name].element_size())

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -55,10 +56,11 @@ class Taken:
         return self._foreign(value, path)
 
     def _mapping(self, value: Mapping[Any, Any], path: str) -> Any:
-        if all(isinstance(key, str) for key in value) and MARK not in value:
+        counter = isinstance(value, Counter)
+        if not counter and all(isinstance(key, str) for key in value) and MARK not in value:
             return {key: self.apart(item, _join(path, key)) for key, item in value.items()}
         pairs = [[self.apart(key), self.apart(item, _join(path, str(key)))] for key, item in value.items()]
-        return _word("dict", pairs)
+        return _word("counter" if counter else "dict", pairs)
 
     def _sequence(self, value: Any, path: str) -> Any:
         items = [self.apart(item, _join(path, str(i))) for i, item in enumerate(value)]
@@ -70,7 +72,7 @@ class Taken:
         torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
         if torch is not None:
             if isinstance(value, torch.Tensor):
-                return _word("tensor", self._collect(value, path))
+                return self._tensor(value, path)
             if isinstance(value, torch.dtype):
                 return _word("dtype", str(value).removeprefix("torch."))
             if isinstance(value, torch.device):
@@ -85,6 +87,13 @@ class Taken:
         if isinstance(value, (int, float)):
             return self.apart(int(value) if isinstance(value, int) else float(value), path)
         return self._leave(value, path)
+
+    def _tensor(self, tensor: Any, path: str) -> Any:
+        why = unstorable(tensor)
+        if why:
+            self.left_out.append(f"`{path}` {why}")
+            return _word("left out", "tensor")
+        return _word("tensor", self._collect(tensor, path))
 
     def _collect(self, tensor: Any, path: str) -> str:
         key, number = path or "value", 1
@@ -117,9 +126,10 @@ def _read(word: str, value: Any, tensors: Callable[[str], Any]) -> Any:
         return tensors(value)
     if word == "left out":
         return LEFT_OUT
-    if word == "dict":
+    if word in {"dict", "counter"}:
         pairs = ((together(key, tensors), together(item, tensors)) for key, item in value)
-        return {key: item for key, item in pairs if item is not LEFT_OUT}
+        read = {key: item for key, item in pairs if item is not LEFT_OUT}
+        return Counter(read) if word == "counter" else read
     if word in {"tuple", "size", "set"}:
         items = together(value, tensors)
         return set(items) if word == "set" else tuple(items)
@@ -145,6 +155,19 @@ def _read_foreign(word: str, value: Any, tensors: Callable[[str], Any]) -> Any:
             return kind.type(together(value[1], tensors))
         return tensors(value[1]).numpy().view(kind)
     raise ValueError(f"`{word}` is no word of this format")
+
+
+def unstorable(tensor: Any) -> str:
+    """Why a tensor cannot be stored as it is; empty when it can."""
+    import torch
+
+    if hasattr(tensor, "full_tensor"):
+        return "is spread over several processes; give its full state"
+    if tensor.is_meta:
+        return "has no values (it is on the meta device)"
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+        return "is sparse, nested or quantized, which safetensors cannot hold"
+    return ""
 
 
 def _of_array(array: Any) -> Any:

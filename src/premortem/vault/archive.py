@@ -1,0 +1,162 @@
+"""The folder of a vault: which checkpoints are in it, and which may go.
+
+    FOLDER/step-000001200/          whole, verified, healthy
+    FOLDER/quarantine/step-…/       whole, and its weights are not finite; the newest one only
+    FOLDER/.spool/                  on its way to the mirror
+
+A full disk costs old checkpoints, one after the other, but never the last good one, and never what is being written.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from premortem.errors import VaultError
+from premortem.vault.atomic import no_room, sweep
+from premortem.vault.manifest import NAME, Manifest
+from premortem.vault.mirror import Mirror
+from premortem.vault.opening import PREFIX, checkpoints, number_of
+from premortem.vault.retention import Best, Kept, Retention, under_pressure
+
+QUARANTINE = "quarantine"
+SPOOL = ".spool"
+_MARGIN = 1.02  # a file system needs room for names and blocks too
+
+
+class Archive:
+    """The checkpoints of one vault on the disk."""
+
+    def __init__(self, folder: Path, retention: Retention, best: Best | None, mirror: Mirror | None) -> None:
+        self.folder = folder
+        self.retention = retention
+        self.best = best
+        self.mirror = mirror
+        self._known: dict[str, Kept] = {}
+        self._gone: list[tuple[str, list[str]]] = []  # deleted here; over there when nothing is on its way
+        sweep(folder)
+
+    def place(self, step: int, *, healthy: bool) -> Path:
+        home = self.folder if healthy else self.folder / QUARANTINE
+        return home / f"{PREFIX}{step:09d}"
+
+    def kept(self) -> list[Kept]:
+        """What is there, oldest first. What has no valid manifest is not there."""
+        waiting = self._waiting()
+        found = []
+        for path in reversed(checkpoints(self.folder)):
+            if path.name not in self._known:
+                try:
+                    self._known[path.name] = _kept(path.name, Manifest.read(path / NAME))
+                except VaultError:
+                    continue
+            known = self._known[path.name]
+            found.append(
+                Kept(
+                    known.name,
+                    known.step,
+                    known.bytes,
+                    known.healthy,
+                    path.name not in waiting,
+                    known.metrics,
+                )
+            )
+        return found
+
+    def best_path(self) -> Path | None:
+        ranked = self.best.ranked(self.kept()) if self.best is not None else []
+        return self.folder / ranked[0].name if ranked else None
+
+    def written(self, path: Path, manifest: Manifest) -> None:
+        """A checkpoint has its name: send it to the mirror, and let go of what is too many."""
+        if path.parent.name == QUARANTINE:
+            for old in checkpoints(path.parent):
+                if old != path:
+                    shutil.rmtree(old, ignore_errors=True)
+            return
+        self._known[path.name] = _kept(path.name, manifest)
+        if self.mirror is not None:
+            try:
+                self.mirror.put(path, path.name)
+            except (VaultError, OSError) as error:
+                say(f"{path.name} is not on its way to the mirror: {error}")
+        self.rotate()
+
+    def rotate(self) -> None:
+        for each in self.retention.surplus(self.kept(), self.best):
+            self._delete(each)
+        if self._gone and self.mirror is not None and not self._waiting():
+            for name, files in self._gone:
+                # Its manifest first: what is left over when this breaks off is no checkpoint any more.
+                for file in sorted(files, key=lambda each: each != NAME):
+                    with suppress(Exception):  # a copy too many harms nobody
+                        self.mirror.remote.remove(f"{name}/{file}")
+            self._gone.clear()
+
+    def with_room(self, size: int, write: Callable[[], Manifest]) -> Manifest:
+        """Write, and when there is no room for it, give up old checkpoints until there is. Raises VaultError."""
+        while True:
+            short = self._short(size)
+            try:
+                if not short:
+                    return write()
+            except VaultError as error:
+                if not no_room(error):
+                    raise
+                problem = str(error)
+            else:
+                problem = f"there is no room for {size / 1e6:,.1f} MB in {self.folder}"
+            spare = under_pressure(self.kept(), self.best)
+            if not spare:
+                raise VaultError(
+                    f"{problem}; the last good checkpoint is kept, and there is nothing else to give up"
+                )
+            say(
+                f"The disk is full. {spare[0].name} is given up for a newer checkpoint; fewer copies are kept."
+            )
+            self._delete(spare[0])
+
+    def _short(self, size: int) -> bool:
+        with suppress(OSError):
+            return shutil.disk_usage(self.folder).free < size * _MARGIN
+        return False
+
+    def _delete(self, kept: Kept) -> None:
+        path = self.folder / kept.name
+        files = [each.name for each in path.iterdir()] if path.is_dir() else []
+        # Without its manifest it is no checkpoint: it is gone in one move, however long the rest takes.
+        with suppress(OSError):
+            (path / NAME).unlink()
+        shutil.rmtree(path, ignore_errors=True)
+        self._known.pop(kept.name, None)
+        if self.mirror is not None:
+            self._gone.append((kept.name, files))
+
+    def _waiting(self) -> set[str]:
+        """What the mirror has not confirmed."""
+        if self.mirror is None:
+            return set()
+        with suppress(OSError):
+            return {
+                each.name.partition("-")[2] for each in self.mirror.spool.iterdir() if number_of_job(each)
+            }
+        return set()
+
+
+def number_of_job(path: Path) -> bool:
+    return (
+        path.name.partition("-")[0].isdecimal() and number_of(Path(path.name.partition("-")[2])) is not None
+    )
+
+
+def say(sentence: str) -> None:
+    """To whoever looks at the run. Never stops it."""
+    with suppress(Exception):
+        print(f"premortem: {sentence}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _kept(name: str, manifest: Manifest) -> Kept:
+    return Kept(name, manifest.step or 0, manifest.size, manifest.health.ok, metrics=manifest.metrics)

@@ -1,0 +1,132 @@
+"""What a resume has to say, before the first step: what fits, what does not, who wins.
+
+checkpoint   runs/vault/step-000001200, step 1,200
+error        model       3 weights of the model are not in the checkpoint: `head.weight`, …
+warning      optimizer   lr: the checkpoint has 0.001, the script 0.0003. The checkpoint wins.
+restored     model, optimizer, scheduler, rng
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from premortem.errors import VaultError
+
+Level = Literal["error", "warning", "note"]
+_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
+_WIDTH = 110
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One thing to know. `about` is the piece: model, optimizer, …"""
+
+    level: Level
+    about: str
+    text: str
+    remedy: str = ""
+
+
+@dataclass
+class ResumeReport:
+    """The verdict on one resume. `start` is the step to go on with; 0 when there was nothing to resume."""
+
+    path: Path | None = None
+    step: int | None = None
+    epoch: int | None = None  # of the loader, where one was restored
+    remarks: list[Remark] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+    extra: Any = None  # what was given to `save(extra=…)`
+    metrics: dict[str, float] = field(default_factory=dict)
+    loaded: bool = False  # False when nothing was asked to change
+
+    @property
+    def start(self) -> int:
+        return 0 if self.step is None else self.step + 1
+
+    @property
+    def ok(self) -> bool:
+        """Whether training can go on as if it had not been interrupted, as far as can be seen."""
+        return not any(remark.level == "error" for remark in self.remarks)
+
+    @property
+    def verdict(self) -> str:
+        if self.path is None:
+            return "There is no checkpoint to resume from; training begins at step 0."
+        errors = [remark for remark in self.remarks if remark.level == "error"]
+        if errors:
+            return f"This checkpoint does not fit: {errors[0].text}"
+        warnings = sum(remark.level == "warning" for remark in self.remarks)
+        if warnings:
+            return f"This checkpoint fits, with {warnings} thing{'s' * (warnings > 1)} to know first."
+        return "This checkpoint fits."
+
+    def add(self, level: Level, about: str, text: str, remedy: str = "") -> None:
+        self.remarks.append(Remark(level, about, text, remedy))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "path": str(self.path),
+            "ok": self.ok,
+            "verdict": self.verdict,
+            "start": self.start,
+        }
+
+    def show(self) -> None:
+        """Print it on stderr."""
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        stream = getattr(sys, "stderr", None)
+        if stream is None:
+            return
+        console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        console = (
+            console
+            if console.is_terminal
+            else Console(file=stream, highlight=False, markup=False, emoji=False, width=_WIDTH)
+        )
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        table.add_row(Text("resume"), Text(""), Text(self._where()))
+        order = {"error": 0, "warning": 1, "note": 2}
+        for remark in sorted(self.remarks, key=lambda each: order[each.level]):
+            table.add_row(
+                Text(remark.level, style=_STYLES[remark.level]), Text(remark.about), Text(remark.text)
+            )
+            if remark.remedy:
+                table.add_row(Text(""), Text(""), Text(remark.remedy, style="dim"))
+        if self.restored:
+            table.add_row(Text("restored", style="green"), Text(""), Text(", ".join(self.restored)))
+        table.add_row(Text("verdict", style="bold"), Text(""), Text(self.verdict))
+        console.print(table)
+
+    def _where(self) -> str:
+        if self.path is None:
+            return "nothing to resume from"
+        return str(self.path) if self.step is None else f"{self.path}, step {self.step:,}"
+
+
+class ResumeRefused(VaultError):  # noqa: N818 - reads as what it says
+    """The checkpoint does not fit, and nothing was changed. `report` has every detail."""
+
+    def __init__(self, report: ResumeReport) -> None:
+        lines = [f"{remark.about}: {remark.text} {remark.remedy}".strip() for remark in report.remarks]
+        super().__init__("\n  ".join([report.verdict, "Nothing was loaded.", *lines]))
+        self.report = report
+
+
+def some(names: Iterable[str], most: int = _SHOWN) -> str:
+    """A few of many names."""
+    listed = list(names)
+    shown = ", ".join(f"`{name}`" for name in listed[:most])
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
