@@ -23,7 +23,7 @@ from typing_extensions import Self
 
 from premortem.errors import VaultError
 from premortem.vault import leaves, lift
-from premortem.vault.inert import Opaque, TensorStub
+from premortem.vault.stubs import Opaque, TensorStub
 from premortem.vault.leaves import StateDict
 
 if TYPE_CHECKING:

@@ -17,111 +17,13 @@ import pickle
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO, Any, ClassVar
 
 from premortem.errors import Refused, VaultError
 from premortem.vault import dtypes
-
-# Where functions are not called what a class is called, and where a call does things to this machine.
-_TORCH_REBUILD = {"torch._utils", "torch._tensor", "torch.nn.parameter"}
-_DATA_CALLS = {
-    "argparse.Namespace",
-    "array.array",
-    "collections.Counter",
-    "collections.deque",
-    "copyreg.__newobj__",
-    "datetime.date",
-    "datetime.datetime",
-    "datetime.time",
-    "datetime.timedelta",
-    "datetime.timezone",
-    "decimal.Decimal",
-    "fractions.Fraction",
-    "functools.partial",  # calls nothing until it is called, and nothing here calls it
-    "logging.getLogger",
-    "pathlib.Path",
-    "pathlib.PosixPath",
-    "pathlib.PurePosixPath",
-    "pathlib.PureWindowsPath",
-    "pathlib.WindowsPath",
-    "pathlib._local.PosixPath",
-    "pathlib._local.WindowsPath",
-    "random.Random",
-    "re._compile",
-    "types.SimpleNamespace",
-    "uuid.UUID",
-    "zoneinfo.ZoneInfo",
-    # Values that numpy and torch write as calls.
-    "numpy.dtype",
-    "numpy.ndarray",
-    "numpy.core.multiarray._reconstruct",
-    "numpy._core.multiarray._reconstruct",
-    "numpy.core.multiarray.scalar",
-    "numpy._core.multiarray.scalar",
-    "numpy.core.numeric._frombuffer",
-    "numpy._core.numeric._frombuffer",
-    "numpy.random._pickle.__bit_generator_ctor",
-    "numpy.random._pickle.__generator_ctor",
-    "numpy.random._pickle.__randomstate_ctor",
-    "torch.device",
-    "torch.serialization._get_layout",
-    "torch.storage._load_from_bytes",  # only noted here: what it would load is not loaded
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A name that the pickle asked for. It is never imported."""
-
-    module: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
-
-
-@dataclass(eq=False, slots=True)
-class Opaque:
-    """An object that was not made: its class, what it was given, and what it was filled with."""
-
-    made_by: Named
-    given: tuple[Any, ...] = ()
-    state: Any = None
-    items: list[Any] = field(default_factory=list)
-    pairs: dict[Any, Any] = field(default_factory=dict)
-
-    # Lists and dicts of one's own class are filled through these.
-    def append(self, item: Any) -> None:
-        self.items.append(item)
-
-    def extend(self, items: list[Any]) -> None:
-        self.items.extend(items)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.pairs[key] = value
-
-
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """Bytes in the file that tensors are cut from."""
-
-    key: str
-    dtype: str
-    elements: int
-
-
-@dataclass(eq=False, slots=True)
-class TensorStub:
-    """A tensor that was not made."""
-
-    storage: Storage | None  # None: there are no bytes, or they are not plainly laid out
-    dtype: str
-    shape: tuple[int, ...]
-    stride: tuple[int, ...] = ()
-    offset: int = 0  # in elements
-    parts: tuple[TensorStub, ...] = ()  # what a sparse or quantized tensor is made of
-    note: str = ""
+from premortem.vault.calls import KNOWN, TORCH, is_data, is_function, rebuilt
+from premortem.vault.stubs import Named, Opaque, Storage, TensorStub
 
 
 def read(file: IO[bytes], what: str = "the pickle") -> Loaded:
@@ -150,10 +52,10 @@ class Loaded:
 
 # The reader that is written in Python: its memo is a dict, so a huge index in the file costs nothing, and what an
 # opcode does can be replaced.
-_Reader: Any = pickle._Unpickler  # type: ignore[attr-defined] # noqa: SLF001
+_Reader: Any = vars(pickle)["_Unpickler"]
 
 
-class _Inert(_Reader):
+class _Inert(_Reader):  # type: ignore[misc] # the base has no types
     dispatch: ClassVar[dict[int, Callable[..., None]]] = dict(_Reader.dispatch)
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -236,9 +138,9 @@ class _Inert(_Reader):
             raise Refused(f"makes an object of {_told(maker)}, which is no class")
         if str(maker) == "collections.OrderedDict":
             return OrderedDict()
-        if maker.module.partition(".")[0] in sys.stdlib_module_names and not _is_data(maker):
+        if maker.module.partition(".")[0] in sys.stdlib_module_names and not is_data(maker):
             raise Refused(f"makes a `{maker}`; that belongs to no checkpoint, so do not load this file")
-        if not _is_data(maker):
+        if not is_data(maker):
             self.foreign.append(str(maker))
         return Opaque(maker, tuple(args))
 
@@ -248,15 +150,15 @@ class _Inert(_Reader):
         if not isinstance(args, tuple):
             raise VaultError("a call has no arguments")
         name = str(maker)
-        if (known := _KNOWN.get(name)) is not None:
+        if (known := KNOWN.get(name)) is not None:
             return known(*args)
-        if maker.module in _TORCH_REBUILD:
-            return _rebuilt(maker, args)
-        if name in {"torch._tensor._rebuild_from_type_v2", "copyreg._reconstructor"}:
-            return self._made(args[0], ()) if name.startswith("copyreg") else _subclass(*args)
-        if _is_data(maker):
+        if maker.module in TORCH:
+            return rebuilt(maker, args)
+        if name == "copyreg._reconstructor":  # how the oldest protocols make an empty object
+            return self._made(args[0] if args else None, ())
+        if is_data(maker):
             return Opaque(maker, args)
-        if _is_function(maker):
+        if is_function(maker):
             raise Refused(f"would call `{name}` when it is loaded; do not load this file")
         self.foreign.append(name)
         return Opaque(maker, args)
@@ -264,137 +166,3 @@ class _Inert(_Reader):
 
 def _told(value: Any) -> str:
     return f"`{value}`" if isinstance(value, Named) else f"an object (`{type(value).__name__}`)"
-
-
-def _is_data(maker: Named) -> bool:
-    return str(maker) in _DATA_CALLS
-
-
-def _is_function(maker: Named) -> bool:
-    """Whatever the standard library offers beyond plain data, and what is not named like a class elsewhere."""
-    if maker.module.partition(".")[0] in sys.stdlib_module_names and maker.module != "__main__":
-        return True
-    return not maker.name.rpartition(".")[2].lstrip("_")[:1].isupper()
-
-
-# --- torch's own calls -----------------------------------------------------------------------------
-
-
-def _rebuilt(maker: Named, args: tuple[Any, ...]) -> Any:
-    if maker.name == "_rebuild_from_type_v2":
-        return _subclass(*args)
-    rebuild = _REBUILD.get(maker.name)
-    if rebuild is not None:
-        return rebuild(*args)
-    if maker.name.startswith("_rebuild"):
-        found = [arg for arg in args if isinstance(arg, TensorStub)]
-        return found[0] if found else Opaque(maker, args)
-    if maker.name[:1].isupper():
-        return Opaque(maker, args)
-    raise Refused(f"would call `{maker}` when it is loaded; do not load this file")
-
-
-def _tensor(storage: Any, offset: Any, size: Any, stride: Any, *_rest: Any) -> TensorStub:
-    if not isinstance(storage, Storage):
-        raise VaultError("a tensor has no storage")
-    shape, steps = _whole(size), _whole(stride)
-    if len(shape) != len(steps) or not isinstance(offset, int) or offset < 0:
-        raise VaultError("the shape and the strides of a tensor do not fit together")
-    return TensorStub(storage, storage.dtype, shape, steps, offset)
-
-
-def _tensor_v3(*given: Any) -> TensorStub:
-    storage, offset, size, stride, _grad, _hooks, dtype = given[:7]
-    stub = _tensor(storage, offset, size, stride)
-    stub.dtype = dtypes.of_torch(str(getattr(dtype, "name", dtype)))
-    return stub
-
-
-def _parameter(data: Any, *_rest: Any) -> Any:
-    return data
-
-
-def _qtensor(storage: Any, offset: Any, size: Any, stride: Any, *_rest: Any) -> TensorStub:
-    stub = _tensor(storage, offset, size, stride)
-    stub.note = "quantized"
-    return stub
-
-
-def _sparse(layout: Any, data: Any) -> TensorStub:
-    parts = tuple(part for part in data if isinstance(part, TensorStub))
-    sizes = [part for part in data if isinstance(part, tuple)]
-    values = parts[-1] if parts else None
-    shape = _whole(sizes[-1]) if sizes else ()
-    return TensorStub(None, values.dtype if values else "float32", shape, parts=parts, note="sparse")
-
-
-def _meta(dtype: Any, size: Any, *_rest: Any) -> TensorStub:
-    return TensorStub(None, dtypes.of_torch(str(getattr(dtype, "name", dtype))), _whole(size), note="meta")
-
-
-def _subclass(_function: Any, kind: Any, args: Any, state: Any) -> Any:
-    """A tensor of a class of its own, around a plain one."""
-    function = _function if isinstance(_function, Named) else Named("torch._utils", "")
-    if function.module not in _TORCH_REBUILD:
-        raise Refused(f"would call `{function}` when it is loaded; do not load this file")
-    return _rebuilt(function, tuple(args))
-
-
-def _whole(sizes: Any) -> tuple[int, ...]:
-    if not isinstance(sizes, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in sizes):
-        raise VaultError("a tensor has a size that is no number")
-    return tuple(sizes)
-
-
-def _ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
-    return OrderedDict(pairs)
-
-
-def _encoded(text: Any, coding: Any = "latin1") -> bytes:
-    """How the second protocol writes bytes."""
-    if not isinstance(text, str) or str(coding).replace("-", "").lower() not in {"latin1", "utf8", "ascii"}:
-        raise VaultError("bytes are written in an unknown way")
-    return text.encode(coding)
-
-
-def _set(items: Any = ()) -> set[Any]:
-    return {item for item in items if not isinstance(item, (list, dict, set))}
-
-
-def _bytes(*given: Any) -> bytes:
-    # `bytearray(10**12)` is a request for memory, not data.
-    if given and isinstance(given[0], int):
-        raise Refused("asks for empty memory by its size")
-    if given and isinstance(given[0], str):
-        return _encoded(*given[:2])
-    return bytes(given[0]) if given and isinstance(given[0], (bytes, list)) else b""
-
-
-def _size(sizes: Any = ()) -> tuple[int, ...]:
-    return _whole(sizes)
-
-
-_KNOWN: dict[str, Callable[..., Any]] = {
-    "collections.OrderedDict": _ordered,
-    "collections.defaultdict": lambda *_factory: {},
-    "_codecs.encode": _encoded,
-    "builtins.set": _set,
-    "builtins.frozenset": _set,
-    "builtins.bytearray": _bytes,
-    "builtins.bytes": _bytes,
-    "builtins.complex": lambda real=0.0, imag=0.0: complex(real, imag),
-    "builtins.range": lambda *bounds: tuple(bounds),
-    "builtins.slice": lambda *bounds: tuple(bounds),
-    "torch.Size": _size,
-}
-_REBUILD: dict[str, Callable[..., Any]] = {
-    "_rebuild_tensor": _tensor,
-    "_rebuild_tensor_v2": _tensor,
-    "_rebuild_tensor_v3": _tensor_v3,
-    "_rebuild_parameter": _parameter,
-    "_rebuild_parameter_with_state": _parameter,
-    "_rebuild_qtensor": _qtensor,
-    "_rebuild_sparse_tensor": _sparse,
-    "_rebuild_sparse_csr_tensor": _sparse,
-    "_rebuild_meta_tensor_no_storage": _meta,
-}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from premortem.errors import Refused
-from premortem.vault.inert import Named, Opaque, TensorStub
+from premortem.vault.stubs import Named, Opaque, TensorStub
 
 MOST_LEAVES = 2_000_000  # a small file can name the same list again and again
 MOST_DEPTH = 64

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from premortem.errors import MissingExtra, VaultError
 from premortem.vault import dtypes
-from premortem.vault.inert import TensorStub
+from premortem.vault.stubs import TensorStub
 
 if TYPE_CHECKING:
     import torch

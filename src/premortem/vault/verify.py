@@ -97,6 +97,8 @@ def _verdict(contents: Contents, record: FileRecord | None, advance: Advance, *,
         notes.append(
             f"it also holds objects of {some}; they were not made here, and a full load would run their code"
         )
+    if health is not None and not health.looked_at:
+        notes.append("there is no floating point tensor in it to look at")
     if health is not None and health.all_zero:
         notes.append(f"nothing but zeros in {_some(health.all_zero)}")
     ok = not damaged and (health is None or health.ok)
@@ -146,7 +148,7 @@ def _because(damaged: list[Damage]) -> str:
 
 
 def _about(health: Health | None) -> str:
-    if health is None:
+    if health is None or not health.looked_at:
         return "whole"
     if health.ok:
         return "whole and finite"

@@ -11,11 +11,13 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
 from premortem.errors import Refused, VaultError
+from premortem.vault import zip_ends
 
 MAGIC = b"PK\x03\x04"
 BLOCK = 4 << 20
@@ -57,7 +59,14 @@ class Archive:
         folder = _common_folder(infos)
         self.entries = {info.filename[len(folder) :]: self._entry(info, folder) for info in infos}
         if len(self.entries) != len(infos):
-            raise Refused("the archive holds two records of the same name")
+            raise Refused("the archive holds two records of the same name; it is damaged, or made to deceive")
+        # Not after `torch.serialization.set_crc32_options(False)`: then all of them are zero.
+        self.has_checksums = any(info.CRC for info in infos) or not any(info.file_size for info in infos)
+        stored = [info for info in infos if info.compress_type == zipfile.ZIP_STORED]
+        local = [self._local(info) for info in stored]
+        self._by_torch = sum(padded for _, padded in local) > len(local) / 2
+        # What torch leaves unused it leaves alike in every record.
+        self._usual = (_most(unused for unused, _ in local), _most(map(_unused, stored)))
 
     def _entry(self, info: zipfile.ZipInfo, folder: str) -> Entry:
         name = info.filename[len(folder) :]
@@ -73,6 +82,13 @@ class Archive:
             raise VaultError(f"the record `{name}` is encrypted", record=name)
         return Entry(name, info, start, info.compress_type == zipfile.ZIP_STORED)
 
+    def _local(self, info: zipfile.ZipInfo) -> tuple[tuple[Any, ...], bool]:
+        """The unused fields in front of a record, and whether torch's padding follows them."""
+        self._file.seek(info.header_offset)
+        fields = _LOCAL.unpack(self._file.read(_LOCAL.size))
+        extra = self._file.read(fields[9] + fields[10])[fields[9] :]
+        return (fields[1], *fields[4:6]), b"FB" in extra
+
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytearray:
         """Bytes of a record, or a piece of them."""
         entry = self.entries.get(name)
@@ -85,6 +101,14 @@ class Archive:
             return read_exactly(self._file, entry.start + start, length, name)
         return bytearray(self._unpacked(entry)[start : start + length])
 
+    def checked(self, name: str) -> bytearray:
+        """A whole record that is what was written. Raises VaultError."""
+        content = self.read(name)
+        entry = self.entries[name]
+        if self.has_checksums and entry.stored and zlib.crc32(content) != entry.info.CRC:
+            raise VaultError(f"the record `{name}` is damaged: its checksum is another", record=name)
+        return content
+
     def _unpacked(self, entry: Entry) -> bytes:
         try:
             with self._zip.open(entry.info) as record:
@@ -92,14 +116,12 @@ class Archive:
         except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, EOFError) as error:
             raise VaultError(f"the record `{entry.name}` is damaged ({error})", record=entry.name) from error
 
-    @property
-    def has_checksums(self) -> bool:
-        """Not after `torch.serialization.set_crc32_options(False)`: then all of them are zero."""
-        filled = [entry for entry in self.entries.values() if entry.size]
-        return not filled or any(entry.info.CRC for entry in filled)
-
     def damaged(self, advance: Callable[[int], None]) -> Iterator[tuple[str, str]]:
         """Each record whose bytes or description are not what was written, and what is wrong with it."""
+        end = self._zip.start_dir
+        raw = bytes(read_exactly(self._file, end, self._size - end, "central directory"))
+        if self._by_torch and not zip_ends.agrees(raw, end, len(self.entries)):
+            yield "central directory", "its parts contradict each other"
         for entry in self.entries.values():
             problem = self._described_twice(entry)
             if problem is None and self.has_checksums:
@@ -127,23 +149,39 @@ class Archive:
     def _described_twice(self, entry: Entry) -> str | None:
         """A zip describes each record in front of it and in the directory; the two must agree."""
         info = entry.info
-        raw = read_exactly(self._file, info.header_offset, entry.start - info.header_offset, entry.name)
-        fields = _LOCAL.unpack(raw[: _LOCAL.size])
+        raw = bytes(
+            read_exactly(self._file, info.header_offset, entry.start - info.header_offset, entry.name)
+        )
+        fields = _LOCAL.unpack_from(raw)
         name = raw[_LOCAL.size : _LOCAL.size + fields[9]]
         coding = "utf-8" if info.flag_bits & 0x800 else "cp437"
         if fields[2] != info.flag_bits or fields[3] != info.compress_type:
             return "the file describes it in two ways that contradict each other"
         if name.decode(coding, "replace") != info.orig_filename:
             return "the file gives it two different names"
-        extra = bytes(raw[_LOCAL.size + fields[9] :])
-        if extra.startswith(b"FB") and extra[4:].strip(b"Z"):
-            return "the padding in front of it is not what torch writes"
         behind = self._descriptor(entry) if info.flag_bits & 0x8 else fields[6:9]
-        if behind is not None and 0xFFFFFFFF not in behind and behind != (
-            info.CRC, info.compress_size, info.file_size
-        ):  # fmt: skip
+        told = (info.CRC, info.compress_size, info.file_size)
+        if behind is not None and 0xFFFFFFFF not in behind and behind != told:
             return "the file gives it two different sizes or checksums"
+        if (
+            self._by_torch
+            and entry.stored
+            and not self._as_torch_writes(entry, fields, raw[_LOCAL.size + fields[9] :], behind)
+        ):
+            return "what stands around it is not what torch writes"
         return None
+
+    def _as_torch_writes(
+        self, entry: Entry, fields: tuple[Any, ...], extra: bytes, behind: tuple[int, ...] | None
+    ) -> bool:
+        """What nobody reads is damaged as easily as the rest, and tells of a disk that cannot be trusted."""
+        at = extra.find(b"FB")
+        padding = extra[at + 4 :]
+        if at < 0 or padding.strip(b"Z") or int.from_bytes(extra[at + 2 : at + 4], "little") != len(padding):
+            return False
+        unused = (fields[1], *fields[4:6]) == self._usual[0] and _unused(entry.info) == self._usual[1]
+        sizes = fields[6:9] in {(0, 0, 0), behind} or 0xFFFFFFFF in fields[6:9]
+        return unused and sizes and behind is not None
 
     def _descriptor(self, entry: Entry) -> tuple[int, int, int] | None:
         """What stands behind the bytes of a record whose size was not known before."""
@@ -216,6 +254,8 @@ def _refuse_bombs(infos: list[zipfile.ZipInfo], size: int) -> None:
             or "\x00" in info.orig_filename
         ):
             raise Refused(f"a record is called `{info.filename}`, which leads out of the archive")
+        if info.compress_type == zipfile.ZIP_STORED and info.compress_size != info.file_size:
+            raise VaultError(f"the file gives the record `{info.filename}` two sizes", record=info.filename)
         if info.file_size > _MOST_UNPACKED and info.file_size > _DEFLATED_AT_MOST * max(
             info.compress_size, 1
         ):
@@ -228,8 +268,28 @@ def _refuse_bombs(infos: list[zipfile.ZipInfo], size: int) -> None:
         raise Refused(f"it would grow from {size:,} to {whole:,} bytes; it is made to fill the memory")
     if sum(info.compress_size for info in infos) > size:
         raise Refused(
-            "its records overlap: together they are longer than the file; it is made to fill the memory"
+            "its records overlap: together they are longer than the file. It is damaged, or made to fill the memory"
         )
+
+
+def _unused(info: zipfile.ZipInfo) -> tuple[int, ...]:
+    return (
+        info.create_version,
+        info.create_system,
+        info.extract_version,
+        info.reserved,
+        info.volume,
+        info.internal_attr,
+        info.external_attr,
+        *info.date_time,
+        len(info.comment),
+    )
+
+
+def _most(values: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The one that most have in common."""
+    found = Counter(values).most_common(1)
+    return found[0][0] if found else ()
 
 
 def _common_folder(infos: list[zipfile.ZipInfo]) -> str:

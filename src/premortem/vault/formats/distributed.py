@@ -13,7 +13,7 @@ from typing import IO, Any
 from premortem.errors import Refused, VaultError
 from premortem.vault import dtypes, inert, lift
 from premortem.vault.contents import Advance, Contents
-from premortem.vault.inert import Opaque, Storage, TensorStub
+from premortem.vault.stubs import Opaque, Storage, TensorStub
 from premortem.vault.zips import MAGIC, Archive, Window
 
 METADATA = ".metadata"
@@ -112,7 +112,7 @@ class Distributed(Contents):
 
     def _part(self, piece: _Piece) -> Any:
         archive = self._archive(piece)
-        stub = inert.read(io.BytesIO(archive.read("data.pkl")), f"data.pkl of {piece.record}").value
+        stub = inert.read(io.BytesIO(archive.checked("data.pkl")), f"data.pkl of {piece.record}").value
         if not isinstance(stub, TensorStub):
             raise VaultError(f"there is no tensor at {piece.record}", record=piece.record)
         return lift.lift(
@@ -164,7 +164,7 @@ class Distributed(Contents):
             raise VaultError(f"`{key}` is described but lies nowhere", record=key)
         try:
             archive = self._archive(self._pieces[key][0])
-            return inert.read(io.BytesIO(archive.read("data.pkl")), f"`{key}`").value
+            return inert.read(io.BytesIO(archive.checked("data.pkl")), f"`{key}`").value
         except Refused:
             raise
         except VaultError as error:

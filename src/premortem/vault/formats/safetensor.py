@@ -16,7 +16,7 @@ from typing import IO, Any
 from premortem.errors import VaultError
 from premortem.vault import dtypes
 from premortem.vault.contents import Advance, Contents
-from premortem.vault.inert import Storage, TensorStub
+from premortem.vault.stubs import Storage, TensorStub
 from premortem.vault.zips import read_exactly
 
 _MOST_HEADER = 100_000_000  # bytes; the limit of the format itself

@@ -11,7 +11,7 @@ from typing import Any
 from premortem.errors import VaultError
 from premortem.vault.contents import Advance, Contents
 from premortem.vault.formats.safetensor import Safetensors
-from premortem.vault.inert import TensorStub
+from premortem.vault.stubs import TensorStub
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.tree import LEFT_OUT, MARK
 from premortem.vault.zips import BLOCK

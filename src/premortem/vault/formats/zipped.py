@@ -68,13 +68,18 @@ class Zipped(Contents):
                     yield record.name, str(error)
 
     def _pickled(self) -> Any:
+        if "archive_format" in self._archive.entries:
+            self.format = (
+                "exported program"  # its weights are laid out in a way of its own; its checksums are not
+            )
+            return {}
         if "data.pkl" not in self._archive.entries:
             raise VaultError(
                 "it is a zip, but not one of torch: there is no `data.pkl` in it", record="data.pkl"
             )
         if self._archive.entries["data.pkl"].size > _MOST_PICKLE:
             raise VaultError("`data.pkl` is far too large", record="data.pkl")
-        found = inert.read(io.BytesIO(self._archive.read("data.pkl")), "data.pkl")
+        found = inert.read(io.BytesIO(self._archive.checked("data.pkl")), "data.pkl")
         self.foreign = found.foreign
         return found.value
 
