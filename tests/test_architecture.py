@@ -28,6 +28,7 @@ PURE = {
 NEVER = {
     "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch", "replay"},
     "replay": {"detectors", "policy", "journal", "actions", "launch"},
+    "proof": {"detectors", "policy", "journal", "actions", "launch", "watcher", "vault"},
     "actions": {"detectors", "probes", "watcher", "launch"},
     "watcher": {"launch"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
