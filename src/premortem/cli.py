@@ -232,6 +232,21 @@ def server(tokens: Sequence[str]) -> int:
     return serve()
 
 
+# --- ckpt ------------------------------------------------------------------------------------
+
+
+def ckpt_parser() -> Parser:
+    from premortem.vault import verbs
+
+    return verbs.ckpt_parser()
+
+
+def ckpt(tokens: Sequence[str]) -> int:
+    from premortem.vault import verbs
+
+    return verbs.ckpt(tokens)
+
+
 # --- explain ---------------------------------------------------------------------------------
 
 
@@ -346,6 +361,7 @@ VERBS: dict[str, Verb] = {
     "replay": Verb("run a failed step again until its cause is proved", replay_parser, replay),
     "lint": Verb("read training code and configs before they run", lint_parser, lint),
     "server": Verb("lint while you type, in your editor", server_parser, server),
+    "ckpt": Verb("look at checkpoints, verify them, bring them back", ckpt_parser, ckpt),
     "explain": Verb("what a finding means and what to do", explain_parser, explain),
     "completion": Verb("let your shell complete premortem's words", completion_parser, completion),
     "demo": Verb("see premortem at work in one minute", demo_parser, demo),

@@ -23,8 +23,8 @@ from typing_extensions import Self
 
 from premortem.errors import VaultError
 from premortem.vault import leaves, lift
-from premortem.vault.stubs import Opaque, TensorStub
 from premortem.vault.leaves import StateDict
+from premortem.vault.stubs import Opaque, TensorStub
 
 if TYPE_CHECKING:
     import torch

@@ -71,10 +71,28 @@ class Remote:
         content: bytes = fs.cat_file(target)
         return content
 
-    def sha256(self, name: str) -> str:
+    def names(self) -> dict[str, int]:
+        """Every file there, and how long it is."""
+        fs = self._connect()
+        found = fs.find(self._root, detail=True)
+        return {
+            name.removeprefix(self._root).lstrip("/"): int(about.get("size") or 0)
+            for name, about in found.items()
+            if about.get("type") == "file"
+        }
+
+    def is_file(self) -> bool:
+        """Whether the address is that of one file."""
+        return bool(self._connect().isfile(self._root))
+
+    def open(self, name: str) -> Any:
+        """For reading from its beginning to its end."""
         fs, target = self._at(name)
+        return fs.open(target, "rb", cache_type="readahead", block_size=4 * _BLOCK)
+
+    def sha256(self, name: str) -> str:
         digest = hashlib.sha256()
-        with fs.open(target, "rb", cache_type="readahead", block_size=4 * _BLOCK) as file:
+        with self.open(name) as file:
             while block := file.read(_BLOCK):
                 digest.update(block)
         return digest.hexdigest()

@@ -10,15 +10,16 @@ What cannot be told is said: a format without checksums hides a flipped bit for 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from premortem.errors import MissingExtra, Refused, VaultError
+from premortem.vault import records
 from premortem.vault.contents import Contents, open_contents
 from premortem.vault.health import Health, examine
-from premortem.vault.manifest import FileRecord
+from premortem.vault.manifest import FileRecord, Manifest
 from premortem.vault.zips import BLOCK
 
 if TYPE_CHECKING:
@@ -58,25 +59,29 @@ class Verdict:
 def verify(
     path: str | Path,
     *,
-    record: FileRecord | None = None,
+    recorded: Manifest | None = None,
     advance: Advance = lambda _count: None,
     numbers: bool = True,
 ) -> Verdict:
-    """Look at every byte of a checkpoint. Raises nothing about the file itself: that is the verdict."""
+    """Look at every byte of a checkpoint. Raises nothing about the file itself: that is the verdict.
+
+    `recorded` is what it is compared with; by default the record that `ckpt adopt` made of it."""
     path = Path(path)
     try:
-        changed = _compared(path, record, advance) if record is not None else None
-        if changed is not None:
-            return Verdict(path, False, _because([changed]), damaged=[changed], checksum="sha256")
+        recorded = records.recall(path) if recorded is None else recorded
+        sums = {name: record for name, record in recorded.files.items() if record.sha256} if recorded else {}
+        changed = list(_changed(path, sums, advance))
+        if changed:
+            return Verdict(path, False, _because(changed), damaged=changed, checksum="sha256")
         with open_contents(path) as contents:
-            return _verdict(contents, record, advance, numbers=numbers)
+            return _verdict(contents, advance, compared=bool(sums), numbers=numbers)
     except Refused as refused:
         return Verdict(path, False, f"refused: {refused}", refused=True, damaged=_named(refused))
     except VaultError as error:
         return Verdict(path, False, str(error), damaged=_named(error))
 
 
-def _verdict(contents: Contents, record: FileRecord | None, advance: Advance, *, numbers: bool) -> Verdict:
+def _verdict(contents: Contents, advance: Advance, *, compared: bool, numbers: bool) -> Verdict:
     damaged = [Damage(name, problem) for name, problem in contents.damaged(advance)]
     health: Health | None = None
     notes = []
@@ -85,7 +90,7 @@ def _verdict(contents: Contents, record: FileRecord | None, advance: Advance, *,
             health = examine(_elements(contents, advance))
         except MissingExtra:
             notes.append("torch is not installed here, so the numbers were not looked at")
-    checksum = "sha256" if record is not None or contents.format.startswith("vault") else ""
+    checksum = "sha256" if compared or contents.format.startswith("vault") else ""
     checksum = checksum or ("crc32" if contents.checksums else "")
     if not checksum:
         why = "was saved without checksums" if contents.format == "torch zip" else "has no checksums"
@@ -124,22 +129,32 @@ def _elements(contents: Contents, advance: Advance) -> Iterator[tuple[str, torch
             yield name, values
 
 
-def _compared(path: Path, record: FileRecord, advance: Advance) -> Damage | None:
-    """Against what was recorded when the file was known to be good."""
+def _changed(path: Path, sums: Mapping[str, FileRecord], advance: Advance) -> Iterator[Damage]:
+    """What is not as it was when it was known to be good."""
+    for name, record in sums.items():
+        file = path / name if path.is_dir() else path
+        try:
+            found = checksum(file, advance)
+        except FileNotFoundError:
+            yield Damage(name, "it is missing")
+            continue
+        except OSError as error:
+            raise VaultError(f"`{file}` cannot be read ({error.strerror or error})", record=name) from error
+        if found.bytes != record.bytes:
+            yield Damage(name, f"it is {found.bytes:,} bytes long, but {record.bytes:,} were recorded")
+        elif found.sha256 != record.sha256:
+            yield Damage(name, "it is not the file that was recorded: its checksum is another")
+
+
+def checksum(path: Path, advance: Advance = lambda _count: None) -> FileRecord:
+    """Raises OSError."""
     digest, size = hashlib.sha256(), 0
-    try:
-        with path.open("rb") as file:
-            while block := file.read(BLOCK):
-                digest.update(block)
-                size += len(block)
-                advance(len(block))
-    except OSError as error:
-        raise VaultError(f"`{path}` cannot be read ({error.strerror or error})") from error
-    if size != record.bytes:
-        return Damage(path.name, f"it is {size:,} bytes long, but {record.bytes:,} were recorded")
-    if digest.hexdigest() != record.sha256:
-        return Damage(path.name, "it is not the file that was recorded: its checksum is another")
-    return None
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+            size += len(block)
+            advance(len(block))
+    return FileRecord(digest.hexdigest(), size)
 
 
 def _because(damaged: list[Damage]) -> str:

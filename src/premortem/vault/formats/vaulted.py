@@ -11,8 +11,8 @@ from typing import Any
 from premortem.errors import VaultError
 from premortem.vault.contents import Advance, Contents
 from premortem.vault.formats.safetensor import Safetensors
-from premortem.vault.stubs import TensorStub
 from premortem.vault.manifest import NAME, Manifest
+from premortem.vault.stubs import TensorStub
 from premortem.vault.tree import LEFT_OUT, MARK
 from premortem.vault.zips import BLOCK
 

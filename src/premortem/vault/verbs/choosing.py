@@ -1,0 +1,44 @@
+"""Which checkpoint of a place is meant."""
+
+from __future__ import annotations
+
+from premortem.errors import UsageError
+from premortem.vault.found import Found, checkpoints
+from premortem.vault.place import Place, place_of
+
+
+def candidates(where: str, *, step: int | None = None, file: str = "") -> tuple[Place, list[Found]]:
+    """The place and what may be meant, newest first: versions of one thing. Raises UsageError."""
+    place, only = place_of(where)
+    found = [each for each in checkpoints(place, only) if each.files]
+    if not found:
+        raise UsageError(f"there is no checkpoint in `{where}`")
+    if not only:
+        found = [each for each in found if each.kind != "quarantined"] or found
+    if file:
+        found = [each for each in found if file in {_thing(each), _thing(each).rpartition("/")[2], each.name}]
+        if not found:
+            raise UsageError(
+                f"there is no version of `{file}` in `{where}`; see `premortem ckpt list {where}`"
+            )
+    if step is not None:
+        steps = sorted({each.step for each in found if each.step is not None})
+        found = [each for each in found if each.step == step]
+        if not found:
+            there = f"there are {', '.join(map(str, steps))}" if steps else "none of them says its step"
+            raise UsageError(f"there is no checkpoint of step {step} in `{where}`; {there}")
+    things = dict.fromkeys(map(_thing, found))
+    if len(things) > 1:
+        raise UsageError(f"`{where}` holds several checkpoints ({_some(list(things))}); name one of them")
+    return place, found[::-1]
+
+
+def _thing(found: Found) -> str:
+    """What it is a version of: checkpoints of a vault are versions of one training, a kept file of its path."""
+    if found.kind == "checkpoint":
+        return "the training"
+    return found.source or found.name
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
