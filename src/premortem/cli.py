@@ -83,6 +83,14 @@ def run_parser() -> Parser:
     parser.add_argument(
         "--autopsy", action="store_true", help="when premortem stops the run, replay the step that failed"
     )
+    parser.add_argument(
+        "--mirror", metavar="URL", help="copy checkpoints there too: a folder, s3://, gs://, ssh://, hf://"
+    )
+    parser.add_argument(
+        "--deadline",
+        metavar="9h|17:30|slurm|kaggle|colab|auto",
+        help="save and stop in time before this",
+    )
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return parser
 
@@ -102,6 +110,16 @@ def run(tokens: Sequence[str]) -> int:
             f"`--findings {options.findings}` would overwrite a Python file; give it a .json file"
         )
 
+    deadline = None
+    if options.deadline is not None:
+        from premortem.vault.deadline import parse
+
+        deadline = parse(options.deadline)
+    if options.mirror is not None:
+        from premortem.vault.remote import Remote
+
+        Remote(options.mirror).check()
+
     from premortem import launch
 
     return launch.run(
@@ -114,8 +132,15 @@ def run(tokens: Sequence[str]) -> int:
             quiet=options.quiet,
             folder=options.folder,
             autopsy=options.autopsy,
+            mirror=_absolute(options.mirror),
+            deadline=deadline,
         )
     )
+
+
+def _absolute(url: str | None) -> str | None:
+    """A folder stays the same one when the script goes to another."""
+    return str(Path(url).absolute()) if url is not None and "://" not in url else url
 
 
 # --- replay ----------------------------------------------------------------------------------

@@ -26,8 +26,11 @@ from premortem.policy import Decision
 from premortem.windows import Windows
 
 if TYPE_CHECKING:
+    from premortem.actions.safekeeping import Safekeeping
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
+    from premortem.vault.deadline import Deadline
+    from premortem.vault.mirror import Mirror
 
 # What the detectors' picture of a step is made of.
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
@@ -44,11 +47,19 @@ class Watcher:
         journal: Journal | None = None,
         on_finding: Callable[[Finding], None] | None = None,
         on_problem: Callable[[str], None] | None = None,
+        *,
+        mirror: Mirror | None = None,
+        deadline: Deadline | None = None,
+        on_step: Callable[[], None] | None = None,
     ) -> None:
         self.policy = policy.by_name(policy_name)
         self.journal = journal
         self.on_finding = on_finding
         self.on_problem = on_problem
+        self.on_step = on_step
+        self.mirror = mirror
+        self.deadline = deadline
+        self.safekeeping: Safekeeping | None = None
         self.steps = 0
         self._found: list[Finding] = []
         self._said: set[tuple[Any, ...]] = set()
@@ -115,7 +126,7 @@ class Watcher:
         told = next((f for f in self.findings if (f.code, f.where) == same), None)
         if self.on_finding is not None and told is not None:  # else a finding before it explains it
             self.on_finding(told)
-        if self.policy.decide(finding, past) is Decision.STOP:
+        if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self._stopping = finding
 
     def _surpassed(self, finding: Finding) -> list[Finding]:
@@ -159,6 +170,24 @@ class Watcher:
 
                 folder = self.journal.path.parent / "capsules"
                 Capsules(self._attachment, folder, self._argv, self._cwd, self._capsule_written)
+                self._keep_safe(self._attachment, self.journal.path.parent)
+
+    def _keep_safe(self, attachment: Attachment, folder: Path) -> None:
+        from premortem.actions.safekeeping import Safekeeping
+
+        self.safekeeping = Safekeeping(
+            attachment,
+            folder,
+            mirror=self.mirror,
+            deadline=self.deadline,
+            changes=self.policy.refuses,
+            settle=self._stop_if_decided,
+            say=self.on_problem or (lambda _sentence: None),
+        )
+        self.safekeeping.install()
+        if self.on_step is not None:
+            on_step = self.on_step
+            attachment.optimizers.after_step.append(lambda *_: on_step())
 
     def _capsule_written(self, path: Path, step: int) -> None:
         self.capsules.append(path)
@@ -182,8 +211,7 @@ class Watcher:
         from premortem.actions.keep import keep
 
         try:
-            models, optimizers = self._attachment.in_training()
-            path = keep(self.journal.path.parent, self.steps, models, optimizers)
+            path = keep(self.journal.path.parent, self.steps, self._attachment.training_state())
         except Exception as error:  # noqa: BLE001 - a full disk must not keep the run from being stopped
             self.fault("keep", error)
             told = f"the last good weights could not be saved ({error})"
@@ -208,15 +236,25 @@ class Watcher:
             if self.on_problem is not None:
                 self.on_problem("premortem could not attach to this torch; the run goes on unwatched")
 
-    def close(self, ended: RunEnded | None = None) -> None:
-        """The run is over: let detectors speak a last time, and leave torch as it was."""
+    def close(self, ended: RunEnded | None = None, patience: float = 0.0) -> None:
+        """The run is over: let detectors speak a last time, and leave torch as it was.
+
+        The mirror is waited for, for as many seconds as there is `patience`."""
         if self._attachment is not None:
             self._attachment.drain()
+        if self.safekeeping is not None:
+            try:
+                self.safekeeping.close(patience)
+            except Exception as error:  # noqa: BLE001 - the last words must still be said
+                self.fault("safekeeping", error)
         event = ended or RunEnded()
         event.step = self.steps
         self.emit(event)
         if self._hook is not None and self._hook in sys.meta_path:
             sys.meta_path.remove(self._hook)
+        if self.safekeeping is not None:
+            self.safekeeping.remove()
+            self.safekeeping = None
         if self._attachment is not None:
             self._attachment.detach()
             self._attachment = None

@@ -1,30 +1,28 @@
-"""keep: the last good weights, written whole or not at all, before a run is ended."""
+"""keep: the state of the training, written whole or not at all: before a run is ended, or when its time is short."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from premortem.errors import VaultError
+from premortem.vault.atomic import write_whole
+from premortem.vault.health import examine
+
 NAME = "last_good.pt"
 
 
-def keep(folder: Path, step: int, models: dict[str, Any], optimizers: list[Any]) -> Path:
-    """Save the state of models and optimizers; `torch.load` reads it with `weights_only=True`."""
-    state = {
-        "step": step,
-        "models": {name: model.state_dict() for name, model in models.items()},
-        "optimizers": [optimizer.state_dict() for optimizer in optimizers],
-    }
-    path, draft = folder / NAME, folder / f".{NAME}.{os.getpid()}"
-    try:
-        with draft.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+def keep(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
+    """Save the state; `torch.load` reads it with `weights_only=True`. Raises VaultError.
+
+    Weights that are not finite are not saved: what was kept before is better."""
+    for name, model in state["models"].items():
+        broken = examine({key: value for key, value in model.items() if isinstance(value, torch.Tensor)})
+        if not broken.ok:
+            raise VaultError(f"`{name}.{broken.non_finite[0]}` is not finite, so it was not saved")
+    path = folder / NAME
+    write_whole(path, lambda file: torch.save({"step": step, **state}, file))
     return path

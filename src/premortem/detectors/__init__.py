@@ -11,6 +11,7 @@ from premortem.detectors.batch_taken_for_time import BatchTakenForTime
 from premortem.detectors.broadcast_in_loss import BroadcastInLoss
 from premortem.detectors.changed_before_backward import ChangedBeforeBackward
 from premortem.detectors.checkpoint_did_not_match import CheckpointDidNotMatch
+from premortem.detectors.checkpoint_does_not_read_back import CheckpointDoesNotReadBack
 from premortem.detectors.checkpoint_non_finite import CheckpointNonFinite
 from premortem.detectors.class_sorted_batches import ClassSortedBatches
 from premortem.detectors.clipped_after_step import ClippedAfterStep
@@ -20,9 +21,12 @@ from premortem.detectors.constant_labels import ConstantLabels
 from premortem.detectors.counter_restarts import CounterRestarts
 from premortem.detectors.data_changed_in_place import DataChangedInPlace
 from premortem.detectors.dead_units import DeadUnits
+from premortem.detectors.deadline_reached import DeadlineReached
 from premortem.detectors.detached_from_loss import DetachedFromLoss
 from premortem.detectors.discriminator_loss_in_generator import DiscriminatorLossInGenerator
+from premortem.detectors.disk_too_full import DiskTooFull
 from premortem.detectors.dropout_near_one import DropoutNearOne
+from premortem.detectors.ephemeral_storage import EphemeralStorage
 from premortem.detectors.evaluated_copy_never_changes import EvaluatedCopyNeverChanges
 from premortem.detectors.evaluated_in_train_mode import EvaluatedInTrainMode
 from premortem.detectors.evaluated_with_gradients import EvaluatedWithGradients
@@ -53,6 +57,7 @@ from premortem.detectors.loss_without_graph import LossWithoutGraph
 from premortem.detectors.loss_without_lower_bound import LossWithoutLowerBound
 from premortem.detectors.masked_non_finite import MaskedNonFinite
 from premortem.detectors.metric_frozen import MetricFrozen
+from premortem.detectors.mirror_behind import MirrorBehind
 from premortem.detectors.nll_without_log_probabilities import NllWithoutLogProbabilities
 from premortem.detectors.no_batches import NoBatches
 from premortem.detectors.non_finite_input import NonFiniteInput
@@ -67,6 +72,7 @@ from premortem.detectors.overflow import Overflow
 from premortem.detectors.parameter_without_optimizer import ParameterWithoutOptimizer
 from premortem.detectors.plateau_fed_non_finite import PlateauFedNonFinite
 from premortem.detectors.plateau_wrong_mode import PlateauWrongMode
+from premortem.detectors.poisoned_checkpoint import PoisonedCheckpoint
 from premortem.detectors.raw_scores_in_bce import RawScoresInBce
 from premortem.detectors.refused_too_often import RefusedTooOften
 from premortem.detectors.reseeded_every_step import ReseededEveryStep
@@ -187,9 +193,15 @@ ALL: tuple[type[Detector], ...] = (
     StateNotInCheckpoint,  # PM316
     SavedWeightsNeverChange,  # PM317
     KeptByReference,  # PM318
+    PoisonedCheckpoint,  # PM320
     NoBatches,  # PM321
     FewerSamplesThanExpected,  # PM322
     LoaderExhausted,  # PM323
+    CheckpointDoesNotReadBack,  # PM324
+    EphemeralStorage,  # PM325
+    DiskTooFull,  # PM326
+    MirrorBehind,  # PM327
+    DeadlineReached,  # PM328
     ClassSortedBatches,  # PM331
     SameBatchEveryStep,  # PM332
     ReseededEveryStep,  # PM333

@@ -36,6 +36,7 @@ class CheckpointNonFinite(Detector):
             "weights-stay-non-finite",
             "masked-non-finite",
             "overflow",
+            "poisoned-checkpoint",
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded,)

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
 
-from premortem.events import Site
 from premortem.probes.modules import Models
 from premortem.probes.session import Session, user_site
 from premortem.probes.states import States, finite
+from premortem.vault.health import examine
+from premortem.vault.looked import Looked
 
 _DEPTH = 4  # of dictionaries and lists in each other
 _WIDE = 4096  # entries of a list that are looked at
 ALL_ZERO = ("all of them",)
-
-
-class Looked(NamedTuple):
-    """What a look at it said. The default: it is no checkpoint, and nothing is wrong with it."""
-
-    checkpoint: bool = False  # it holds a state dict, a model, or an optimizer's state
-    weights: int = 0  # trained ones in it
-    poisoned: tuple[str, ...] = ()
-    bytes: int = 0  # of all tensors in it
-    at: Site | None = None
 
 
 class Saved:
@@ -101,30 +92,16 @@ def leaves(thing: Any, depth: int = 0) -> Iterator[tuple[str, Any, bool]]:
 
 
 def broken_among(trained: Mapping[str, torch.Tensor]) -> list[str]:
-    """The names of those that are not finite; `ALL_ZERO` when there is nothing but zeros in all of them."""
+    """The names of those that are not finite; `ALL_ZERO` when there is nothing but zeros in all matrices."""
     dense = {
         name: value.detach()
         for name, value in trained.items()
         if value.layout == torch.strided and value.numel() and value.device.type != "meta"
     }
-    floats = {name: value for name, value in dense.items() if value.is_floating_point()}
-    if not floats:
-        return []
-    largest = largest_of(floats)
-    broken = [name for name, size in largest.items() if not size < float("inf") and not finite(floats[name])]
-    matrices = [size for name, size in largest.items() if floats[name].dim() > 1]
-    if not broken and len(matrices) > 1 and not any(matrices):
+    health = examine(dense)
+    # Infinity beside zeros alone is meant: a mask.
+    broken = [name for name in health.non_finite if not finite(dense[name])]
+    matrices = {name for name, value in dense.items() if value.dim() > 1}
+    if not broken and len(matrices) > 1 and matrices <= set(health.all_zero):
         return list(ALL_ZERO)
     return broken
-
-
-def largest_of(floats: Mapping[str, torch.Tensor]) -> dict[str, float]:
-    """The largest size in each (NaN when there is one), read together: a device is waited for once."""
-    by_device: dict[torch.device, list[tuple[str, torch.Tensor]]] = {}
-    for name, value in floats.items():
-        by_device.setdefault(value.device, []).append((name, value))
-    found: dict[str, float] = {}
-    for pairs in by_device.values():
-        sizes = torch.stack([value.abs().amax().float() for _, value in pairs]).tolist()
-        found.update(zip((name for name, _ in pairs), sizes, strict=True))
-    return {name: found[name] for name in floats}

@@ -32,6 +32,7 @@ from premortem.errors import VaultError
 
 _MARK = re.compile(r"^\..+\.partial-(?P<place>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}$")
 _OLD = 24 * 3600.0  # seconds; a draft that another machine began is dead when it is older
+_OWNER = ".owner"
 _BLOCK = 1 << 20
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux
 _HERE = -100  # AT_FDCWD
@@ -83,6 +84,9 @@ class Draft:
 
     def publish(self, *, durable: bool = True) -> None:
         """Take the place of the old file. Not `durable`: whole for every process, but not after a power cut."""
+        if self.path.is_dir():
+            publish_folder(self.path, self.final)
+            return
         _same_rights(self.path, self.final)
         if durable:
             sync(self.path)
@@ -247,11 +251,30 @@ def _exchange(a: Path, b: Path) -> bool:
     return bool(move(_HERE, os.fsencode(a), _HERE, os.fsencode(b), _EXCHANGE) == 0)
 
 
+def claim(folder: Path) -> None:
+    """Leave a note in a folder that this process is at work there."""
+    (folder / _OWNER).write_text(f"{_place()} {os.getpid()}", encoding="ascii")
+
+
+def owner_is_dead(folder: Path) -> bool:
+    """Whether nobody works there any more."""
+    note = folder / _OWNER
+    try:
+        place, pid = note.read_text(encoding="ascii").split()
+        return _gone(place, int(pid), note)
+    except (OSError, ValueError):
+        return False
+
+
 def _dead(found: re.Match[str], path: Path) -> bool:
-    if found["place"] != _place():  # written on another machine, or in another container
+    return _gone(found["place"], int(found["pid"]), path)
+
+
+def _gone(place: str, pid: int, path: Path) -> bool:
+    if place != _place():  # written on another machine, or in another container
         return time.time() - path.lstat().st_mtime > _OLD
     try:
-        os.kill(int(found["pid"]), 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return True
     except OSError:

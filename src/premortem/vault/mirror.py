@@ -33,7 +33,7 @@ from typing import Any
 
 from premortem.errors import VaultError
 from premortem.plain import dumps
-from premortem.vault.atomic import draft_beside, publish_folder, sha256_of, sweep
+from premortem.vault.atomic import claim, draft_beside, owner_is_dead, publish_folder, sha256_of, sweep
 from premortem.vault.manifest import NAME as MANIFEST
 from premortem.vault.manifest import FileRecord, Manifest
 from premortem.vault.remote import Remote
@@ -66,7 +66,7 @@ class Mirror:
         self._keep = keep
         self._patience = patience
         self._pid = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may come in between
         self._numbers = 0
         self._wake = threading.Event()
         self._idle = threading.Event()
@@ -75,6 +75,7 @@ class Mirror:
         self._done, self._failures, self._problem, self._seconds = 0, 0, "", 0.0
         spool.mkdir(parents=True, exist_ok=True)
         sweep(spool)
+        claim(spool)
         if self._jobs():
             self._start()
         else:
@@ -97,8 +98,7 @@ class Mirror:
         if not files:
             raise VaultError(f"there is nothing at {path} to mirror")
         with self._lock:
-            self._numbers = max([self._numbers, *(int(job.name.split("-")[0]) for job in self._jobs())]) + 1
-            final = self.spool / f"{self._numbers:06d}-{path.name[:80]}"
+            final = self.spool / f"{self._next():06d}-{path.name[:80]}"
         draft = draft_beside(final)
         base = path.parent if path.is_file() else path
         try:
@@ -110,6 +110,7 @@ class Mirror:
                 name = file.relative_to(base).as_posix()
                 sums[name] = {"held": str(number), "bytes": held.stat().st_size}
             job = {
+                "url": self.remote.shown,
                 "name": remote_name,
                 "single": path.is_file(),
                 "files": sums,
@@ -125,6 +126,28 @@ class Mirror:
         self._start()
         self._wake.set()
 
+    def adopt(self, runs: Path) -> int:
+        """Take over what other runs, which are dead, could not send to this place. Returns how many."""
+        taken = 0
+        for spool in sorted(runs.glob("*/mirror")):
+            if spool == self.spool or not spool.is_dir() or not owner_is_dead(spool):
+                continue
+            for job in sorted(path for path in spool.iterdir() if (path / JOB).is_file()):
+                with suppress(OSError, ValueError, KeyError):
+                    if _read(job)["url"] == self.remote.shown:
+                        with self._lock:
+                            job.replace(self.spool / f"{self._next():06d}-{job.name.partition('-')[2]}")
+                        taken += 1
+        if taken:
+            self._idle.clear()
+            self._start()
+            self._wake.set()
+        return taken
+
+    def _next(self) -> int:
+        self._numbers = max([self._numbers, *(int(job.name.split("-")[0]) for job in self._jobs())]) + 1
+        return self._numbers
+
     def flush(self, timeout: float) -> bool:
         """Wait until all is there and verified. False when that did not happen in time."""
         if self._jobs() and self._pid == os.getpid():
@@ -139,6 +162,11 @@ class Mirror:
         with suppress(OSError, ValueError, IndexError):
             since = float(_read(jobs[0])["put"])
         return MirrorStatus(len(jobs), self._done, self._failures, self._problem, self._seconds, since)
+
+    @property
+    def failures(self) -> int:
+        """Attempts in a row that failed."""
+        return self._failures
 
     def close(self, timeout: float = 0.0) -> bool:
         """Stop; what is still pending stays in the spool. Returns whether nothing was."""

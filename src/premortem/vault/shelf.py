@@ -1,6 +1,6 @@
 """What a run keeps of the files that its script saves: earlier versions, and what must not take their place.
 
-    RUN/kept/best.pt-1f0c9a/000003-step-1200.pt     the version that was overwritten at step 1200 ...
+    RUN/kept/best.pt-1f0c9a/000003-step-1200.pt     the version of step 1200, which was overwritten later ...
     RUN/kept/…/000003-step-1200.pt.manifest.json    ... where it lay, how large it is, when it was put aside
     RUN/quarantine/best.pt-1f0c9a/000004-step-1300.pt
 
@@ -36,7 +36,7 @@ class Shelf:
         self._versions = versions
         self._most = most
         self._number = 0
-        self.known: set[Path] = set()  # saved in this run
+        self.known: dict[Path, int | None] = {}  # saved in this run, and at which step
         self.poisoned: dict[Path, tuple[str, ...]] = {}  # the file itself is, because nothing good was there
         self.diverted: dict[
             Path, Path
@@ -47,14 +47,15 @@ class Shelf:
         """Whether there is a file here that a poisoned one must not replace."""
         return path.exists() and path not in self.poisoned
 
-    def keep(self, path: Path, step: int) -> Path | None:
+    def keep(self, path: Path) -> Path | None:
         """Put the version that is at `path` aside, before another takes its place. None when that was not possible."""
         if not path.exists() or path in self.poisoned:
             return None
         size = _size(path)
         if not self._fits(path, size):
             return None
-        name = f"step-{step}{path.suffix}"
+        step = self.known.get(path)
+        name = f"{'earlier' if step is None else f'step-{step}'}{path.suffix}"
         for home in (self.folder, path.parent / ".premortem"):
             version = self._place(home, "kept", path, name)
             try:
@@ -84,9 +85,9 @@ class Shelf:
             _remove(before)  # only the newest is served, and one is enough to look into
         return place
 
-    def published(self, path: Path, poisoned: tuple[str, ...] = ()) -> None:
+    def published(self, path: Path, step: int | None, poisoned: tuple[str, ...] = ()) -> None:
         """A file took its place at `path`."""
-        self.known.add(path)
+        self.known[path] = step
         self.diverted.pop(path, None)
         self.poisoned.pop(path, None)
         if poisoned:
@@ -95,8 +96,7 @@ class Shelf:
     def moved(self, source: Path, target: Path) -> None:
         """The script renamed a file."""
         if source in self.known:
-            self.known.discard(source)
-            self.known.add(target)
+            self.known[target] = self.known.pop(source)
         for book in (self.poisoned, self.diverted):
             book.pop(target, None)
         if source in self.poisoned:
@@ -148,7 +148,7 @@ class Shelf:
             _keep_out_of_git(home)
         return place
 
-    def _describe(self, version: Path, path: Path, step: int, size: int, health: HealthRecord) -> None:
+    def _describe(self, version: Path, path: Path, step: int | None, size: int, health: HealthRecord) -> None:
         # Without a checksum: making one of a large file takes seconds, and nobody is to wait for it here.
         files = {version.name: FileRecord("", size)}
         manifest = Manifest(

@@ -1,0 +1,273 @@
+"""The ways in which scripts save, load and move their checkpoints; each leads to `saving.py`.
+
+torch.save and torch.load, safetensors, torch.distributed.checkpoint, Lightning (which writes through fsspec), and
+what scripts do with a file afterwards: `os.replace`, `os.rename`, `shutil.copy`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+import shutil
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from premortem.actions.reread import of_folder, of_safetensors, of_torch
+from premortem.actions.saving import Save, Saving, real
+from premortem.arrivals import ImportHook
+from premortem.vault.atomic import drafted
+from premortem.vault.mirror import link_or_copy
+
+if TYPE_CHECKING:
+    from premortem.probes.session import Session
+
+_LIGHTNING = ("lightning.fabric.utilities.cloud_io", "lightning_fabric.utilities.cloud_io")
+
+
+class Doors:
+    """Put in place in a run; the session takes them away with everything else."""
+
+    def __init__(self, session: Session, saving: Saving) -> None:
+        self.session = session
+        self.saving = saving
+        self.shelf = saving.shelf
+        self._hooks: list[ImportHook] = []
+
+    def install(self) -> None:
+        patch = self.session.patch
+        patch(torch, "save", self._torch_save)
+        self._when("safetensors.torch", lambda module: patch(module, "save_file", self._safetensors_save))
+        self._when("torch.distributed.checkpoint", lambda module: patch(module, "save", self._dcp_save))
+        for name in _LIGHTNING:
+            self._when(name, lambda module: patch(module, "_atomic_save", self._lightning_save))
+        if not self.saving.changes:
+            return
+        patch(torch, "load", self._served)
+        self._when("safetensors.torch", lambda module: patch(module, "load_file", self._served))
+        patch(os, "replace", self._rename)
+        patch(os, "rename", self._rename)
+        patch(shutil, "copyfile", self._copy)
+        if accessor := getattr(pathlib, "_NormalAccessor", None):  # Python 3.10 has its own references
+            for name in ("replace", "rename"):
+                patch(accessor, name, lambda original: staticmethod(self._rename(original)))
+
+    def remove(self) -> None:
+        for hook in self._hooks:
+            if hook in sys.meta_path:
+                sys.meta_path.remove(hook)
+
+    def _when(self, name: str, then: Callable[[Any], None]) -> None:
+        """Now, if it was imported; else in the moment it is."""
+
+        def arrived() -> None:
+            if self.session.on:
+                with self.session.looking_at(name):
+                    then(sys.modules[name])
+
+        if name in sys.modules:
+            arrived()
+        else:
+            hook = ImportHook(name, arrived)
+            self._hooks.append(hook)
+            sys.meta_path.insert(0, hook)
+
+    # --- saving --------------------------------------------------------------------------------
+
+    def _torch_save(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+            path = self._target(f)
+            if path is None:
+                return original(obj, f, *args, **kwargs)
+            return self._save(obj, path, f, lambda to: original(obj, str(to), *args, **kwargs), of_torch)
+
+        return save
+
+    def _safetensors_save(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def save_file(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
+            path = self._target(filename)
+            if path is None:
+                return original(tensors, filename, *args, **kwargs)
+            check = functools.partial(of_safetensors, tensors)
+            return self._save(
+                tensors, path, filename, lambda to: original(tensors, str(to), *args, **kwargs), check
+            )
+
+        return save_file
+
+    def _dcp_save(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def save(state_dict: Any, *args: Any, checkpoint_id: Any = None, **kwargs: Any) -> Any:
+            alone = kwargs.get("no_dist") or not _many()
+            path = self._target(checkpoint_id, folder=True) if alone and not _writer(args, kwargs) else None
+            if path is None:
+                return original(state_dict, *args, checkpoint_id=checkpoint_id, **kwargs)
+
+            def write(to: Path) -> Any:
+                result = original(state_dict, *args, checkpoint_id=to, **kwargs)
+                if to != path and path.is_dir():
+                    _take_along(path, to)
+                return result
+
+            return self._save(state_dict, path, checkpoint_id, write, of_folder)
+
+        return save
+
+    def _lightning_save(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def atomic_save(checkpoint: Any, filepath: Any) -> Any:
+            path = self._target(filepath)
+            if path is None:
+                return original(checkpoint, filepath)
+
+            def write(to: Path) -> None:
+                with to.open("wb") as file:
+                    torch.save(checkpoint, file)
+
+            return self._save(checkpoint, path, filepath, write, of_torch)
+
+        return atomic_save
+
+    def _save(
+        self,
+        thing: Any,
+        path: Path,
+        given: Any,
+        write: Callable[[Path], Any],
+        check: Callable[[Path], str],
+    ) -> Any:
+        def unseen(to: Path) -> Any:
+            """The probe of `torch.save` is told afterwards, when the file has its name."""
+            mine = self.session.listening()
+            self.session.looking = self.session.looking or mine
+            try:
+                return write(to)
+            finally:
+                self.session.looking = self.session.looking and not mine
+
+        return self.saving.save(Save(thing, path, os.fspath(given), unseen, check))
+
+    def _target(self, given: Any, *, folder: bool = False) -> Path | None:
+        """The file that is meant, when it is one that can be replaced: no pipe, no device, no file object."""
+        if not isinstance(given, (str, os.PathLike)) or not self.saving.active():
+            return None
+        if "://" in os.fspath(given):
+            return None
+        try:
+            path = real(given)
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            return path if path.parent.is_dir() else None
+        except (OSError, ValueError, TypeError):
+            return None
+        return path if (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)) else None
+
+    # --- loading and moving ----------------------------------------------------------------------
+
+    def _served(self, original: Any) -> Any:
+        """What the script saved is what it loads, also when it lies in quarantine."""
+
+        @functools.wraps(original)
+        def load(f: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.shelf.diverted and isinstance(f, (str, os.PathLike)) and self.session.on:
+                f = self.shelf.diverted.get(real(f), f)
+            return original(f, *args, **kwargs)
+
+        return load
+
+    def _rename(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def rename(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self._concerned(src) or args or kwargs:
+                return original(src, dst, *args, **kwargs)
+            source, target = _in_folder(src), real(dst)
+            with self.shelf.lock:
+                if self._harmful(source, target):
+                    poisoned = self.shelf.poisoned.pop(source)
+                    self.shelf.known.pop(source, None)
+                    self.shelf.divert(source, target, self.session.step, poisoned)
+                    return None
+                self._keep(target)
+                original(src, dst)
+                self.shelf.moved(source, target)
+                if self.saving.sending is not None:
+                    self.saving.sending.moved(source, target)
+            return None
+
+        return rename
+
+    def _copy(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def copyfile(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self._concerned(src) or args or kwargs.get("follow_symlinks", True) is not True:
+                return original(src, dst, *args, **kwargs)
+            source, target = real(src), real(dst)
+            if source == target or not target.parent.is_dir() or target.is_dir():
+                return original(src, dst)
+            with self.shelf.lock:
+                if self._harmful(source, target):
+                    spare = self.shelf.folder / f"{source.name}.copy"
+                    link_or_copy(source, spare)
+                    self.shelf.divert(spare, target, self.session.step, self.shelf.poisoned[source])
+                    return dst
+                self._keep(target)
+                with drafted(target) as draft:
+                    original(src, draft)
+                self.shelf.published(
+                    target, self.shelf.known.get(source), self.shelf.poisoned.get(source, ())
+                )
+                if source in self.shelf.diverted:
+                    self.shelf.diverted[target] = self.shelf.diverted[source]
+                if self.saving.sending is not None:
+                    self.saving.sending.later(target, self.session.step)
+            return dst
+
+        return copyfile
+
+    def _concerned(self, src: Any) -> bool:
+        if not self.shelf.known or not self.session.on or not isinstance(src, (str, os.PathLike)):
+            return False
+        try:
+            return _in_folder(src) in self.shelf.known
+        except (OSError, ValueError, TypeError):
+            return False
+
+    def _harmful(self, source: Path, target: Path) -> bool:
+        return source in self.shelf.poisoned and source != target and self.shelf.good_at(target)
+
+    def _keep(self, target: Path) -> None:
+        with self.session.looking_at("keep"):
+            self.shelf.keep(target)
+
+
+def _in_folder(path: Any) -> Path:
+    """The name itself, not what a link points to: a rename moves the link."""
+    text = str(os.fspath(path))
+    return real(os.path.dirname(text) or ".") / os.path.basename(text)  # noqa: PTH119, PTH120 - bytes fail alike
+
+
+def _many() -> bool:
+    distributed = torch.distributed
+    return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+
+
+def _writer(args: Any, kwargs: Any) -> bool:
+    return bool(args) or kwargs.get("storage_writer") is not None
+
+
+def _take_along(old: Path, new: Path) -> None:
+    """What else lies in the folder: a config, a log. The saver's own files are those of the old checkpoint."""
+    for entry in old.iterdir():
+        if entry.suffix == ".distcp" or entry.name.startswith(".metadata") or (new / entry.name).exists():
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.copytree(entry, new / entry.name, symlinks=True)
+        else:
+            shutil.copy2(entry, new / entry.name, follow_symlinks=False)

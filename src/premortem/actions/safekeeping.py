@@ -1,0 +1,230 @@
+"""All that a run does about its checkpoints, joined: the script's own saves, the mirror, the time that is left.
+
+every save of the script      saving.py, through doors.py
+the first step                with a mirror or a deadline: one save of ours, timed, so that both are known to work
+every step                    what was saved is sent; is there time for another step?
+a signal                      one save of ours, where weights and optimizer agree; then the mirror is flushed
+the end                       the mirror is flushed
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from premortem.actions.doors import Doors
+from premortem.actions.keep import keep
+from premortem.actions.saving import Saving
+from premortem.actions.sending import Sending
+from premortem.events import DeadlineMet, MirrorSeen, StorageSeen
+from premortem.vault.shelf import Shelf
+from premortem.vault.storage import judge, nothing_lasts
+
+if TYPE_CHECKING:
+    from premortem.probes import Attachment
+    from premortem.vault.deadline import Deadline
+    from premortem.vault.mirror import Mirror
+
+_SPARE = 15.0  # seconds that are left over when all went as measured
+_LONGEST_GAP = (
+    900.0  # seconds between two steps that are planned for: an evaluation, not a whole other training
+)
+_PATIENCE = 60.0  # seconds for which a mirror that only fails is waited for
+_TROUBLE = 3  # attempts in a row after which a mirror is said to fail
+
+
+class Safekeeping:
+    def __init__(
+        self,
+        attachment: Attachment,
+        folder: Path,
+        *,
+        mirror: Mirror | None,
+        deadline: Deadline | None,
+        changes: bool,
+        settle: Callable[[], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self.attachment = attachment
+        self.session = attachment.session
+        self.folder = folder
+        self.mirror = mirror
+        self.deadline = deadline
+        self._settle = settle  # a policy may end the run here
+        self._say = say
+        shelf = Shelf(folder)
+        self.sending = Sending(mirror, shelf, copy=not changes) if mirror is not None else None
+        self.saving = Saving(attachment, shelf, self.sending, changes=changes)
+        self.saving.met.append(self._met)
+        self.doors = Doors(self.session, self.saving)
+        self.saved_at: int | None = None  # the step of our last save
+        self._seconds = 0.0  # ... and how long it took
+        self._last, self._gap = time.monotonic(), 0.0
+        self._judged: set[Path] = set()
+        self._failing = False
+        self._over = False
+        self._impatient = False
+
+    def install(self) -> None:
+        self.doors.install()
+        self.attachment.optimizers.after_step.append(self._stepped)
+
+    # --- between two steps ---------------------------------------------------------------------
+
+    @property
+    def saves(self) -> bool:
+        """Whether a save of ours is wanted when a signal comes: not from somebody who only observes."""
+        return self.saving.changes or self.mirror is not None or self.deadline is not None
+
+    @property
+    def busy(self) -> bool:
+        """An optimizer is changing the weights right now."""
+        return self.attachment.optimizers.inside is not None
+
+    def _stepped(self, optimizer: Any, track: Any, step: int) -> None:
+        try:
+            self._between(step)
+        except Exception as error:  # noqa: BLE001 - nothing here is worth the run
+            self.session.fault("safekeeping", error)
+        if self._over:
+            self._settle()
+
+    def _between(self, step: int) -> None:
+        now = time.monotonic()
+        if step > 3:  # before that there is compiling, and warming up
+            self._gap = min(max(self._gap, now - self._last), _LONGEST_GAP)
+        self._last = now
+        self.saving.settle()
+        if step == 1 and not self.mirror and (storage := nothing_lasts()):
+            self._tell_storage(Path.cwd(), storage)
+        if self.saved_at is None and (self.mirror or self.deadline):
+            self.saved_at = step
+            self._save(step)
+        if self.mirror is not None:
+            self._look_at_mirror()
+        if self.deadline is not None and not self._over:
+            self._mind_the_time(step)
+
+    def save_now(self) -> Path | None:
+        """From a signal's handler: what was trained so far, if that is not saved yet."""
+        step = self.session.step
+        if not step or self.saved_at == step:
+            return None
+        with self.session.looking_at("keep"):
+            return self._save(step)
+        return None
+
+    def _save(self, step: int) -> Path | None:
+        """Our own save of models, optimizers, schedulers and scaler. A failure is told, never raised."""
+        began = time.monotonic()
+        try:
+            path = keep(self.folder, step, self.attachment.training_state())
+            self.saved_at, self._seconds = step, time.monotonic() - began
+            if self.sending is not None:
+                self.sending.send(path, step, group=path.name)
+        except Exception as error:  # noqa: BLE001 - the disk, the mirror, a state that cannot be pickled
+            self.session.fault("keep", error)
+            self._say(f"the state of the training could not be saved ({error})")
+            return None
+        return path
+
+    def _mind_the_time(self, step: int) -> None:
+        if self.deadline is None:
+            return
+        left = self.deadline.at - time.time()
+        mirror = self.mirror.status().seconds if self.mirror is not None else 0.0
+        needed = 1.5 * (max(self._seconds, self.saving.seconds) + mirror) + self._gap + _SPARE
+        if left > needed:
+            return
+        self._over = True
+        path = self._save(step)
+        mirrored = (
+            self.flush(max(1.0, self.deadline.at - time.time() - 2.0)) if self.mirror is not None else None
+        )
+        self.session.emit(
+            DeadlineMet(step=step, left=left, needed=needed, path=str(path or ""), mirrored=mirrored)
+        )
+
+    # --- where it is saved -----------------------------------------------------------------------
+
+    def _met(self, path: Path) -> None:
+        """A checkpoint was saved there."""
+        folder = path.parent
+        if folder not in self._judged and not self.mirror:
+            self._judged.add(folder)
+            if storage := judge(folder):
+                self._tell_storage(folder, storage)
+
+    def _tell_storage(self, folder: Path, storage: Any) -> None:
+        self.session.emit(
+            StorageSeen(
+                step=self.session.step,
+                path=str(folder),
+                kind=storage.kind,
+                certain=storage.certain,
+                mirrored=self.mirror is not None,
+            )
+        )
+
+    # --- the mirror ------------------------------------------------------------------------------
+
+    def _look_at_mirror(self) -> None:
+        if self.mirror is None:
+            return
+        failures = self.mirror.failures
+        if failures >= _TROUBLE and not self._failing:
+            self._tell_mirror(ended=False)
+        self._failing = failures >= _TROUBLE
+
+    def flush(self, seconds: float) -> bool:
+        """Wait for the mirror; not for one that only fails."""
+        if self.mirror is None:
+            return True
+        began = time.monotonic()
+        told = False
+        while not self._flushed(min(1.0, seconds)):
+            waited = time.monotonic() - began
+            if waited > seconds or self._impatient or (self.mirror.failures and waited > _PATIENCE):
+                return False
+            if not told and waited > 2.0:
+                told = True
+                self._say(f"waiting for the mirror {self.mirror.remote.shown}")
+        return True
+
+    def _flushed(self, seconds: float) -> bool:
+        try:
+            return self.mirror is None or self.mirror.flush(seconds)
+        except KeyboardInterrupt:  # whoever waits has waited enough; what is left is sent by the next run
+            self._impatient = True
+            return False
+
+    def close(self, seconds: float) -> None:
+        """The run is over."""
+        self.saving.settle()
+        if self.mirror is None:
+            return
+        if not self.flush(seconds):
+            self._tell_mirror(ended=True)
+        self.mirror.close()
+
+    def remove(self) -> None:
+        self.doors.remove()
+
+    def _tell_mirror(self, *, ended: bool) -> None:
+        if self.mirror is None:
+            return
+        status = self.mirror.status()
+        since = status.waiting_since
+        self.session.emit(
+            MirrorSeen(
+                step=self.session.step,
+                url=self.mirror.remote.shown,
+                pending=status.pending,
+                failures=status.failures,
+                problem=status.problem,
+                minutes=(time.time() - since) / 60 if since is not None else 0.0,
+                ended=ended,
+            )
+        )

@@ -1,0 +1,298 @@
+"""A save of the script's: whole or not at all, read back, looked at, and nothing good lost.
+
+    torch.save(state, "best.pt")
+        look           are the trained weights in it finite?
+        draft          written beside best.pt, under the same name
+        read back      the checksums in it against its bytes
+        keep           the version that is at best.pt now, as a link
+        publish        the draft takes its place; or, when it is poisoned and a good file is there, goes to quarantine
+        mirror         in the background
+
+What the script sees is what it would see alone: the same bytes under the same name, the same exceptions. A fault of
+ours ends in the plain save. With `changes=False` (observe) nothing is written anywhere: only the look remains.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from premortem.events import Event, RoomShort, SaveChecked
+from premortem.vault.atomic import Draft, no_room, reason, sweep
+from premortem.vault.looked import UNKNOWN, Looked
+from premortem.vault.shelf import Shelf
+
+if TYPE_CHECKING:
+    from premortem.actions.sending import Sending
+    from premortem.probes import Attachment
+
+_SPARE = 65536  # bytes that a file needs besides its tensors
+_SERIOUS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}  # a plain save would meet the same
+_SYNC_EVERY = 1.0  # seconds between two waits for the disk, for files that are no checkpoints
+
+
+@dataclass
+class Save:
+    """One save, on its way."""
+
+    thing: Any
+    path: Path  # the real one
+    given: str  # as the script wrote it
+    write: Callable[[Path], Any]  # the library's own way; what it returns is returned
+    check: Callable[[Path], str]  # what is wrong with what was written; "" when nothing is
+    looked: Looked = UNKNOWN
+
+
+class Saving:
+    """Stands in for the libraries' functions that save; `doors.py` leads the calls here."""
+
+    def __init__(
+        self, attachment: Attachment, shelf: Shelf, sending: Sending | None, *, changes: bool
+    ) -> None:
+        self.session = attachment.session
+        self.saved = attachment.saved
+        self.shelf = shelf
+        self.sending = sending
+        self.changes = changes
+        self.seconds = 0.0  # what the last checkpoint took
+        self.met: list[Callable[[Path], None]] = []  # called with the path of each checkpoint
+        self._local = threading.local()
+        self._events: deque[Event] = deque()  # of other threads, until the run's own one comes by
+        self._swept: set[Path] = set()
+        self._synced = 0.0
+
+    def active(self) -> bool:
+        """Whether a call is the script's own: not premortem's, not inside another save, not in a forked child."""
+        return self.session.on and not self.session.looking and not getattr(self._local, "inside", False)
+
+    def save(self, save: Save) -> Any:
+        """Returns what `save.write` returns, and raises what it raises."""
+        self._local.inside = True
+        began = time.monotonic()
+        try:
+            save.looked = self._look(save.thing)
+            result = self._careful(save) if self.changes else self._plain(save)
+        finally:
+            self._local.inside = False
+        if save.looked.checkpoint:
+            self.seconds = time.monotonic() - began
+        self._tell_saved(save)
+        return result
+
+    # --- the two ways --------------------------------------------------------------------------
+
+    def _plain(self, save: Save) -> Any:
+        had_good = self.shelf.good_at(save.path)
+        result = save.write(save.path)
+        self.shelf.published(save.path, self.session.step, save.looked.poisoned)
+        self._judge(save, overwrote=had_good)
+        self._send_later(save)
+        return result
+
+    def _careful(self, save: Save) -> Any:
+        try:
+            return self._drafted(save)
+        except Exception as error:
+            if not self._full(save, error):
+                raise
+            full = error
+        # A full disk: fewer copies, then no copy, and never a torn file where a good one was.
+        given_up = self.shelf.make_room(save.path)
+        if given_up:
+            try:
+                result = self._drafted(save)
+            except Exception as error:
+                if not self._full(save, error):
+                    raise
+                full = error
+            else:
+                self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=False))
+                return result
+        if self._fits_in_place(save):
+            result = save.write(save.path)
+            self.shelf.published(save.path, self.session.step, save.looked.poisoned)
+            self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=True))
+            return result
+        failed = _one_line(full)
+        self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=False, failed=failed))
+        raise full
+
+    def _drafted(self, save: Save) -> Any:
+        try:
+            draft = Draft(save.path)
+        except OSError as error:
+            if no_room(error):
+                raise
+            return save.write(save.path)  # a folder that cannot be written to may still hold a file that can
+        try:
+            result = save.write(draft.path)
+            if draft.path.exists():
+                self._reread(save, draft)
+                if not self._settled(save, draft):
+                    result = save.write(save.path)
+        finally:
+            draft.discard()
+        return result
+
+    def _full(self, save: Save, error: Exception) -> bool:
+        """Whether a full disk is what went wrong. torch's writer says "file write failed" whatever it was."""
+        if not no_room(error):
+            return False
+        try:
+            return isinstance(error, OSError) or self._free(save) < 1.02 * save.looked.bytes + _SPARE
+        except OSError:
+            return False
+
+    def _free(self, save: Save) -> int:
+        return shutil.disk_usage(save.path.parent).free
+
+    def _fits_in_place(self, save: Save) -> bool:
+        """Whether the script alone would have had room, because it overwrites the old file."""
+        try:
+            old = save.path.stat().st_size if save.path.is_file() else 0
+            return old > 0 and self._free(save) + old > 1.02 * save.looked.bytes + _SPARE
+        except OSError:
+            return False
+
+    def _reread(self, save: Save, draft: Draft) -> None:
+        damage = self._checked(save, draft.path)
+        if not damage:
+            return
+        _empty(draft.path)
+        save.write(draft.path)
+        if again := self._checked(save, draft.path):
+            self._tell(save, SaveChecked(path=save.given, damaged=again))
+            raise OSError(errno.EIO, f"what was written does not read back: {again}", save.given)
+
+    def _checked(self, save: Save, path: Path) -> str:
+        if not save.looked.checkpoint and save.looked.bytes < 1 << 20:
+            return ""
+        return str(self.attempt("read back", lambda: save.check(path), ""))
+
+    def _settled(self, save: Save, draft: Draft) -> bool:
+        """False when it could not be put in its place, for a reason that need not stop a plain save."""
+        try:
+            self._settle(save, draft)
+        except OSError as error:
+            if error.errno in _SERIOUS:
+                raise
+            self.session.fault("publish", error)
+            return False
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not cost the script its file
+            self.session.fault("publish", error)
+            return False
+        return True
+
+    def _settle(self, save: Save, draft: Draft) -> None:
+        """Publish the draft, or put it where it can do no harm."""
+        poisoned, step = save.looked.poisoned, self.session.step
+        with self.shelf.lock:
+            if poisoned and self.shelf.good_at(draft.final):
+                try:
+                    place = self.shelf.divert(draft.path, draft.final, step, poisoned)
+                except OSError as error:
+                    self.session.fault("quarantine", error)
+                else:
+                    self._judge(save, quarantined=str(place))
+                    return
+            had_good = self.shelf.good_at(draft.final)
+            if save.looked.checkpoint:
+                self.attempt("keep", lambda: self.shelf.keep(draft.final))
+            draft.publish(durable=self._durable(save))
+            self.shelf.published(draft.final, step, poisoned)
+        self._judge(save, overwrote=had_good)
+        self._send_later(save)
+        if draft.final.parent not in self._swept:
+            self._swept.add(draft.final.parent)
+            sweep(draft.final.parent)
+
+    def _durable(self, save: Save) -> bool:
+        """A script that saves ten thousand small tensors must not wait for the disk ten thousand times."""
+        now = time.monotonic()
+        if not save.looked.checkpoint and now - self._synced < _SYNC_EVERY:
+            return False
+        self._synced = now
+        return True
+
+    # --- between two steps -------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Say what other threads have seen, and send what was saved on its way."""
+        while self._events:
+            self.session.emit(self._events.popleft())
+        if self.sending is not None:
+            self.attempt("mirror", self.sending.send_waiting)
+
+    # --- saying things -------------------------------------------------------------------------
+
+    def _look(self, thing: Any) -> Looked:
+        looked: Looked = self.attempt("look", lambda: self.saved.look(thing), UNKNOWN)
+        return looked
+
+    def _send_later(self, save: Save) -> None:
+        if self.sending is not None and save.looked.checkpoint and not save.looked.poisoned:
+            self.sending.later(save.path, self.session.step)
+
+    def _judge(self, save: Save, *, quarantined: str = "", overwrote: bool = False) -> None:
+        self._tell(
+            save,
+            SaveChecked(
+                path=save.given,
+                poisoned=save.looked.poisoned,
+                weights=save.looked.weights,
+                quarantined=quarantined,
+                overwrote=overwrote,
+            ),
+        )
+
+    def _tell(self, save: Save, event: Event) -> None:
+        event.step, event.at = self.session.step, save.looked.at
+        if self._in_the_run():
+            self.attempt("saved", lambda: self.session.emit(event))
+        else:
+            self._events.append(event)
+
+    def _tell_saved(self, save: Save) -> None:
+        if self._in_the_run():
+            self.attempt("saved", lambda: self.saved.told(save.thing, save.given))
+            for listener in self.met if save.looked.checkpoint else ():
+                self.attempt("saved", functools.partial(listener, save.path))
+
+    def attempt(self, unit: str, call: Callable[[], Any], default: Any = None) -> Any:
+        """Never fatal. The session's own guard is for the run's own thread alone."""
+        if self._in_the_run() and not self.session.looking:
+            with self.session.looking_at(unit):
+                return call()
+            return default
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001 - a bug of ours is written down, never raised
+            self.session.fault(unit, error)
+        return default
+
+    def _in_the_run(self) -> bool:
+        return threading.get_ident() == self.session.thread
+
+
+def _empty(draft: Path) -> None:
+    if draft.is_dir():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
+        draft.unlink(missing_ok=True)
+
+
+def _one_line(error: BaseException) -> str:
+    return reason(error) if isinstance(error, OSError) else (str(error).splitlines() or [""])[0][:200]
+
+
+def real(path: Any) -> Path:
+    return Path(os.path.realpath(os.fspath(path)))
