@@ -32,8 +32,6 @@ def described(
         },
         config=config,
         config_digest=surroundings.digest(config),
-        code=surroundings.code(),
-        versions=surroundings.versions(),
         companions={name: surroundings.weights_digest(each) for name, each in (companions or {}).items()},
         metrics={name: float(value) for name, value in (metrics or {}).items()},
     )

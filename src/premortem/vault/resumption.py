@@ -127,16 +127,27 @@ class Resumption:
             )
 
     def _look_at(self, name: str, values: Mapping[str, Any]) -> None:
-        health = examine(values)
-        if health.non_finite:
+        non_finite, zero = self._health(name, values)
+        if non_finite:
             self.report.add(
                 "error",
                 name,
-                f"Weights that are not finite: {some(health.non_finite)}. Training cannot go on from them.",
+                f"Weights that are not finite: {some(non_finite)}. Training cannot go on from them.",
             )
-        zero = [key for key in health.all_zero if values[key].dim() > 1]
-        if zero:
+        if zero := [key for key in zero if values[key].dim() > 1]:
             self.report.add("note", name, f"Weights that are zero throughout: {some(zero)}.")
+
+    def _health(self, name: str, values: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+        """What is not finite, and what is zero. The bits of ours are verified; they were looked at when they were saved."""
+        if self.saved.manifest is None:
+            health = examine(values)
+            return health.non_finite, health.all_zero
+        told, front = self.saved.manifest.health, f"{name}."
+        found = [
+            [key.removeprefix(front) for key in names if key.startswith(front)]
+            for names in (told.non_finite, told.all_zero)
+        ]
+        return found[0], [key for key in found[1] if key in values]
 
     # --- optimizers, schedulers, the rest --------------------------------------------------------
 
@@ -188,9 +199,9 @@ class Resumption:
         mapped = moments.mapped(
             state, theirs, optimizer, ours, self.report, about=name, script_wins=self._script_wins
         )
-        health = examine(_moments(state, theirs))
-        if health.non_finite:
-            self.report.add("error", name, f"Moments that are not finite: {some(health.non_finite)}.")
+        non_finite, _ = self._health(name, _moments(state, theirs))
+        if non_finite:
+            self.report.add("error", name, f"Moments that are not finite: {some(non_finite)}.")
         schedules.compare_counts(self.saved.step, state, self.report)
         if mapped is not None:
             self._plan.append((name, lambda: optimizer.load_state_dict(mapped)))

@@ -7,8 +7,12 @@ are queued behind the work already given to the device, and training goes on wit
 
 from __future__ import annotations
 
+import _thread
 import ctypes
-from collections.abc import Mapping
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 _ALIGNED = 64  # bytes; where each file begins in the memory
+_TURN = 4 << 20  # bytes copied at a time
 # What safetensors calls a dtype. Others are stored as bytes, and the manifest knows better.
 _CALLED = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
@@ -148,10 +153,51 @@ def _plan(tensors: Mapping[str, torch.Tensor]) -> tuple[list[Slot], dict[str, Sl
 
 
 def _copy(part: Part, tensors: Mapping[str, torch.Tensor], *, non_blocking: bool) -> None:
+    blocks: list[tuple[int, int, int]] = []  # to, from, how many bytes
+    held = []
     for slot in part.slots:
         source = tensors[slot.key].detach().resolve_conj().resolve_neg()
-        if source.numel():
+        if not source.numel():
+            continue
+        if source.device.type == "cpu" and source.is_contiguous() and _plain(tensors[slot.key]):
+            held.append(source)
+            blocks.append((part.memory.data_ptr() + slot.begin, source.data_ptr(), slot.end - slot.begin))
+        else:
             _shaped(part.memory, slot).copy_(source, non_blocking=non_blocking and source.is_cuda)
+    _move(blocks)
+
+
+def _move(blocks: Iterable[tuple[int, int, int]]) -> None:
+    """Copy in small turns, on this thread and on a helper that takes turns if it gets a core.
+
+    torch would wait for all its threads after every tensor; where others want the cores too, that takes longer than
+    the copy itself. Here nothing is waited for but a turn that has begun."""
+    turns = deque(
+        (to + begin, source + begin, min(_TURN, size - begin))
+        for to, source, size in blocks
+        for begin in range(0, size, _TURN)
+    )
+    taking = threading.Lock()
+
+    def help_along() -> None:
+        while turns:
+            with taking, suppress(IndexError):
+                ctypes.memmove(*turns.pop())
+
+    if len(turns) > 1:
+        _thread.start_new_thread(help_along, ())  # Thread.start would wait until it runs
+    with suppress(IndexError):
+        while turns:
+            ctypes.memmove(*turns.popleft())
+    with taking:  # a turn that the helper has begun
+        pass
+
+
+def _plain(tensor: torch.Tensor) -> bool:
+    """Whether its memory is its own. A subclass may only pretend to have one."""
+    import torch
+
+    return type(tensor) in {torch.Tensor, torch.nn.Parameter}
 
 
 def _shaped(memory: torch.Tensor, slot: Slot) -> torch.Tensor:

@@ -205,6 +205,15 @@ def _load_state(folder: Path, manifest: Manifest) -> dict[str, Any]:
     return trees
 
 
+def check_installed() -> None:
+    """Raises MissingExtra now, and not at the first save."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise MissingExtra("The vault", "torch") from None
+    _xxhash()
+
+
 def _xxhash() -> Any:
     try:
         import xxhash

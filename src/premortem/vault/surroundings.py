@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import importlib.metadata
+import os
 import platform
 import random
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +19,10 @@ from premortem.plain import dumps, plain
 
 _MOST_FILES = 500
 _LIBRARIES = ("torch", "numpy", "safetensors", "premortem")
-_NOT_OURS = {"site-packages", "dist-packages"}
 
 
-def versions() -> dict[str, str]:
+@cache
+def _installed() -> dict[str, str]:
     found = {"python": platform.python_version()}
     for name in _LIBRARIES:
         try:
@@ -32,25 +35,32 @@ def versions() -> dict[str, str]:
     return found
 
 
+def versions() -> dict[str, str]:
+    return dict(_installed())
+
+
 def code() -> dict[str, str]:
     """The script and the modules beside it that are loaded now: name → digest."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     if main is None:  # a notebook, or `python -c`
         return {}
-    root = Path(main).resolve().parent
+    root = os.path.dirname(os.path.abspath(main)) + os.sep  # noqa: PTH100, PTH120 - thousands of modules, during a save
     found: dict[str, str] = {}
-    for module in [sys.modules["__main__"], *sys.modules.values()]:
+    for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if not isinstance(file, str) or not file.endswith(".py") or len(found) >= _MOST_FILES:
             continue
-        path = Path(file).resolve()
-        if not path.is_relative_to(root) or _NOT_OURS & set(path.parts):
-            continue
-        try:
-            found[path.relative_to(root).as_posix()] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-        except OSError:
-            continue
+        path = os.path.abspath(file)  # noqa: PTH100 - likewise
+        if path.startswith(root) and "-packages" + os.sep not in path:
+            with suppress(OSError):
+                name = path.removeprefix(root).replace(os.sep, "/")
+                found[name] = _digest_of(path, Path(path).stat().st_mtime_ns)
     return found
+
+
+@cache
+def _digest_of(path: str, changed: int) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
 
 
 def flat_config(config: Any) -> dict[str, Any]:

@@ -56,6 +56,7 @@ class Vault:
         asynchronous: bool = True,
         config: Any = None,
     ) -> None:
+        store.check_installed()
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._config = surroundings.flat_config(config) if config is not None else {}
@@ -244,6 +245,7 @@ class Vault:
         try:
             snapshot.ready()
             manifest.health = looked_at(snapshot)
+            manifest.code, manifest.versions = surroundings.code(), surroundings.versions()
             place = self._archive.place(saving.step, healthy=manifest.health.ok)
             size = sum(part.memory.numel() for part in snapshot.parts.values())
             self._archive.with_room(size, lambda: store.write(place, snapshot, trees, manifest))
