@@ -57,15 +57,45 @@ _DATA_CALLS = {
 }
 
 
+_PACKAGES = {
+    "asyncio", "collections", "concurrent", "ctypes", "distutils", "email", "encodings", "html", "http", "importlib",
+    "json", "logging", "multiprocessing", "os", "pathlib", "re", "sqlite3", "sys", "tkinter", "unittest", "urllib",
+    "xml", "xmlrpc", "zoneinfo",
+}  # fmt: skip
+# Not even their names belong in a checkpoint: what is not called by the file is called by whoever uses it.
+_NEVER = {
+    "ctypes", "importlib", "nt", "os", "posix", "pty", "pydoc", "runpy", "shutil", "socket", "subprocess", "sys",
+    "timeit", "webbrowser",
+}  # fmt: skip
+_NEVER_BUILT_IN = {
+    "__import__", "breakpoint", "compile", "delattr", "eval", "exec", "globals", "input", "open", "setattr", "vars",
+}  # fmt: skip
+
+
+def check_name(name: Named) -> None:
+    """Raises Refused."""
+    top = name.module.partition(".")[0]
+    if (top in _NEVER and in_standard_library(name.module)) or (
+        name.module in {"builtins", "io"} and name.name in _NEVER_BUILT_IN
+    ):
+        raise Refused(f"holds `{name}`, which has no place in a checkpoint; do not load this file")
+
+
 def is_data(maker: Named) -> bool:
     return str(maker) in _DATA_CALLS
 
 
 def is_function(maker: Named) -> bool:
     """Whatever the standard library offers beyond plain data, and what is not named like a class elsewhere."""
-    if maker.module.partition(".")[0] in sys.stdlib_module_names and maker.module != "__main__":
+    if in_standard_library(maker.module):
         return True
     return not maker.name.rpartition(".")[2].lstrip("_")[:1].isupper()
+
+
+def in_standard_library(module: str) -> bool:
+    """A module `code` is; `code.models` is somebody's own, because the standard one has nothing below it."""
+    top, _, below = module.partition(".")
+    return top in sys.stdlib_module_names and (not below or top in _PACKAGES)
 
 
 def rebuilt(maker: Named, args: tuple[Any, ...]) -> Any:
@@ -133,6 +163,14 @@ def _whole(sizes: Any) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+def _method(target: Any, name: Any, *_rest: Any) -> Opaque:
+    """How a method of an object is written. Of an object that was not made, nothing can be got."""
+    getter = Named("builtins", "getattr")
+    if not isinstance(target, Opaque) or not isinstance(name, str) or name.startswith("__"):
+        raise Refused(f"would call `{getter}` when it is loaded; do not load this file")
+    return Opaque(getter, (target, name))
+
+
 def _ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
     return OrderedDict(pairs)
 
@@ -165,6 +203,7 @@ KNOWN: dict[str, Callable[..., Any]] = {
     "collections.OrderedDict": _ordered,
     "collections.defaultdict": lambda *_factory: {},
     "_codecs.encode": _encoded,
+    "builtins.getattr": _method,
     "builtins.set": _set,
     "builtins.frozenset": _set,
     "builtins.bytearray": _bytes,

@@ -134,6 +134,9 @@ def open_contents(path: str | Path) -> Contents:
         raise VaultError(f"`{path}` cannot be read ({error.strerror or error})") from error
     except RecursionError:
         raise VaultError(f"`{path}` is nested without end") from None
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        # A stranger's bytes can be wrong in more ways than each format foresees; all of them mean the same.
+        raise VaultError(f"`{path}` is damaged ({type(error).__name__}: {error})") from error
     raise VaultError(f"`{path}` {formats.stranger(path)}")
 
 

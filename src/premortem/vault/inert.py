@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import _compat_pickle
 import pickle
-import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from typing import IO, Any, ClassVar
 
 from premortem.errors import Refused, VaultError
 from premortem.vault import dtypes
-from premortem.vault.calls import KNOWN, TORCH, is_data, is_function, rebuilt
+from premortem.vault.calls import KNOWN, TORCH, check_name, in_standard_library, is_data, is_function, rebuilt
 from premortem.vault.stubs import Named, Opaque, Storage, TensorStub
 
 
@@ -68,7 +67,9 @@ class _Inert(_Reader):  # type: ignore[misc] # the base has no types
         if self.proto < 3:  # written under the names of Python 2, by torch to this day
             module, name = _compat_pickle.NAME_MAPPING.get((module, name), (module, name))
             module = _compat_pickle.IMPORT_MAPPING.get(module, module)
-        return Named(str(module), str(name))
+        found = Named(str(module), str(name))
+        check_name(found)
+        return found
 
     def persistent_load(self, saved_id: Any) -> Any:
         """("storage", FloatStorage, "0", "cpu", 4000), and in old files a view as a sixth."""
@@ -138,7 +139,7 @@ class _Inert(_Reader):  # type: ignore[misc] # the base has no types
             raise Refused(f"makes an object of {_told(maker)}, which is no class")
         if str(maker) == "collections.OrderedDict":
             return OrderedDict()
-        if maker.module.partition(".")[0] in sys.stdlib_module_names and not is_data(maker):
+        if in_standard_library(maker.module) and not is_data(maker):
             raise Refused(f"makes a `{maker}`; that belongs to no checkpoint, so do not load this file")
         if not is_data(maker):
             self.foreign.append(str(maker))

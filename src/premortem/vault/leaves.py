@@ -8,7 +8,9 @@ model: a module, optimizer: an optimizer          state dicts
 
 from __future__ import annotations
 
+import posixpath
 import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,8 +18,10 @@ from typing import Any
 from premortem.errors import Refused
 from premortem.vault.stubs import Named, Opaque, TensorStub
 
-MOST_LEAVES = 2_000_000  # a small file can name the same list again and again
+MOST_LEAVES = 5_000_000
+MOST_REPEATS = 50_000  # a small file can name the same list again and again
 MOST_DEPTH = 64
+_UNFOLDS = "its structure unfolds into millions of values; it is made to fill the memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,9 @@ def flatten(tree: Any) -> tuple[dict[str, TensorStub], dict[str, Any]]:
     """Tensors and plain leaves by path. A list of numbers is one leaf."""
     tensors: dict[str, TensorStub] = {}
     plain: dict[str, Any] = {}
-    for path, leaf in _walk(tree, "", ()):
+    for path, leaf in _walk(tree, "", (), Counter()):
         if len(tensors) + len(plain) >= MOST_LEAVES:
-            raise Refused("its structure unfolds into millions of values; it is made to fill the memory")
+            raise Refused(_UNFOLDS)
         into: dict[str, Any] = tensors if isinstance(leaf, TensorStub) else plain
         into[_free(path, tensors, plain)] = leaf
     return tensors, plain
@@ -86,7 +90,7 @@ def _branches(tree: Any, path: str, depth: int) -> Iterator[StateDict]:
             yield from _branches(value, join(path, key), depth + 1)
 
 
-def _walk(node: Any, path: str, above: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
+def _walk(node: Any, path: str, above: tuple[int, ...], visits: Counter[int]) -> Iterator[tuple[str, Any]]:
     """Leaves with their paths. What contains itself, or is too deep, is a leaf."""
     if isinstance(node, TensorStub):
         yield path, node
@@ -100,8 +104,13 @@ def _walk(node: Any, path: str, above: tuple[int, ...]) -> Iterator[tuple[str, A
         return
     if isinstance(node, Opaque) and not _is_module(node):
         yield path, node
+    visits[id(node)] += 1
+    if visits[id(node)] > 1:
+        visits[0] += 1  # no object has this identity
+        if visits[0] > MOST_REPEATS:
+            raise Refused(_UNFOLDS)
     for key, value in below:
-        yield from _walk(value, join(path, key), (*above, id(node)))
+        yield from _walk(value, join(path, key), (*above, id(node)), visits)
 
 
 def children(node: Any) -> Iterator[tuple[Any, Any]]:
@@ -164,12 +173,21 @@ def shown(leaf: Any) -> Any:
     if isinstance(leaf, Named):
         return str(leaf)
     if isinstance(leaf, Opaque):
-        words = [
-            item for item in leaf.given if isinstance(item, (str, int, float)) and not isinstance(item, bool)
-        ]
-        return f"<{leaf.made_by}>" if not words else f"<{leaf.made_by} {' '.join(map(str, words))}>"
+        return _told(leaf)
     if isinstance(leaf, (bytes, bytearray)):
         return f"<{len(leaf):,} bytes>"
     if isinstance(leaf, (list, tuple)):
         return [shown(item) for item in leaf]
     return leaf
+
+
+def _told(leaf: Opaque) -> str:
+    if leaf.made_by.name.endswith("Path"):
+        return posixpath.join("", *map(str, leaf.given)) or "."
+    if leaf.made_by.name == "_reconstruct":
+        sizes = leaf.state[1] if isinstance(leaf.state, tuple) and len(leaf.state) > 1 else ()
+        return f"<numpy array {'×'.join(map(str, sizes))}>" if isinstance(sizes, tuple) else "<numpy array>"
+    words = [
+        str(item) for item in leaf.given if isinstance(item, (str, int, float)) and not isinstance(item, bool)
+    ]
+    return f"<{' '.join([str(leaf.made_by), *words])}>"

@@ -157,6 +157,8 @@ class Distributed(Contents):
         if "size" in state:
             kind = state["properties"].state[0] if isinstance(state.get("properties"), Opaque) else ""
             dtype = dtypes.of_torch(str(getattr(kind, "name", kind)))
+            if dtype not in dtypes.BYTES:
+                raise VaultError(f"`{METADATA}` gives `{key}` no type", record=key)
             shape = tuple(state["size"])
             steps = tuple(math.prod(shape[place + 1 :]) for place in range(len(shape)))
             return TensorStub(Storage(key, dtype, math.prod(shape)), dtype, shape, steps)

@@ -78,7 +78,7 @@ class Legacy(Contents):
                 yield name, str(error)
 
     def _pickled(self) -> Any:
-        first = inert.read(self._pickles, "the first pickle")
+        first = inert.read(self._pickles, "the pickle")
         if first.value != MAGIC:
             # `pickle.dump(state, file)`: no file of torch, but often called one.
             self.format = "plain pickle"
