@@ -120,8 +120,12 @@ class ResumeRefused(VaultError):  # noqa: N818 - reads as what it says
     """The checkpoint does not fit, and nothing was changed. `report` has every detail."""
 
     def __init__(self, report: ResumeReport) -> None:
-        lines = [f"{remark.about}: {remark.text} {remark.remedy}".strip() for remark in report.remarks]
-        super().__init__("\n  ".join([report.verdict, "Nothing was loaded.", *lines]))
+        lines = [
+            f"{remark.level}: {remark.about}: {remark.text} {remark.remedy}".rstrip()
+            for remark in report.remarks
+            if remark.level != "note"
+        ]
+        super().__init__("\n  ".join([f"{report.path} does not fit, and nothing was loaded.", *lines]))
         self.report = report
 
 

@@ -66,7 +66,7 @@ class Resumption:
             self.report.add("error", name, f"The checkpoint holds no weights for `{name}`.")
             return
         match, tensors = found.match, found.tensors
-        if not match.pairs:
+        if not match.pairs and not match.reshaped:
             self.report.add(
                 "error",
                 name,
