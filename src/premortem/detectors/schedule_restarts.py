@@ -64,7 +64,11 @@ class ScheduleRestarts(Detector):
     def _found(self, event: Resumed, schedule: Schedule) -> Finding:
         name, value = goes_on(event) or ("", 0)
         now, then = largest(event.rates), largest(event.saved_rates)
-        rates = f"the rate is {now:.3g}, it was {then:.3g}" if jumped(event) else "its rates come late"
+        rates = (
+            f"the rate is {now:.3g}, it was {then:.3g}"
+            if jumped(event)
+            else "its next rates are those of the start"
+        )
         saved = schedule.saved_position
         held = f"The file holds it at position {saved}" if saved is not None else "The file does not hold it"
         return self.finding(

@@ -64,10 +64,23 @@ def loops_around(file: str, line: int) -> list[ast.For | ast.While]:
 
 
 def counters_of(loop: ast.For | ast.While) -> list[str]:
+    """What it counts with: its own variable or condition, then what is counted up inside (`step += 1`)."""
     if isinstance(loop, ast.While):
-        return [node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)]
-    target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
-    return [target.id] if isinstance(target, ast.Name) else []
+        own = [node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)]
+    else:
+        first = (
+            loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
+        )
+        own = [first.id] if isinstance(first, ast.Name) else []
+    counted = [
+        node.target.id
+        for node in ast.walk(loop)
+        if isinstance(node, ast.AugAssign)
+        and isinstance(node.op, ast.Add)
+        and isinstance(node.target, ast.Name)
+        and isinstance(node.value, ast.Constant)
+    ]
+    return [*own, *counted]
 
 
 def used(file: str, name: str) -> bool:

@@ -47,6 +47,9 @@ class Restored:
         names = [str(n) for group in optimizer.param_groups for n in group.get("param_names", ())]
         self.names = names if len(names) == saved.size else None
         self.built = [hyper_parameters(group) for group in optimizer.param_groups]
+        self.loaded: list[
+            dict[str, Any]
+        ] = []  # the groups after loading, to see what the script assigns again
 
 
 class Resuming:
@@ -101,6 +104,7 @@ class Resuming:
 
     def _optimizer_loaded(self, note: Any, result: Any, optimizer: Optimizer, *args: Any, **kw: Any) -> None:
         if isinstance(note, Restored):
+            note.loaded = [dict(group) for group in optimizer.param_groups]
             self._restored[self.session.optimizers.of(optimizer)] = note
 
     # -- the first step -------------------------------------------------------------------
@@ -253,11 +257,12 @@ def different(saved: list[str], now: list[str]) -> list[Misplaced]:
 
 def overwritten(restored: Restored, optimizer: Optimizer) -> Iterator[Setting]:
     """Values the optimizer was built with that are those of the file now."""
-    groups = zip(restored.built, restored.saved.groups, optimizer.param_groups, strict=False)
-    for index, (built, saved, group) in enumerate(groups):
+    groups = zip(restored.built, restored.saved.groups, restored.loaded, optimizer.param_groups, strict=False)
+    for index, (built, saved, loaded, group) in enumerate(groups):
         now = hyper_parameters(group)
-        for name in built.keys() & saved.keys() & now.keys():
-            if built[name] != saved[name] == now[name]:
+        for name in sorted(built.keys() & saved.keys() & now.keys()):
+            untouched = group[name] is loaded.get(name)  # else somebody assigned it, if only the same value
+            if untouched and built[name] != saved[name] == now[name]:
                 yield Setting(name, built[name], saved[name], index)
 
 

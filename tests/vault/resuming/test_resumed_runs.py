@@ -24,10 +24,30 @@ def run(tmp_path, source, *, watched):
     return json.loads((tmp_path / "found.json").read_text())["findings"]
 
 
-def resumed(tmp_path, *, before=None, **changed):
-    """What is said of the second run, which goes on from the file of the first."""
-    run(tmp_path, script(**(before or {})), watched=False)
-    return run(tmp_path, script(**changed), watched=True)
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
+    """The file that a first run leaves; runs that are the same are made once."""
+    made = {}
+
+    def earlier(**before):
+        source = script(**before)
+        if source not in made:
+            folder = tmp_path_factory.mktemp("earlier")
+            run(folder, source, watched=False)
+            made[source] = (folder / "last.pt").read_bytes()
+        return made[source]
+
+    return earlier
+
+
+@pytest.fixture
+def resumed(tmp_path, earlier):
+    def resumed(before=None, **changed):
+        """What is said of the second run, which goes on from the file of the first."""
+        (tmp_path / "last.pt").write_bytes(earlier(**(before or {})))
+        return run(tmp_path, script(**changed), watched=True)
+
+    return resumed
 
 
 FORGOTTEN = {
@@ -42,9 +62,9 @@ FORGOTTEN = {
 
 
 @pytest.mark.parametrize("case", FORGOTTEN)
-def test_what_was_forgotten_is_named_at_the_line_that_loaded(tmp_path, case):
+def test_what_was_forgotten_is_named_at_the_line_that_loaded(tmp_path, resumed, case):
     code, changed, before = FORGOTTEN[case]
-    found = resumed(tmp_path, before=before, **changed)
+    found = resumed(before=before, **changed)
     named = [f for f in found if f["code"] in RELATED and f["severity"] != "info"]
     assert [f["code"] for f in named] == [code], [f["message"] for f in found]
     line = (tmp_path / "train.py").read_text().splitlines()[named[0]["where"]["line"] - 1]
@@ -58,7 +78,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("case", ORDERS)
-def test_moments_that_went_to_another_layer_are_named(tmp_path, case):
+def test_moments_that_went_to_another_layer_are_named(resumed, case):
     same = [
         "self.first = nn.Linear(12, 24)",
         "self.second = nn.Linear(24, 24)",
@@ -66,7 +86,7 @@ def test_moments_that_went_to_another_layer_are_named(tmp_path, case):
     ]
     before = {"layers": "; ".join([*same[:2], "self.extra = nn.Linear(24, 24)", same[2]])}
     after = {"layers": "; ".join([same[0], "self.extra = nn.Linear(24, 24)", *same[1:]])}
-    found = resumed(tmp_path, before={**before, **ORDERS[case]}, **after, **ORDERS[case])
+    found = resumed(before={**before, **ORDERS[case]}, **after, **ORDERS[case])
     named = [f for f in found if f["code"] == "PM335"]
     assert [f["severity"] for f in named] == ["error"], [f["message"] for f in found]
     assert "second.weight" in named[0]["message"]
@@ -96,7 +116,7 @@ HEALTHY = {
 
 
 @pytest.mark.parametrize("case", HEALTHY)
-def test_nothing_is_said_of_a_resume_that_is_whole(tmp_path, case):
-    found = resumed(tmp_path, **HEALTHY[case])
+def test_nothing_is_said_of_a_resume_that_is_whole(resumed, case):
+    found = resumed(**HEALTHY[case])
     assert [f["message"] for f in found if f["code"] in RELATED and f["severity"] != "info"] == []
     assert [f for f in found if f["severity"] == "error"] == []
