@@ -19,6 +19,7 @@ from premortem.errors import MissingExtra, Refused, VaultError
 from premortem.vault import records
 from premortem.vault.contents import Contents, open_contents
 from premortem.vault.health import Health, examine
+from premortem.vault.lift import needs_torch
 from premortem.vault.manifest import FileRecord, Manifest
 from premortem.vault.zips import BLOCK
 
@@ -87,6 +88,7 @@ def _verdict(contents: Contents, advance: Advance, *, compared: bool, numbers: b
     notes = []
     if not damaged and numbers:
         try:
+            needs_torch()
             health = examine(_elements(contents, advance))
         except MissingExtra:
             notes.append("torch is not installed here, so the numbers were not looked at")
@@ -123,7 +125,15 @@ def _verdict(contents: Contents, advance: Advance, *, compared: bool, numbers: b
 
 def _elements(contents: Contents, advance: Advance) -> Iterator[tuple[str, torch.Tensor]]:
     for name, record in contents.tensors.items():
-        values = contents.elements(name)
+        try:
+            values = contents.elements(name)
+        except (
+            RuntimeError,
+            ValueError,
+            TypeError,
+            OverflowError,
+        ) as error:  # torch's words for sizes that cannot be
+            raise VaultError(f"`{name}` cannot be read ({error})", record=name) from error
         advance(record.bytes)
         if values is not None:
             yield name, values

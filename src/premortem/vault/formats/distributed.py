@@ -102,6 +102,8 @@ class Distributed(Contents):
             raise VaultError(f"the pieces of `{name}` do not make up the whole tensor", record=name)
         whole = torch.empty(stub.shape, dtype=getattr(torch, stub.dtype))
         for piece, part in parts:
+            if len(piece.at) != part.dim():
+                raise VaultError(f"a piece of `{name}` has no place in it", record=name)
             place = tuple(
                 slice(start, start + size) for start, size in zip(piece.at, part.shape, strict=True)
             )
