@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from premortem.actions.reread import of_folder, of_safetensors, of_torch
+from premortem.actions.room import Counting
 from premortem.actions.saving import Save, Saving, real
 from premortem.arrivals import ImportHook
 from premortem.vault.atomic import drafted
@@ -85,7 +86,16 @@ class Doors:
             path = self._target(f)
             if path is None:
                 return original(obj, f, *args, **kwargs)
-            return self._save(obj, path, f, lambda to: original(obj, str(to), *args, **kwargs), of_torch)
+
+            def measure() -> int:
+                counting = Counting()
+                original(obj, counting, *args, **kwargs)
+                return counting.bytes + len(path.name) * 1000  # its name is in front of every record
+
+            def write(to: Path) -> Any:
+                return original(obj, str(to), *args, **kwargs)
+
+            return self._save(obj, path, f, write, of_torch, measure)
 
         return save
 
@@ -142,6 +152,7 @@ class Doors:
         given: Any,
         write: Callable[[Path], Any],
         check: Callable[[Path], str],
+        measure: Callable[[], int | None] = lambda: None,
     ) -> Any:
         def unseen(to: Path) -> Any:
             """The probe of `torch.save` is told afterwards, when the file has its name."""
@@ -152,7 +163,7 @@ class Doors:
             finally:
                 self.session.looking = self.session.looking and not mine
 
-        return self.saving.save(Save(thing, path, os.fspath(given), unseen, check))
+        return self.saving.save(Save(thing, path, os.fspath(given), unseen, check, measure))
 
     def _target(self, given: Any, *, folder: bool = False) -> Path | None:
         """The file that is meant, when it is one that can be replaced: no pipe, no device, no file object."""

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from premortem.actions import room
 from premortem.events import Event, RoomShort, SaveChecked
 from premortem.vault.atomic import Draft, no_room, reason, sweep
 from premortem.vault.looked import UNKNOWN, Looked
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from premortem.actions.sending import Sending
     from premortem.probes import Attachment
 
-_SPARE = 65536  # bytes that a file needs besides its tensors
 _SERIOUS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}  # a plain save would meet the same
 _SYNC_EVERY = 1.0  # seconds between two waits for the disk, for files that are no checkpoints
 
@@ -49,6 +49,7 @@ class Save:
     given: str  # as the script wrote it
     write: Callable[[Path], Any]  # the library's own way; what it returns is returned
     check: Callable[[Path], str]  # what is wrong with what was written; "" when nothing is
+    measure: Callable[[], int | None]  # how many bytes it will have; None when nobody can tell
     looked: Looked = UNKNOWN
 
 
@@ -105,7 +106,6 @@ class Saving:
             if not self._full(save, error):
                 raise
             full = error
-        # A full disk: fewer copies, then no copy, and never a torn file where a good one was.
         given_up = self.shelf.make_room(save.path)
         if given_up:
             try:
@@ -117,14 +117,18 @@ class Saving:
             else:
                 self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=False))
                 return result
-        if self._fits_in_place(save):
-            result = save.write(save.path)
+        good = bool(save.looked.poisoned) and self.shelf.good_at(save.path)
+        if not good and room.fits_in_place(save.path, self.attempt("room", save.measure)):
+            result = room.in_place(save.path, save.write, self.shelf.folder)
             self.shelf.published(save.path, self.session.step, save.looked.poisoned)
             self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=True))
             return result
         failed = _one_line(full)
         self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=False, failed=failed))
         raise full
+
+    def _full(self, save: Save, error: Exception) -> bool:
+        return room.is_full(save.path.parent, error, save.looked.bytes)
 
     def _drafted(self, save: Save) -> Any:
         try:
@@ -142,26 +146,6 @@ class Saving:
         finally:
             draft.discard()
         return result
-
-    def _full(self, save: Save, error: Exception) -> bool:
-        """Whether a full disk is what went wrong. torch's writer says "file write failed" whatever it was."""
-        if not no_room(error):
-            return False
-        try:
-            return isinstance(error, OSError) or self._free(save) < 1.02 * save.looked.bytes + _SPARE
-        except OSError:
-            return False
-
-    def _free(self, save: Save) -> int:
-        return shutil.disk_usage(save.path.parent).free
-
-    def _fits_in_place(self, save: Save) -> bool:
-        """Whether the script alone would have had room, because it overwrites the old file."""
-        try:
-            old = save.path.stat().st_size if save.path.is_file() else 0
-            return old > 0 and self._free(save) + old > 1.02 * save.looked.bytes + _SPARE
-        except OSError:
-            return False
 
     def _reread(self, save: Save, draft: Draft) -> None:
         damage = self._checked(save, draft.path)

@@ -33,6 +33,7 @@ from premortem.errors import VaultError
 _MARK = re.compile(r"^\..+\.partial-(?P<place>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}$")
 _OLD = 24 * 3600.0  # seconds; a draft that another machine began is dead when it is older
 _OWNER = ".owner"
+_NO_ROOM = ("No space left on device", "file write failed", "unexpected pos")
 _BLOCK = 1 << 20
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux
 _HERE = -100  # AT_FDCWD
@@ -176,7 +177,7 @@ def no_room(error: BaseException) -> bool:
     while seen is not None:
         if isinstance(seen, OSError) and seen.errno in {errno.ENOSPC, errno.EDQUOT}:
             return True
-        if any(words in str(seen) for words in ("No space left on device", "file write failed")):
+        if any(words in str(seen) for words in _NO_ROOM):
             return True
         seen = seen.__cause__ or seen.__context__
     return False
