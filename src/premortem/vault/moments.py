@@ -43,28 +43,38 @@ def names_of(optimizer: Any, models: Mapping[str, Any]) -> Names:
     return [[called.get(id(each), "") for each in group["params"]] for group in optimizer.param_groups]
 
 
-def names_in(state: Mapping[str, Any], weights: Sequence[tuple[str, tuple[int, ...]]]) -> Names | None:
+def names_in(
+    state: Mapping[str, Any], weights: Sequence[tuple[str, tuple[int, ...]]], ours: Names
+) -> Names | None:
     """What a stranger's file says of its parameters' names.
 
-    torch writes them since 2.5 for an optimizer that was given named parameters. Otherwise the order of the weights in
-    the same file is the order of `model.parameters()`; it is believed if every shape agrees."""
+    torch writes them since 2.5 for an optimizer that was given named parameters. Otherwise: the weights in the same
+    file are in the order of `model.parameters()`, and groups are filled by some rule that the script still follows.
+    What follows from that is believed only if every number of parameters and every shape agrees."""
     groups = state["param_groups"]
     if all("param_names" in group for group in groups):
         return [[bare(str(name)) for name in group["param_names"]] for group in groups]
-    if len(groups) != 1:  # sorted into groups by something that the file does not tell
-        return None
-    count = len(groups[0]["params"])
-    shapes = {index: _shape(state["state"].get(index, {})) for index in groups[0]["params"]}
-    for candidates in (weights, [each for each in weights if not _is_buffer(each[0])]):
-        if len(candidates) != count:
-            continue
-        agree = [
-            shapes[index] in {None, shape}
-            for index, (_, shape) in zip(groups[0]["params"], candidates, strict=True)
-        ]
-        if all(agree) and any(shape is not None for shape in shapes.values()):
-            return [[bare(name) for name, _ in candidates]]
+    guesses = [[[each for each in weights if each[0] in set(group)] for group in ours]]
+    if len(groups) == 1:  # the model may have changed; what is no statistic was a parameter
+        guesses.append([[each for each in weights if not _is_buffer(each[0])]])
+    for guess in guesses:
+        if _agrees(state, guess):
+            return [[name for name, _ in group] for group in guess]
     return None
+
+
+def _agrees(state: Mapping[str, Any], guess: Sequence[Sequence[tuple[str, tuple[int, ...]]]]) -> bool:
+    groups = state["param_groups"]
+    if [len(group["params"]) for group in groups] != [len(group) for group in guess]:
+        return False
+    pairs = [
+        (_shape(state["state"].get(number, {})), shape)
+        for group, named in zip(groups, guess, strict=True)
+        for number, (_, shape) in zip(group["params"], named, strict=True)
+    ]
+    return any(saved is not None for saved, _ in pairs) and all(
+        saved in {None, shape} for saved, shape in pairs
+    )
 
 
 def mapped(
@@ -193,8 +203,10 @@ def _settings(
             )
             return own
     theirs = groups[0]
+    # A cycle moves momentum too; where it began is in the scheduler.
+    moving = {"betas", "momentum"} if "base_momentum" in theirs else set()
     for key in own:
-        if key in _NO_SETTING or key not in theirs:
+        if key in _NO_SETTING | moving or key not in theirs:
             continue
         a, b = _base(theirs, key), _base(own, key)
         if _differ(a, b):
@@ -208,6 +220,9 @@ def _settings(
     kept = (
         dict(own) if script_wins else {**own, **{k: v for k, v in theirs.items() if k not in _IMPLEMENTATION}}
     )
+    if script_wins and own.get("initial_lr") and theirs.get("initial_lr"):
+        # The schedule goes on where it was, from the script's rate.
+        kept["lr"] = theirs["lr"] * (own["initial_lr"] / theirs["initial_lr"])
     kept.pop("params", None)
     kept.pop("param_names", None)
     if "param_names" in own:

@@ -9,12 +9,13 @@ restored     model, optimizer, scheduler, rng
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from premortem.errors import VaultError
+from premortem.vault.matching import Match
 
 Level = Literal["error", "warning", "note"]
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
@@ -60,7 +61,7 @@ class ResumeReport:
             return "There is no checkpoint to resume from; training begins at step 0."
         errors = [remark for remark in self.remarks if remark.level == "error"]
         if errors:
-            return f"This checkpoint does not fit: {errors[0].text}"
+            return f"This checkpoint does not fit: {len(errors)} error{'s' * (len(errors) > 1)}."
         warnings = sum(remark.level == "warning" for remark in self.remarks)
         if warnings:
             return f"This checkpoint fits, with {warnings} thing{'s' * (warnings > 1)} to know first."
@@ -127,6 +128,41 @@ class ResumeRefused(VaultError):  # noqa: N818 - reads as what it says
         ]
         super().__init__("\n  ".join([f"{report.path} does not fit, and nothing was loaded.", *lines]))
         self.report = report
+
+
+def tell(match: Match, about: str, report: ResumeReport) -> None:
+    """How the weights of a checkpoint match those of a model."""
+    partly = "Call resume with strict=False to load what fits."
+    if match.renaming:
+        report.add(
+            "warning",
+            about,
+            f"The names fit only {match.renaming}; that is how they were read.",
+            match.remedy,
+        )
+    if match.missing:
+        told = f"{_count(match.missing)} in the model and not in the checkpoint: {some(match.missing)}."
+        report.add("error", about, told, partly)
+    if match.unexpected:
+        told = f"{_count(match.unexpected)} in the checkpoint and not in the model: {some(match.unexpected)}."
+        report.add("error", about, told, partly)
+    if match.aside:
+        told = f"{_count(match.aside)} in the checkpoint for something else: {some(match.aside, 2)}."
+        report.add("note", about, told)
+    if match.reshaped:
+        shapes = [f"`{key}` {list(a)} → {list(b)}" for key, (a, b) in match.reshaped.items()]
+        more = f" and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else ""
+        told = f"Other shapes, checkpoint → model: {', '.join(shapes[:_SHOWN])}{more}."
+        report.add("error", about, told, partly)
+    if match.cast:
+        kinds = sorted({f"{a} → {b}" for a, b in match.cast.values()})
+        report.add(
+            "warning", about, f"{_count(match.cast)} converted, checkpoint → model: {', '.join(kinds)}."
+        )
+
+
+def _count(names: Sized) -> str:
+    return f"{len(names)} weight{' is' if len(names) == 1 else 's are'}"
 
 
 def some(names: Iterable[str], most: int = _SHOWN) -> str:

@@ -8,8 +8,7 @@ from typing import Any, Literal
 from premortem.errors import UsageError, VaultError
 from premortem.vault import drift, moments, pieces, schedules, surroundings
 from premortem.vault.health import examine
-from premortem.vault.matching import Match
-from premortem.vault.report import ResumeReport, some
+from premortem.vault.report import ResumeReport, some, tell
 from premortem.vault.saved import Saved
 from premortem.vault.wrapping import bare, unwrapped
 
@@ -37,7 +36,7 @@ class Resumption:
             if pieces.is_module(each) or pieces.is_weights(each)
         }
         for name, each in weights.items():
-            self._weights(name, each, alone=len(weights) == 1)
+            self._weights(name, each, alone=len(pieces.models(self.given)) <= 1)
         for name, each in self.given.items():
             if name not in weights:
                 self._other(name, each)
@@ -82,49 +81,10 @@ class Resumption:
             self._order += [
                 (front + bare(inverse.get(key, key)), shape) for key, shape in found.shapes.items()
             ]
-        self._tell(name, match)
+        tell(match, name, self.report)
         values = {ours: tensors[theirs] for ours, theirs in match.pairs.items()}
         self._look_at(name, values)
         self._plan.append((name, lambda: _put(piece, {**values, **found.extra})))
-
-    def _tell(self, name: str, match: Match) -> None:
-        report = self.report
-        if match.renaming:
-            report.add(
-                "warning",
-                name,
-                f"The names fit only {match.renaming}; that is how they were read.",
-                match.remedy,
-            )
-        if match.missing:
-            report.add(
-                "error",
-                name,
-                f"{len(match.missing)} weights of the model are not in the checkpoint: {some(match.missing)}.",
-            )
-        if match.unexpected:
-            report.add(
-                "error",
-                name,
-                f"{len(match.unexpected)} weights of the checkpoint are not in the model: {some(match.unexpected)}.",
-            )
-        if match.aside:
-            report.add(
-                "note",
-                name,
-                f"{len(match.aside)} weights of the checkpoint belong to something else: {some(match.aside, 2)}.",
-            )
-        if match.reshaped:
-            told = [f"`{key}` {list(a)} → {list(b)}" for key, (a, b) in list(match.reshaped.items())[:4]]
-            more = f" and {len(match.reshaped) - 4} more" if len(match.reshaped) > 4 else ""
-            report.add("error", name, f"Other shapes, checkpoint → model: {', '.join(told)}{more}.")
-        if match.cast:
-            kinds = sorted({f"{a} → {b}" for a, b in match.cast.values()})
-            report.add(
-                "warning",
-                name,
-                f"{len(match.cast)} weights are converted, checkpoint → model: {', '.join(kinds)}.",
-            )
 
     def _look_at(self, name: str, values: Mapping[str, Any]) -> None:
         non_finite, zero = self._health(name, values)
@@ -175,7 +135,8 @@ class Resumption:
             state = schedules.compare_schedule(
                 state, current, self.report, about=name, script_wins=self._script_wins
             )
-            self._plan.append((name, lambda: piece.load_state_dict(state)))
+            wins = self._script_wins
+            self._plan.append((name, lambda: schedules.load_schedule(piece, state, script_wins=wins)))
         elif kind == "scaler":
             schedules.compare_scaler(state, self.report, about=name)
             self._plan.append((name, lambda: piece.load_state_dict(state)))
@@ -191,7 +152,7 @@ class Resumption:
         if self._another_kind(name, optimizer, state):
             return
         ours = moments.names_of(optimizer, pieces.models(self.given))
-        theirs = self.saved.names(name) or moments.names_in(state, self._order)
+        theirs = self.saved.names(name) or moments.names_in(state, self._order, ours)
         if theirs is not None:
             theirs = [[self._renamed.get(each, each) for each in group] for group in theirs]
         if not any(each for group in ours for each in group):

@@ -94,7 +94,7 @@ class OurSaved(Saved):
         return self.loaded.manifest.optimizers.get(piece)
 
     def leftover(self) -> list[str]:
-        return [piece for piece in self.loaded.trees if piece not in self._asked]
+        return [f"`{piece}`" for piece in self.loaded.trees if piece not in self._asked]
 
 
 class TheirSaved(Saved):
@@ -132,9 +132,8 @@ class TheirSaved(Saved):
         return self._contents.value(part.path)
 
     def leftover(self) -> list[str]:
-        return [
-            f"{part.path or 'the file'} ({part.kind})" for part in self._parts if part.path not in self._used
-        ]
+        parts = [part.path for part in self._parts if part.path not in self._used]
+        return [f"`{path}`" if path else "the weights" for path in parts]
 
     def _weights_for(self, piece: str) -> list[StateDict]:
         able = [part for part in self._parts if part.kind in {"module", "averaged"}]

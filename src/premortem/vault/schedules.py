@@ -37,9 +37,16 @@ def compare_schedule(
         )
         return state
     for key, value in saved.items():
-        if key in _MOVES or key not in current or not _plain(value) or not _plain(current[key]):
+        if script_wins and key == "base_lrs":
+            state[key] = current.get(key, value)
+        if key in _MOVES or key not in current:
             continue
-        if _comparable(value) != _comparable(current[key]):
+        if script_wins:
+            state[key] = current[key]
+        told = (
+            not key.startswith("_") and _plain(value) and _plain(current[key])
+        )  # the rest follows from these
+        if told and _comparable(value) != _comparable(current[key]):
             winner = "script" if script_wins else "checkpoint"
             report.add(
                 "warning",
@@ -47,10 +54,23 @@ def compare_schedule(
                 f"{key}: the checkpoint has {value}, the script {current[key]}. The {winner} wins.",
                 "" if script_wins else 'Call resume with settings="script" to keep the script\'s.',
             )
-            if script_wins:
-                state[key] = current[key]
     _horizon(state, report, about)
     return state
+
+
+def load_schedule(scheduler: Any, state: Mapping[str, Any], *, script_wins: bool) -> None:
+    """Load it. A rate that is derived from the one before must first be what the script's settings make of it."""
+    scheduler.load_state_dict(state)
+    closed = getattr(scheduler, "_get_closed_form_lr", None)
+    if not script_wins or closed is None:
+        return
+    rates = closed()
+    for group, rate in zip(scheduler.optimizer.param_groups, rates, strict=True):
+        if hasattr(group["lr"], "fill_"):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+    scheduler._last_lr = list(rates)  # noqa: SLF001 - torch has no other way to set it
 
 
 def _horizon(state: Mapping[str, Any], report: ResumeReport, about: str) -> None:
