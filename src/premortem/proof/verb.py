@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from premortem.arguments import Parser, split
 from premortem.errors import UsageError
@@ -27,7 +27,7 @@ def parser() -> Parser:
         metavar="WORDS",
         help='what makes the script resume, where that is not found out; {} is the file: "--from {}"',
     )
-    parser.add_argument("--json", type=Path, metavar="FILE.json", help="write what was found to this file")
+    parser.add_argument("--json", action="store_true", help="print JSON for other programs")
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return parser
 
@@ -46,7 +46,9 @@ def call(tokens: Sequence[str]) -> int:
     if options.steps < 1:
         raise UsageError("`--steps` counts steps: at least 1")
     terminal = Terminal(highlight=False, markup=False, emoji=False)
-    with terminal.status("starting") as status:
+    if not terminal.is_terminal:
+        terminal.width = 140
+    with Terminal(stderr=True, highlight=False, markup=False).status("starting") as status:
         proof = prove(
             ProofOptions(
                 argv=[*(["-m"] if command.module else []), command.target, *command.argv],
@@ -56,7 +58,8 @@ def call(tokens: Sequence[str]) -> int:
                 tell=status.update,
             )
         )
-    page.show(proof, terminal)
-    if options.json is not None:
-        options.json.write_text(page.record(proof), encoding="utf-8")
+    if options.json:
+        sys.stdout.write(page.record(proof))
+    else:
+        page.show(proof, terminal)
     return 0 if proof.exact else NOT_THE_SAME

@@ -109,7 +109,7 @@ def test_no_script(tmp_path, monkeypatch):
 
 def test_the_verb_exits_with_one_when_it_is_not_the_same_run(tmp_path):
     (tmp_path / "train.py").write_text(scripts.FORGETFUL)
-    command = [sys.executable, "-m", "premortem", "ckpt", "prove", "--json", "proof.json", "train.py"]
+    command = [sys.executable, "-m", "premortem", "ckpt", "prove", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert "another run" in done.stdout

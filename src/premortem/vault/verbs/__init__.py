@@ -13,6 +13,7 @@ from premortem.vault.verbs.base import Verb
 from premortem.vault.verbs.diff import DIFF
 from premortem.vault.verbs.inspect import INSPECT
 from premortem.vault.verbs.list import LIST
+from premortem.vault.verbs.prove import PROVE
 from premortem.vault.verbs.restore import RESTORE
 from premortem.vault.verbs.verify import VERIFY
 
@@ -23,6 +24,7 @@ ALL: dict[str, Verb] = {
     "diff": DIFF,
     "restore": RESTORE,
     "adopt": ADOPT,
+    "prove": PROVE,
 }
 
 
