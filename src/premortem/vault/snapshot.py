@@ -77,13 +77,13 @@ class Part:
 class Snapshot:
     """The parts of one checkpoint. `ready` waits until the device has delivered them."""
 
-    def __init__(self, parts: dict[str, Part], event: Any) -> None:
+    def __init__(self, parts: dict[str, Part], events: list[Any]) -> None:
         self.parts = parts
-        self._event = event
+        self._events = events  # one for each device that copies
 
     def ready(self) -> None:
-        if self._event is not None:
-            self._event.synchronize()
+        for event in self._events:
+            event.synchronize()
 
 
 class Camera:
@@ -110,11 +110,8 @@ class Camera:
                 part = Part(slots, names, memory[begin : begin + size])
                 _copy(part, pieces[piece], non_blocking=on_gpu)
                 parts[piece] = part
-        event = None
-        if on_gpu:
-            event = torch.cuda.Event()
-            event.record()
-        return Snapshot(parts, event)
+        devices = {each.device for tensors in pieces.values() for each in tensors.values() if each.is_cuda}
+        return Snapshot(parts, [torch.cuda.current_stream(device).record_event() for device in devices])
 
     def _room(self, size: int, *, pinned: bool) -> torch.Tensor:
         import torch

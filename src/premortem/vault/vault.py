@@ -30,6 +30,7 @@ from premortem.errors import UsageError, VaultError
 from premortem.vault import pieces, store, surroundings
 from premortem.vault.apart import described, looked_at, taken_apart
 from premortem.vault.archive import SPOOL, Archive, say
+from premortem.vault.fetching import fetch_newest
 from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import Mirror
 from premortem.vault.opening import checkpoints, newest_whole
@@ -37,6 +38,7 @@ from premortem.vault.report import ResumeReport
 from premortem.vault.resume import finish
 from premortem.vault.resumption import Resumption, Settings
 from premortem.vault.retention import Best, Kept, Retention
+from premortem.vault.saved import OurSaved
 from premortem.vault.saving import Saving
 from premortem.vault.snapshot import Camera, Snapshot
 
@@ -144,8 +146,13 @@ class Vault:
         Raises ResumeRefused, before anything is changed, when it does not fit."""
         self._join()
         saved, damaged = newest_whole(self._candidates(at))
+        fetched = self._fetched(saved, at)
+        if fetched:
+            saved, damaged = newest_whole(self._candidates(at))
         if saved is None:
             report = ResumeReport()
+            for sentence in fetched:
+                report.add("note", "mirror", f"{sentence}.")
             for sentence in damaged:
                 report.add("warning", "checkpoint", f"{sentence}.")
             if at is not None:
@@ -169,6 +176,8 @@ class Vault:
         resumption = Resumption(saved, given, settings=settings)
         for sentence in damaged:
             resumption.report.add("warning", "checkpoint", f"{sentence}. An older one is used.")
+        for sentence in fetched:
+            resumption.report.add("note", "mirror", f"{sentence}.")
         resumption.compare(config=self._given_config, companions=companions, rng=rng)
         report = finish(resumption, load=True, strict=strict, quiet=True)
         report.epoch = getattr(loader, "epoch", None)
@@ -223,6 +232,13 @@ class Vault:
         if isinstance(at, str):
             raise UsageError(f'resume(at="{at}"): say a step, or "best"')
         return checkpoints(self.folder) if at is None else [self._archive.place(at, healthy=True)]
+
+    def _fetched(self, saved: OurSaved | None, at: int | str | None) -> list[str]:
+        """What the mirror has and this folder has not. Only one process of several asks."""
+        if self._mirror is None or at is not None or _rank() != 0:
+            return []
+        newest = saved.step if saved is not None and saved.step is not None else -1
+        return fetch_newest(self._mirror.remote.url, self.folder, after=newest)
 
     def _join(self) -> None:
         if self._thread is not None:

@@ -3,6 +3,7 @@
 import errno
 import json
 import random
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -370,6 +371,28 @@ def test_a_mirror_gets_every_checkpoint_and_nothing_is_rotated_before_it_has_the
             for name in files
         )
     assert vault.checkpoints()[-1].step == 2
+
+
+def test_a_folder_that_was_wiped_is_brought_back_from_the_mirror(tmp_path):
+    there, here = tmp_path / "there", tmp_path / "here"
+    model = nn.Linear(30, 30)
+    with vault_at(here, mirror=str(there)) as vault:
+        for step in (1, 2):
+            with torch.no_grad():
+                model.weight.fill_(step)
+            saved(vault, step, model)
+    shutil.rmtree(here)
+    damaged = there / "step-000000002" / "model.safetensors"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    other = nn.Linear(30, 30)
+    with vault_at(here, mirror=str(there)) as vault:
+        report = vault.resume(model=other, quiet=True)
+    assert report.step == 1
+    assert bool((other.weight == 1).all())
+    assert [remark.text for remark in report.remarks if remark.about == "mirror"] == [
+        "step-000000002 on the mirror was passed over: `model.safetensors` is not what was sent.",
+        "step-000000001 was brought back from the mirror.",
+    ]
 
 
 def test_a_manifest_says_what_a_person_wants_to_know(tmp_path):
