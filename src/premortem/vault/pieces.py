@@ -111,11 +111,15 @@ def _order_of(loader: Any, name: str) -> tuple[Any, str]:
 
 
 def load_order(loader: Any, state: Any) -> None:
-    """The counterpart of `state_of` for loaders."""
-    from premortem.vault.sampler import ResumableSampler
+    """The counterpart of `state_of` for loaders. The generators are restored after this."""
+    from premortem.vault.sampler import ResumableLoader, ResumableSampler
 
     if hasattr(loader, "load_state_dict"):
         loader.load_state_dict(state)
+        if not isinstance(loader, ResumableLoader):
+            # torchdata makes its iterator now, and not in the loop: it draws a seed, and in the run that is continued
+            # it had drawn it before the checkpoint.
+            loader.state_dict()
         return
     for held in (loader.batch_sampler, loader.sampler):
         if isinstance(held, ResumableSampler):

@@ -130,6 +130,38 @@ def test_the_sampler_alone_keeps_the_order_of_a_loader_without_workers(tmp_path)
     assert sorted(first + rest) == list(range(SIZE))
 
 
+# torchdata touches names of torch that are on their way out.
+@pytest.mark.filterwarnings("ignore:.*is deprecated:UserWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("taken", [0, 2, 5, 6])
+def test_torchdatas_loader_goes_on_too(tmp_path, workers, taken):
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    model = torch.nn.Linear(1, 1)
+
+    def built():
+        return StatefulDataLoader(Noisy(), batch_size=4, shuffle=True, num_workers=workers)
+
+    def seen(loader):
+        for indices, _ in loader:
+            yield indices.tolist(), float(torch.rand(()))
+
+    torch.manual_seed(0)
+    loader = built()
+    iterator = seen(loader)
+    for _ in range(taken):
+        next(iterator)
+    with premortem.Vault(tmp_path) as vault:
+        vault.save(1, model=model, loader=loader)
+    rest = [*iterator, *seen(loader)]
+    torch.manual_seed(9)
+    other = built()
+    with premortem.Vault(tmp_path) as vault:
+        vault.resume(model=model, loader=other, quiet=True)
+    resumed = list(seen(other))
+    assert [*resumed, *seen(other)] == rest
+
+
 def test_another_amount_of_data_is_refused():
     loader = premortem.ResumableLoader(Noisy(), batch_size=4, shuffle=True)
     iterator = iter(loader)
