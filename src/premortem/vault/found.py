@@ -135,6 +135,11 @@ def _is_checkpoint(place: Place, name: str, *, sure: bool) -> bool:
     return any(each.recognises(path) for each in formats.ALL)
 
 
+def recorded(found: Found) -> Manifest | None:
+    """What it must be compared with. A checkpoint of a vault compares itself, tensor by tensor."""
+    return Manifest() if found.kind == "checkpoint" else found.manifest
+
+
 @contextmanager
 def at_hand(place: Place, found: Found, advance: Advance) -> Iterator[Path]:
     """The checkpoint as a path of this machine: fetched to a scratch folder when it is away. Raises VaultError."""

@@ -156,7 +156,7 @@ def _parts(body: Mapping[str, Any]) -> dict[str, Any]:
     parts["metrics"] = {name: float(each) for name, each in parts.get("metrics", {}).items()}
     for name in parts["files"]:
         # A manifest comes from wherever the checkpoint came from: it must not point out of its folder.
-        if not name or name.startswith((".", "/")) or any(part in {"..", ""} for part in name.split("/")):
+        if name.startswith("/") or any(part in {"..", ".", ""} for part in name.split("/")):
             raise TypeError(f"`{name}` is no file of this folder")
     return parts
 

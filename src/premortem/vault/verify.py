@@ -125,6 +125,8 @@ def _verdict(contents: Contents, advance: Advance, *, compared: bool, numbers: b
 
 def _elements(contents: Contents, advance: Advance) -> Iterator[tuple[str, torch.Tensor]]:
     for name, record in contents.tensors.items():
+        if not record.dtype.startswith(("float", "bfloat", "complex")):
+            continue
         try:
             values = contents.elements(name)
         except (

@@ -60,8 +60,8 @@ class Archive:
         self.entries = {info.filename[len(folder) :]: self._entry(info, folder) for info in infos}
         if len(self.entries) != len(infos):
             raise Refused("the archive holds two records of the same name; it is damaged, or made to deceive")
-        # Not after `torch.serialization.set_crc32_options(False)`: then all of them are zero.
-        self.has_checksums = any(info.CRC for info in infos) or not any(info.file_size for info in infos)
+        # Not after `torch.serialization.set_crc32_options(False)`, or `skip_data`: then they are zero.
+        self.has_checksums = all(info.CRC for info in infos if info.file_size)
         stored = [info for info in infos if info.compress_type == zipfile.ZIP_STORED]
         local = [self._local(info) for info in stored]
         self._by_torch = sum(padded for _, padded in local) > len(local) / 2
@@ -105,7 +105,7 @@ class Archive:
         """A whole record that is what was written. Raises VaultError."""
         content = self.read(name)
         entry = self.entries[name]
-        if self.has_checksums and entry.stored and zlib.crc32(content) != entry.info.CRC:
+        if entry.info.CRC and entry.stored and zlib.crc32(content) != entry.info.CRC:
             raise VaultError(f"the record `{name}` is damaged: its checksum is another", record=name)
         return content
 
@@ -122,12 +122,18 @@ class Archive:
         raw = bytes(read_exactly(self._file, end, self._size - end, "central directory"))
         if self._by_torch and not zip_ends.agrees(raw, end, len(self.entries)):
             yield "central directory", "its parts contradict each other"
+        odd = []
         for entry in self.entries.values():
-            problem = self._described_twice(entry)
-            if problem is None and self.has_checksums:
+            problem, usual = self._described_twice(entry)
+            if problem is None and entry.info.CRC:
                 problem = self._checksum(entry, advance)
             if problem is not None:
                 yield entry.name, problem
+            elif not usual:
+                odd.append(entry.name)
+        # When most are like that, some other program wrote it.
+        if self._by_torch and len(odd) <= len(self.entries) / 2:
+            yield from ((name, "what stands around it is not what torch writes") for name in odd)
 
     def _checksum(self, entry: Entry, advance: Callable[[int], None]) -> str | None:
         if not entry.stored:
@@ -146,8 +152,10 @@ class Archive:
             return None
         return f"its checksum is {found:08x}, but {entry.info.CRC:08x} was written"
 
-    def _described_twice(self, entry: Entry) -> str | None:
-        """A zip describes each record in front of it and in the directory; the two must agree."""
+    def _described_twice(self, entry: Entry) -> tuple[str | None, bool]:
+        """A zip describes each record in front of it and in the directory; the two must agree.
+
+        What is wrong, and whether what is left unused is as torch leaves it."""
         info = entry.info
         raw = bytes(
             read_exactly(self._file, info.header_offset, entry.start - info.header_offset, entry.name)
@@ -156,42 +164,43 @@ class Archive:
         name = raw[_LOCAL.size : _LOCAL.size + fields[9]]
         coding = "utf-8" if info.flag_bits & 0x800 else "cp437"
         if fields[2] != info.flag_bits or fields[3] != info.compress_type:
-            return "the file describes it in two ways that contradict each other"
+            return "the file describes it in two ways that contradict each other", True
         if name.decode(coding, "replace") != info.orig_filename:
-            return "the file gives it two different names"
+            return "the file gives it two different names", True
         behind = self._descriptor(entry) if info.flag_bits & 0x8 else fields[6:9]
         told = (info.CRC, info.compress_size, info.file_size)
         if behind is not None and 0xFFFFFFFF not in behind and behind != told:
-            return "the file gives it two different sizes or checksums"
-        if (
-            self._by_torch
-            and entry.stored
-            and not self._as_torch_writes(entry, fields, raw[_LOCAL.size + fields[9] :], behind)
-        ):
-            return "what stands around it is not what torch writes"
-        return None
+            return "the file gives it two different sizes or checksums", True
+        extra = raw[_LOCAL.size + fields[9] :]
+        return None, not entry.stored or self._as_torch_writes(entry, fields, extra, behind)
 
     def _as_torch_writes(
         self, entry: Entry, fields: tuple[Any, ...], extra: bytes, behind: tuple[int, ...] | None
     ) -> bool:
         """What nobody reads is damaged as easily as the rest, and tells of a disk that cannot be trusted."""
-        at = extra.find(b"FB")
+        # Behind the first four gibibytes of a file, long numbers stand in front of the padding.
+        at = 4 + int.from_bytes(extra[2:4], "little") if extra.startswith(b"\x01\x00") else 0
         padding = extra[at + 4 :]
-        if at < 0 or padding.strip(b"Z") or int.from_bytes(extra[at + 2 : at + 4], "little") != len(padding):
+        if (
+            extra[at : at + 2] != b"FB"
+            or padding.strip(b"Z")
+            or int.from_bytes(extra[at + 2 : at + 4], "little") != len(padding)
+        ):
             return False
         unused = (fields[1], *fields[4:6]) == self._usual[0] and _unused(entry.info) == self._usual[1]
         sizes = fields[6:9] in {(0, 0, 0), behind} or 0xFFFFFFFF in fields[6:9]
         return unused and sizes and behind is not None
 
     def _descriptor(self, entry: Entry) -> tuple[int, int, int] | None:
-        """What stands behind the bytes of a record whose size was not known before."""
-        end = entry.start + entry.info.compress_size
+        """What stands behind the bytes of a record whose size was not known before, in short or in long numbers."""
+        info = entry.info
+        end = entry.start + info.compress_size
         raw = bytes(read_exactly(self._file, end, min(24, self._size - end), entry.name))
-        if not raw.startswith(b"PK\x07\x08"):
+        if not raw.startswith(b"PK\x07\x08") or len(raw) < 24:
             return None
-        large = entry.info.compress_size > 0xFFFFFFFE
-        crc, packed, size = struct.unpack_from("<IQQ" if large else "<III", raw, 4)
-        return crc, packed, size
+        forms: list[tuple[int, int, int]] = [struct.unpack_from(form, raw, 4) for form in ("<III", "<IQQ")]
+        told = (info.CRC, info.compress_size, info.file_size)
+        return told if told in forms else forms[0]
 
 
 class Window(io.RawIOBase):

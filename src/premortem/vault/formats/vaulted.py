@@ -8,15 +8,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from premortem.errors import VaultError
+from premortem.errors import MissingExtra, VaultError
 from premortem.vault.contents import Advance, Contents
 from premortem.vault.formats.safetensor import Safetensors
-from premortem.vault.manifest import NAME, Manifest
+from premortem.vault.manifest import NAME, Manifest, TensorEntry
+from premortem.vault.store import STATE, fingerprint
 from premortem.vault.stubs import TensorStub
 from premortem.vault.tree import LEFT_OUT, MARK
 from premortem.vault.zips import BLOCK
-
-STATE = "state.json"
 
 
 class Vaulted(Contents):
@@ -72,7 +71,28 @@ class Vaulted(Contents):
             if size != record.bytes:
                 yield name, f"it is {size:,} bytes long, but {record.bytes:,} were written"
             elif digest.hexdigest() != record.sha256:
-                yield name, "it is not the file that was written: its checksum is another"
+                yield from self._guilty(name)
+
+    def _guilty(self, file: str) -> Iterator[tuple[str, str]]:
+        """The tensors of a damaged file whose bytes are others, or the file when none of them is."""
+        owner = self._files.get(file)
+        names = [name for name, entry in self.manifest.tensors.items() if owner and entry.file == file]
+        try:
+            guilty = [
+                name for name in names if owner and not self._as_printed(owner, self.manifest.tensors[name])
+            ]
+        except MissingExtra:  # the library of the fingerprints; the file is damaged all the same
+            guilty = []
+        yield from ((name, f"its bytes in {file} are not those that were written") for name in guilty)
+        if not guilty:
+            yield file, "it is not the file that was written: its checksum is another"
+
+    @staticmethod
+    def _as_printed(owner: Contents, entry: TensorEntry) -> bool:
+        held = owner._stub(entry.key).storage  # noqa: SLF001 - a format may look into another
+        if held is None or not entry.fingerprint:
+            return True
+        return fingerprint(owner.fetch(held.key, 0, owner.tensors[entry.key].bytes)) == entry.fingerprint
 
     def _located(self, name: str) -> TensorStub:
         entry = self.manifest.tensors[name]

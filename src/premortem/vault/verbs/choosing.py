@@ -16,7 +16,7 @@ def candidates(where: str, *, step: int | None = None, file: str = "") -> tuple[
     if not only:
         found = [each for each in found if each.kind != "quarantined"] or found
     if file:
-        found = [each for each in found if file in {_thing(each), _thing(each).rpartition("/")[2], each.name}]
+        found = [each for each in found if file in {*_names(place, each)}]
         if not found:
             raise UsageError(
                 f"there is no version of `{file}` in `{where}`; see `premortem ckpt list {where}`"
@@ -27,17 +27,24 @@ def candidates(where: str, *, step: int | None = None, file: str = "") -> tuple[
         if not found:
             there = f"there are {', '.join(map(str, steps))}" if steps else "none of them says its step"
             raise UsageError(f"there is no checkpoint of step {step} in `{where}`; {there}")
-    things = dict.fromkeys(map(_thing, found))
+    things = dict.fromkeys(_thing(place, each) for each in found)
     if len(things) > 1:
         raise UsageError(f"`{where}` holds several checkpoints ({_some(list(things))}); name one of them")
-    return place, found[::-1]
+    # Beside its earlier versions, the file itself is none of them.
+    return place, ([each for each in found if each.manifest is not None] or found)[::-1]
 
 
-def _thing(found: Found) -> str:
+def _thing(place: Place, found: Found) -> str:
     """What it is a version of: checkpoints of a vault are versions of one training, a kept file of its path."""
     if found.kind == "checkpoint":
         return "the training"
-    return found.source or found.name
+    path = place.local(found.name)
+    return found.source or (str(path.resolve()) if path is not None else found.name)
+
+
+def _names(place: Place, found: Found) -> tuple[str, ...]:
+    thing = _thing(place, found)
+    return thing, thing.rpartition("/")[2], found.name
 
 
 def _some(names: list[str]) -> str:

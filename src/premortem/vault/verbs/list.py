@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
@@ -37,17 +38,18 @@ def call(tokens: Sequence[str]) -> int:
     if not found:
         screen.print(words(f"There is no checkpoint in {place.shown}."))
         return 0
-    shown = table("checkpoint", "kind", ">step", "written", ">size", "about")
-    for each in found:
+    shown = table("checkpoint", "kind", ">step", "written", ">size", "about", "where")
+    for each in sorted(found, key=lambda one: (_thing(one), one.time or 0.0)):
         step = "" if each.step is None else f"{each.step:,}"
-        colour = _COLOURS.get(each.kind, "")
+        where = each.name if _thing(each) != each.name else ""
         shown.add_row(
-            words(each.name),
-            Text(each.kind, colour),
+            words(_thing(each)),
+            Text(each.kind, _COLOURS.get(each.kind, "")),
             step,
             when(each.time),
             size(each.bytes),
             words(_about(each)),
+            words(where),
         )
     screen.print(shown)
     total = sum(each.bytes for each in found)
@@ -55,13 +57,23 @@ def call(tokens: Sequence[str]) -> int:
     return 0
 
 
+def _thing(found: Found) -> str:
+    """What it is a version of, as short as it can be said."""
+    if not found.source:
+        return found.name
+    source = Path(found.source)
+    try:
+        return str(source.relative_to(Path.cwd()))
+    except ValueError:
+        return found.source
+
+
 def _about(found: Found) -> str:
     if found.problem:
         return found.problem
     if found.manifest is None:
         return ""
-    parts = [f"of {found.source}"] if found.source else []
-    parts += [f"{name} {value:.6g}" for name, value in found.manifest.metrics.items()]
+    parts = [f"{name} {value:.6g}" for name, value in found.manifest.metrics.items()]
     if not found.manifest.health.ok:
         parts.append(f"not finite: {', '.join(found.manifest.health.non_finite[:3])}")
     return ", ".join(parts)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import time
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,15 @@ from rich.text import Text
 from premortem.arguments import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.vault.atomic import draft_beside, drafted, in_one_sentence, publish_folder
-from premortem.vault.found import Found, copied
+from premortem.vault.found import Found, copied, recorded
+from premortem.vault.manifest import Manifest
+from premortem.vault.mirror import SUFFIX, link_or_copy
 from premortem.vault.place import Place
+from premortem.vault.records import HOME
+from premortem.vault.shelf import slug
 from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, size, terminal, words
 from premortem.vault.verbs.choosing import candidates
-from premortem.vault.verify import Verdict, verify
+from premortem.vault.verify import Verdict, checksum, verify
 
 
 def restore_parser() -> Parser:
@@ -34,7 +40,9 @@ def restore_parser() -> Parser:
     made.add_argument(
         "--file", default="", metavar="NAME", help="the file that is meant, when there are several"
     )
-    made.add_argument("--force", action="store_true", help="replace what is there")
+    made.add_argument(
+        "--force", action="store_true", help="replace what is there; it is put aside in .premortem"
+    )
     return made
 
 
@@ -76,14 +84,32 @@ def _brought(place: Place, version: Found, target: Path) -> Verdict:
         folder.mkdir()
         try:
             copy = copied(place, version, folder, advance)
-            verdict = verify(copy, recorded=version.manifest, advance=advance)
+            verdict = verify(copy, recorded=recorded(version), advance=advance)
             if verdict.ok:
+                _set_aside(target)
                 _published(copy, target)
         except VaultError as error:
             return Verdict(target, False, str(error))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     return verdict
+
+
+def _set_aside(target: Path) -> None:
+    """What is replaced stays for a second thought: `ckpt list` shows it, and it can be restored in turn."""
+    if target.is_file():
+        now = time.time()
+        folder = Path.cwd() / HOME / "replaced" / slug(target.resolve())
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = (
+            folder
+            / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}-{uuid.uuid4().hex[:4]}{target.suffix}"
+        )
+        link_or_copy(target, kept)
+        record = {kept.name: checksum(kept)}
+        Manifest(time=now, kind="kept", source=str(target.resolve()), files=record).write(
+            kept.with_name(kept.name + SUFFIX)
+        )
 
 
 def _published(copy: Path, target: Path) -> None:

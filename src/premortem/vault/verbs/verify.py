@@ -10,7 +10,7 @@ from rich.text import Text
 
 from premortem.arguments import Parser
 from premortem.errors import UsageError, VaultError
-from premortem.vault.found import Found, at_hand, checkpoints
+from premortem.vault.found import Found, at_hand, checkpoints, recorded
 from premortem.vault.place import Place, place_of
 from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, size, terminal, words
 from premortem.vault.verify import Verdict, verify
@@ -60,7 +60,7 @@ def judged(place: Place, found: Found) -> Verdict:
             progress(f"verifying {found.name}", 3 * found.bytes) as advance,
             at_hand(place, found, advance) as path,
         ):
-            return verify(path, recorded=found.manifest, advance=advance)
+            return verify(path, recorded=recorded(found), advance=advance)
     except VaultError as error:
         return Verdict(_path(found), False, str(error))
 
