@@ -43,6 +43,18 @@ def test_any_flipped_bit_of_a_torch_file_is_caught(tmp_path):
     assert silent == []
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.disk_usage(".").free < 20 << 30, reason="needs room for a large file")
+def test_a_file_beyond_four_gibibytes_is_whole(tmp_path):
+    """There torch writes longer numbers around each record."""
+    torch.save(
+        {"large": torch.zeros((1 << 32) + 1, dtype=torch.uint8), "small": torch.ones(7)}, tmp_path / "x.pt"
+    )
+    verdict = verify(tmp_path / "x.pt")
+    (tmp_path / "x.pt").unlink()
+    assert (verdict.ok, verdict.damaged) == (True, [])
+
+
 def test_the_damaged_record_is_named(tmp_path):
     path = files.zipped(tmp_path / "x.pt")
     weight = files.state()["model"]["0.weight"].numpy().tobytes()
