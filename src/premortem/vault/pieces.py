@@ -37,7 +37,7 @@ def expand(given: Mapping[str, Any]) -> dict[str, Any]:
 def _check(name: str, value: Any) -> None:
     if not name.replace(".", "_").replace("-", "_").isidentifier():
         raise UsageError(f"`{name}` is no name for a piece of a checkpoint; use letters, digits and `_`")
-    if not is_weights(value) and not hasattr(value, "state_dict") and not _is_loader(value):
+    if not is_weights(value) and not hasattr(value, "state_dict") and not is_loader(value):
         raise UsageError(
             f"{name}= is a {type(value).__name__}, which has no state_dict; "
             "give an object that has one, a mapping of tensors, or use extra= for plain values"
@@ -77,10 +77,28 @@ def is_scaler(name: str, value: Any) -> bool:
     return isinstance(value, torch.amp.GradScaler) or name.partition(".")[0] == "scaler"
 
 
-def _is_loader(value: Any) -> bool:
+def is_loader(value: Any) -> bool:
     import torch
 
     return isinstance(value, torch.utils.data.DataLoader)
+
+
+def processes() -> int:
+    import torch.distributed as dist
+
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def rank() -> int:
+    import torch.distributed as dist
+
+    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+
+
+def _shared_out(loader: Any) -> bool:
+    from premortem.vault.sampler import ResumableLoader
+
+    return isinstance(loader, ResumableLoader) and loader.order.distributed
 
 
 def state_of(name: str, piece: Any) -> tuple[Any, str]:
@@ -89,6 +107,10 @@ def state_of(name: str, piece: Any) -> tuple[Any, str]:
         return dict(piece), ""
     if is_module(piece):
         return {bare(key): value for key, value in unwrapped(piece).state_dict().items()}, ""
+    if is_loader(piece) and processes() > 1 and not _shared_out(piece):
+        return None, (
+            f"`{name}`: every process stands elsewhere in its data; use premortem.ResumableLoader with a DistributedSampler"
+        )
     if not hasattr(piece, "state_dict"):
         return _order_of(piece, name)
     return piece.state_dict(), ""

@@ -68,7 +68,9 @@ class ResumeReport:
         return "This checkpoint fits."
 
     def add(self, level: Level, about: str, text: str, remedy: str = "") -> None:
-        self.remarks.append(Remark(level, about, text, remedy))
+        remark = Remark(level, about, text, remedy)
+        if remark not in self.remarks:  # groups of an optimizer often agree
+            self.remarks.append(remark)
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -99,12 +101,14 @@ class ResumeReport:
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         table.add_row(Text("resume"), Text(""), Text(self._where()))
+        shown: set[str] = set()
         order = {"error": 0, "warning": 1, "note": 2}
         for remark in sorted(self.remarks, key=lambda each: order[each.level]):
             table.add_row(
                 Text(remark.level, style=_STYLES[remark.level]), Text(remark.about), Text(remark.text)
             )
-            if remark.remedy:
+            if remark.remedy and remark.remedy not in shown:
+                shown.add(remark.remedy)
                 table.add_row(Text(""), Text(""), Text(remark.remedy, style="dim"))
         if self.restored:
             table.add_row(Text("restored", style="green"), Text(""), Text(", ".join(self.restored)))

@@ -137,10 +137,14 @@ class Resumption:
             )
             wins = self._script_wins
             self._plan.append((name, lambda: schedules.load_schedule(piece, state, script_wins=wins)))
+        elif kind == "scaler" and not state:
+            self.report.add(
+                "note", name, "The saved scaler was not in use; this one starts at its beginning."
+            )
         elif kind == "scaler":
             schedules.compare_scaler(state, self.report, about=name)
             self._plan.append((name, lambda: piece.load_state_dict(state)))
-        elif name.partition(".")[0] == "loader":
+        elif pieces.is_loader(piece):
             self._plan.append((name, lambda: pieces.load_order(piece, state)))
         else:
             self._plan.append((name, lambda: piece.load_state_dict(state)))
@@ -202,7 +206,11 @@ class Resumption:
         drift.compare_config(manifest.config, config, self.report)
         drift.compare_code(manifest, self.report)
         drift.compare_companions(manifest.companions, companions, self.report)
-        states = self.saved.state("rng", "other") if rng else None
+        if rng and pieces.rank():
+            self.report.add(
+                "note", "rng", "Only the first process has saved its random states; this one starts anew."
+            )
+        states = self.saved.state("rng", "other") if rng and not pieces.rank() else None
         if states is not None:
             self._plan.append(("rng", lambda: self._restore(states)))
 

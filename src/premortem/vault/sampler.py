@@ -37,6 +37,7 @@ class ResumableSampler(Sampler[Any]):
         self.sampler = sampler
         self.epoch = 0
         self._order: list[Any] = []
+        self._drawn = 0  # what `set_epoch` had said when the order was drawn
         self._position = 0  # of what was handed out
         self._running = False  # within an epoch
         self._resumed = False  # the next epoch to begin is the rest of a stored one
@@ -46,6 +47,7 @@ class ResumableSampler(Sampler[Any]):
             self._resumed = False
         else:
             self.epoch += self._running  # an epoch that was broken off is over
+            self._drawn = getattr(self.sampler, "epoch", 0)
             self._order, self._position = list(self.sampler), 0
         self._running = True
         epoch = self.epoch
@@ -71,12 +73,23 @@ class ResumableSampler(Sampler[Any]):
         # When the last one was fetched, the epoch is over for the sampler; for the loop it may not be.
         epoch = self.epoch if self._running else self.epoch - 1
         position = self._position if taken is None else min(taken, len(self._order))
-        return {"epoch": epoch, "running": True, "position": position, **_packed(self._order)}
+        order = {"drawn": self._drawn} if self.distributed else _packed(self._order)
+        return {"epoch": epoch, "running": True, "position": position, **order}
+
+    @property
+    def distributed(self) -> bool:
+        """Whether every process has its own share of the order, which follows from a seed and a number."""
+        return hasattr(self.sampler, "num_replicas") and hasattr(self.sampler, "set_epoch")
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.epoch, self._running = int(state["epoch"]), bool(state["running"])
         self._resumed = self._running
-        self._order = _unpacked(state) if self._running else []
+        if self._running and "drawn" in state:
+            self._drawn = int(state["drawn"])
+            self.sampler.set_epoch(self._drawn)
+            self._order = list(self.sampler)
+        else:
+            self._order = _unpacked(state) if self._running else []
         self._position = int(state.get("position", 0))
         if self._running and _largest(self._order) >= (size := _population(self.sampler)):
             raise UsageError(
@@ -153,11 +166,11 @@ class ResumableLoader(DataLoader[Any]):
         order = self.order
         if self._over:
             done = {"epoch": order.epoch, "running": False}
-            return {"batches": 0, "order": done, "generator": self._drawn()}
+            return {"batches": 0, "order": done, "generator": self._generated()}
         return {
             "batches": self._taken,
             "order": order.state_dict(self._taken * self._width),
-            "generator": self._drawn(),
+            "generator": self._generated(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -168,7 +181,7 @@ class ResumableLoader(DataLoader[Any]):
         if self._over and self.generator is not None and state.get("generator") is not None:
             self.generator.set_state(state["generator"])
 
-    def _drawn(self) -> Any:
+    def _generated(self) -> Any:
         return None if self.generator is None else self.generator.get_state()
 
     @property

@@ -63,7 +63,9 @@ class Vault:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._config = surroundings.flat_config(config) if config is not None else {}
         self._given_config = config
-        self._mirror = Mirror(mirror, self.folder / SPOOL) if mirror is not None else None
+        self._url = mirror
+        first = pieces.rank() == 0
+        self._mirror = Mirror(mirror, self.folder / SPOOL) if mirror is not None and first else None
         retention = keep if isinstance(keep, Retention) else Retention(newest=keep)
         self._archive = Archive(self.folder, retention, Best.parse(best) if best else None, self._mirror)
         self._asynchronous = asynchronous
@@ -93,7 +95,7 @@ class Vault:
         if step < 0:
             raise UsageError(f"save({step!r}, …): a step is 0 or larger")
         saving = Saving(int(step))
-        if _rank() != 0:
+        if pieces.rank() != 0:
             saving.finish(None)
             return saving
         given = pieces.expand(
@@ -147,7 +149,7 @@ class Vault:
         self._join()
         saved, damaged = newest_whole(self._candidates(at))
         fetched = self._fetched(saved, at)
-        if fetched:
+        if fetched or (self._url is not None and pieces.processes() > 1):
             saved, damaged = newest_whole(self._candidates(at))
         if saved is None:
             report = ResumeReport()
@@ -234,11 +236,18 @@ class Vault:
         return checkpoints(self.folder) if at is None else [self._archive.place(at, healthy=True)]
 
     def _fetched(self, saved: OurSaved | None, at: int | str | None) -> list[str]:
-        """What the mirror has and this folder has not. Only one process of several asks."""
-        if self._mirror is None or at is not None or _rank() != 0:
+        """What the mirror has and this folder has not. The first process asks; the others wait for it."""
+        if self._url is None or at is not None:
             return []
-        newest = saved.step if saved is not None and saved.step is not None else -1
-        return fetch_newest(self._mirror.remote.url, self.folder, after=newest)
+        said = []
+        if pieces.rank() == 0:
+            newest = saved.step if saved is not None and saved.step is not None else -1
+            said = fetch_newest(self._url, self.folder, after=newest)
+        if pieces.processes() > 1:
+            import torch.distributed as dist
+
+            dist.barrier()
+        return said
 
     def _join(self) -> None:
         if self._thread is not None:
@@ -276,9 +285,3 @@ class Vault:
             saving.fail(error)
         else:
             saving.finish(place)
-
-
-def _rank() -> int:
-    import torch.distributed as dist
-
-    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0

@@ -8,6 +8,7 @@ from torch.utils.data import (
     BatchSampler,
     DataLoader,
     Dataset,
+    DistributedSampler,
     RandomSampler,
     SequentialSampler,
     WeightedRandomSampler,
@@ -160,6 +161,32 @@ def test_torchdatas_loader_goes_on_too(tmp_path, workers, taken):
         vault.resume(model=model, loader=other, quiet=True)
     resumed = list(seen(other))
     assert [*resumed, *seen(other)] == rest
+
+
+def test_every_process_goes_on_in_its_own_share():
+    def built(rank):
+        sampler = DistributedSampler(Noisy(), num_replicas=2, rank=rank, seed=3)
+        return premortem.ResumableLoader(Noisy(), batch_size=4, sampler=sampler)
+
+    def seen(loader, epoch):
+        loader.order.set_epoch(epoch)
+        for indices, _ in loader:
+            yield indices.tolist()
+
+    whole = {rank: [*seen(built(rank), 0), *seen(built(rank), 1)] for rank in (0, 1)}
+    assert sorted({index for batches in whole.values() for batch in batches for index in batch}) == list(
+        range(SIZE)
+    )
+    first = built(0)
+    list(seen(first, 0))
+    iterator = seen(first, 1)
+    next(iterator)
+    state = first.state_dict()  # the first process writes
+    for rank in (0, 1):
+        loader = built(rank)
+        loader.load_state_dict(state)
+        assert loader.epoch == 1
+        assert list(seen(loader, 1)) == whole[rank][4:]
 
 
 def test_another_amount_of_data_is_refused():
