@@ -147,7 +147,7 @@ class Supervision:
         self.watcher: Watcher | None = None
         self._tee: Tee | None = None
         self._file = FindingsFile(options.findings, console.problem) if options.findings else None
-        self._termination = Termination(self._terminated, self._save, self._busy)
+        self._termination = Termination(self._terminated, self._save, self._busy, self._grace)
 
     def begin(self, program: Program) -> None:
         with never_fatal("journal", None):
@@ -246,6 +246,11 @@ class Supervision:
     def _busy(self) -> bool:
         safe = self.watcher.safekeeping if self.watcher is not None else None
         return safe is not None and safe.saves and safe.busy
+
+    def _grace(self) -> float:
+        """A step that takes longer than others wait is no hang: it is waited for, to be saved after."""
+        safe = self.watcher.safekeeping if self.watcher is not None else None
+        return safe.patience if safe is not None and safe.saves else 0.0
 
     def _save(self, signum: int) -> None:
         """A signal came: what was trained is saved, and the mirror gets it."""

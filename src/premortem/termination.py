@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGUSR1") if hasattr(signal, name))
-GRACE = 3.0  # seconds until the main thread is taken to hang
+GRACE = 3.0  # seconds until the main thread is taken to hang, at least
 PATIENCE = 15.0  # ... and until last words that were begun are taken to hang
 
 
@@ -41,10 +41,12 @@ class Termination:
         last_words: Callable[[int], bool],
         save: Callable[[int], None] = lambda _signal: None,
         busy: Callable[[], bool] = lambda: False,
+        grace: Callable[[], float] = lambda: GRACE,
     ) -> None:
         self._last_words = last_words
         self._save = save  # may take its time; never raises
         self._busy = busy  # whether weights and optimizer do not agree at the moment
+        self._grace = grace  # seconds until the main thread is taken to hang
         self._waiting: int | None = None  # a signal that waits for the end of a step
         self._saving = False
         self._begun = False
@@ -148,7 +150,7 @@ class Termination:
 
     def _make_sure(self, signum: int) -> None:
         before = _position()
-        if not self._wait(GRACE) and before != _position():
+        if not self._wait(max(GRACE, self._grace())) and before != _position():
             return  # the main thread is at work and has got no signal: it was for a child that was just forked
         while self._saving:  # as long as that takes; whoever cannot wait sends another signal
             time.sleep(0.05)

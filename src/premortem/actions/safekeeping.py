@@ -79,6 +79,11 @@ class Safekeeping:
         return self.saving.changes or self.mirror is not None or self.deadline is not None
 
     @property
+    def patience(self) -> float:
+        """Seconds in which a step surely ends; services that end a run rarely wait longer than half a minute."""
+        return min(20.0, 2.0 * self._gap)
+
+    @property
     def busy(self) -> bool:
         """An optimizer is changing the weights right now."""
         return self.attachment.optimizers.inside is not None
