@@ -39,7 +39,9 @@ _DATA_CALLS = {
     "types.SimpleNamespace",
     "uuid.UUID",
     "zoneinfo.ZoneInfo",
-    # Values that numpy and torch write as calls.
+    # Values that pandas, numpy and torch write as calls.
+    "pandas._libs.internals._unpickle_block",
+    "pandas.core.indexes.base._new_Index",
     "numpy.dtype",
     "numpy.ndarray",
     "numpy.core.multiarray._reconstruct",
@@ -82,6 +84,9 @@ def check_name(name: Named) -> None:
 
 
 def is_data(maker: Named) -> bool:
+    """Plain data: dates, paths, numpy's numbers and random states, and the like."""
+    if maker.module.startswith("numpy.random.") and maker.name.startswith("__pyx_unpickle_"):
+        return True
     return str(maker) in _DATA_CALLS
 
 
@@ -118,7 +123,9 @@ def _tensor(storage: Any, offset: Any, size: Any, stride: Any, *_rest: Any) -> T
     shape, steps = _whole(size), _whole(stride)
     if len(shape) != len(steps) or not isinstance(offset, int) or offset < 0:
         raise VaultError("the shape and the strides of a tensor do not fit together")
-    return TensorStub(storage, storage.dtype, shape, steps, offset)
+    # Conjugated and negated views are kept as a mark on the bytes of the original.
+    marks = [key for each in _rest if isinstance(each, dict) for key, value in each.items() if value is True]
+    return TensorStub(storage, storage.dtype, shape, steps, offset, note=" ".join(map(str, marks)))
 
 
 def _tensor_v3(*given: Any) -> TensorStub:
@@ -164,9 +171,12 @@ def _whole(sizes: Any) -> tuple[int, ...]:
 
 
 def _method(target: Any, name: Any, *_rest: Any) -> Opaque:
-    """How a method of an object is written. Of an object that was not made, nothing can be got."""
+    """How a method is written. Of an object or a class that was not made, nothing can be got."""
     getter = Named("builtins", "getattr")
-    if not isinstance(target, Opaque) or not isinstance(name, str) or name.startswith("__"):
+    harmless = isinstance(target, Opaque) or (
+        isinstance(target, Named) and not in_standard_library(target.module)
+    )
+    if not harmless or not isinstance(name, str) or name.startswith("__"):
         raise Refused(f"would call `{getter}` when it is loaded; do not load this file")
     return Opaque(getter, (target, name))
 

@@ -55,10 +55,10 @@ class Contents(ABC):
     def __init__(self, path: Path, tree: Any) -> None:
         self.path = path
         self.tree = tree
-        self._stubs, self.plain = leaves.flatten(tree)
+        self.stubs, self.plain = leaves.flatten(tree)
         self.tensors: Mapping[str, TensorRecord] = {
             name: TensorRecord(name, stub.shape, stub.dtype, lift.bytes_of(stub))
-            for name, stub in self._stubs.items()
+            for name, stub in self.stubs.items()
         }
 
     @property
@@ -76,15 +76,23 @@ class Contents(ABC):
 
     def read(self, name: str) -> torch.Tensor:
         """One tensor, on the CPU, in memory of its own. Raises VaultError."""
-        return lift.lift(name, self._stub(name), self.fetch, big_endian=self.big_endian)
+        return self.lifted(name, self.stub(name))
 
     def elements(self, name: str) -> torch.Tensor | None:
         """The numbers of a tensor, each at least once; None when there are none to look at."""
-        return lift.elements(name, self._stub(name), self.fetch, big_endian=self.big_endian)
+        return self.looked_at(name, self.stub(name))
+
+    def lifted(self, name: str, stub: TensorStub) -> torch.Tensor:
+        """The tensor that a stub of this checkpoint stands for."""
+        return lift.lift(name, stub, self.fetch, big_endian=self.big_endian)
+
+    def looked_at(self, name: str, stub: TensorStub) -> torch.Tensor | None:
+        """Its numbers, whatever its shape says."""
+        return lift.elements(name, stub, self.fetch, big_endian=self.big_endian)
 
     def value(self, path: str = "") -> Any:
         """A branch with its tensors, as it was saved. Objects that were not made stay stand-ins."""
-        return self._lifted(_branch(self.tree, path), path)
+        return self._whole_value(_branch(self.tree, path), path)
 
     def state_dicts(self) -> list[StateDict]:
         """The branches that look like state dicts of modules, optimizers, schedulers and scalers."""
@@ -102,19 +110,24 @@ class Contents(ABC):
     ) -> None:
         self.close()
 
-    def _stub(self, name: str) -> TensorStub:
+    def stub(self, name: str) -> TensorStub:
+        """Where a tensor lies, for formats that are put together from others."""
         try:
-            return self._stubs[name]
+            return self.stubs[name]
         except KeyError:
             raise VaultError(f"{self.path} holds no tensor `{name}`") from None
 
-    def _lifted(self, node: Any, path: str) -> Any:
+    def _whole_value(self, node: Any, path: str) -> Any:
         if isinstance(node, TensorStub):
-            return lift.lift(path, node, self.fetch, big_endian=self.big_endian)
+            return self.lifted(path, node)
         if isinstance(node, Mapping):
-            return type(node)((key, self._lifted(item, leaves.join(path, key))) for key, item in node.items())  # type: ignore[call-arg]
+            return type(node)(
+                (key, self._whole_value(item, leaves.join(path, key))) for key, item in node.items()
+            )  # type: ignore[call-arg]
         if type(node) in {list, tuple}:
-            return type(node)(self._lifted(item, leaves.join(path, place)) for place, item in enumerate(node))
+            return type(node)(
+                self._whole_value(item, leaves.join(path, place)) for place, item in enumerate(node)
+            )
         number = leaves.number(node)
         return node if number is None else number
 

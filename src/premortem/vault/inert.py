@@ -160,7 +160,9 @@ class _Inert(_Reader):  # type: ignore[misc] # the base has no types
         if is_data(maker):
             return Opaque(maker, args)
         if is_function(maker):
-            raise Refused(f"would call `{name}` when it is loaded; do not load this file")
+            known_harm = in_standard_library(maker.module) or name.startswith("torch.")
+            advice = "do not load this file" if known_harm else "load it only if you trust whoever wrote it"
+            raise Refused(f"would call `{name}` when it is loaded; {advice}")
         self.foreign.append(name)
         return Opaque(maker, args)
 

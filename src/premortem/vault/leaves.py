@@ -74,7 +74,9 @@ def looks_like(branch: Any) -> str:
     ]
     if not own or not all(isinstance(key, str) for key in branch):
         return ""
-    if len(rest) > len(own) or any(isinstance(value, (Mapping, list, tuple, Opaque)) for value in rest):
+    if rest and 2 * sum(bool(value.shape) for value in own) < len(branch):
+        return ""  # a handful of numbers with a score among them
+    if any(isinstance(value, (Mapping, list, tuple, Opaque)) for value in rest):
         return ""
     averaged = "n_averaged" in branch and any(key.startswith("module.") for key in branch)
     return "averaged" if averaged else "module"

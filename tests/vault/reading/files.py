@@ -1,6 +1,9 @@
 """Checkpoints as people write them, for the tests of reading."""
 
 import argparse
+import collections
+import datetime
+import functools
 import json
 import pathlib
 
@@ -37,6 +40,11 @@ def rich_state():
     return state() | {
         "args": argparse.Namespace(lr=0.1, out=pathlib.Path("runs/a")),
         "best": np.float64(0.25),
+        "numpy": {"old": np.random.RandomState(0).get_state(), "new": np.random.default_rng(0)},
+        "callback": {"monitor": "val", "best_score": torch.tensor(float("inf")), "mode": "min"},
+        "counts": collections.Counter("aab"),
+        "dated": datetime.timedelta(days=1),
+        "optimizer_class": functools.partial(torch.optim.Adam, lr=1.0),
         "history": [0.5, 0.25],
         "rng": torch.get_rng_state(),
         "turned": torch.arange(20.0).reshape(4, 5).t(),
@@ -87,6 +95,17 @@ def shards(folder):
 
 def distributed(folder):
     dcp.save(state(), checkpoint_id=folder)
+    return folder
+
+
+def parts(folder):
+    """As the Trainer of Transformers leaves it."""
+    folder.mkdir()
+    whole = state()
+    safetensors.torch.save_file(whole["model"], folder / "model.safetensors")
+    torch.save(whole["optimizer"], folder / "optimizer.pt")
+    torch.save(whole["scheduler"], folder / "scheduler.pt")
+    (folder / "trainer_state.json").write_text('{"global_step": 500}')
     return folder
 
 

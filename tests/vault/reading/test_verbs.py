@@ -252,6 +252,29 @@ def test_a_mirror_is_read_like_a_folder(capsys, run, tmp_path):
     assert torch.load("back.pt")["w"][0] == 2.0
 
 
+def test_any_address_of_fsspec_is_a_mirror(capsys, run):
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    there = MemoryFileSystem()
+    there.put(str(run), "/bucket/run", recursive=True)
+    try:
+        code, out, _ = ckpt(capsys, "list", "memory://bucket/run", "--json")
+        names = [each["name"] for each in json.loads(out)]
+        assert (code, len(names)) == (0, 3)
+        assert ckpt(capsys, "verify", f"memory://bucket/run/{names[0]}")[0] == 0
+        assert ckpt(capsys, "restore", "memory://bucket/run", "--to", "back.pt")[0] == 0
+    finally:
+        there.rm("/bucket", recursive=True)
+    assert torch.load("back.pt")["w"][0] == 2.0
+
+
+def test_a_folder_of_parts_is_inspected_as_one(capsys, tmp_path):
+    files.parts(tmp_path / "checkpoint-500")
+    code, out, _ = ckpt(capsys, "inspect", "checkpoint-500", "--json")
+    assert code == 0
+    assert [part["path"] for part in json.loads(out)["parts"]] == ["model", "optimizer", "scheduler"]
+
+
 def test_an_upload_without_its_manifest_is_told(capsys, run, tmp_path):
     torch.save({"w": torch.ones(3)}, run / "half.pt")
     _, out, _ = ckpt(capsys, "list", f"file://{run}", "--json")

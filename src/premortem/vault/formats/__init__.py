@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from premortem.vault.contents import Contents
+from premortem.vault.formats.bundle import Bundle
 from premortem.vault.formats.distributed import Distributed
 from premortem.vault.formats.legacy import Legacy
 from premortem.vault.formats.safetensor import Safetensors
@@ -26,7 +27,7 @@ class Format(Protocol):
     def open(path: Path) -> Contents: ...
 
 
-ALL: tuple[type[Format], ...] = (Vaulted, Sharded, Distributed, Zipped, Safetensors, Legacy)
+ALL: tuple[type[Format], ...] = (Vaulted, Distributed, Bundle, Sharded, Zipped, Safetensors, Legacy)
 
 
 def stranger(path: Path) -> str:

@@ -73,11 +73,10 @@ class Distributed(Contents):
     def fetch(self, storage: str, start: int, length: int) -> bytearray:
         raise NotImplementedError  # a tensor is put together from its pieces
 
-    def read(self, name: str) -> Any:
-        return self._whole(name, self._stub(name))
+    def lifted(self, name: str, stub: TensorStub) -> Any:
+        return self._whole(name, stub)
 
-    def elements(self, name: str) -> Any:
-        stub = self._stub(name)
+    def looked_at(self, name: str, stub: TensorStub) -> Any:
         return self._whole(name, stub) if math.prod(stub.shape) else None
 
     def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
@@ -90,9 +89,6 @@ class Distributed(Contents):
                     continue
                 for record, problem in archive.damaged(advance):
                     yield f"{key} ({piece.record}, {record})", problem
-
-    def _lifted(self, node: Any, path: str) -> Any:
-        return self._whole(path, node) if isinstance(node, TensorStub) else super()._lifted(node, path)
 
     def _whole(self, name: str, stub: TensorStub) -> Any:
         torch = lift.needs_torch()

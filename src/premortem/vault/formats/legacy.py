@@ -66,7 +66,7 @@ class Legacy(Contents):
 
     def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
         advance(self._size)
-        for name, stub in self._stubs.items():
+        for name, stub in self.stubs.items():
             if stub.storage is None:
                 continue
             if stub.storage.key not in self._places:
@@ -98,7 +98,7 @@ class Legacy(Contents):
     def _storages(self) -> dict[str, tuple[int, int]]:
         """Where each lies; the lengths must add up to the length of the file."""
         widths: dict[str, int] = {}
-        for stub in self._stubs.values():
+        for stub in self.stubs.values():
             for each in stub.parts or (stub,):
                 if each.storage is not None:
                     widths[each.storage.key] = dtypes.BYTES[each.storage.dtype]

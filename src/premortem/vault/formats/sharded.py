@@ -9,6 +9,7 @@ from typing import Any
 
 from premortem.errors import Refused, VaultError
 from premortem.vault.contents import Advance, Contents, open_contents
+from premortem.vault.stubs import TensorStub
 
 _MOST_INDEX = 256 << 20  # bytes
 _INDEXES = ("*.safetensors.index.json", "*.bin.index.json", "*.pt.index.json")
@@ -54,14 +55,11 @@ class Sharded(Contents):
     def fetch(self, storage: str, start: int, length: int) -> bytearray:
         raise NotImplementedError  # each tensor is read by its own shard
 
-    def read(self, name: str) -> Any:
-        return self._where[id(self._stub(name))].read(name)
+    def lifted(self, name: str, stub: TensorStub) -> Any:
+        return self._where[id(stub)].lifted(name, stub)
 
-    def elements(self, name: str) -> Any:
-        return self._where[id(self._stub(name))].elements(name)
-
-    def value(self, path: str = "") -> Any:
-        return {name: self.read(name) for name in self.tensors} if not path else self.read(path)
+    def looked_at(self, name: str, stub: TensorStub) -> Any:
+        return self._where[id(stub)].looked_at(name, stub)
 
     def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
         for name, shard in self._shards.items():
@@ -73,7 +71,7 @@ class Sharded(Contents):
     def _found(self, key: str, name: str) -> Any:
         if key not in self._shards[name].tensors:
             raise VaultError(f"`{key}` should be in {name} and is not", record=f"{name}: {key}")
-        return self._shards[name]._stub(key)  # noqa: SLF001 - a format may look into another
+        return self._shards[name].stub(key)
 
 
 def _index_of(path: Path) -> Path | None:

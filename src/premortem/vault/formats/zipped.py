@@ -54,7 +54,7 @@ class Zipped(Contents):
     def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
         yield from self._archive.damaged(advance)
         entries = self._archive.entries
-        for name, stub in self._stubs.items():
+        for name, stub in self.stubs.items():
             for each in stub.parts or (stub,):
                 if each.storage is None:
                     continue

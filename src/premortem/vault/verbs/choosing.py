@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from premortem.errors import UsageError
+from premortem.vault import formats
 from premortem.vault.found import Found, checkpoints
 from premortem.vault.place import Place, place_of
 
@@ -11,6 +12,10 @@ def candidates(where: str, *, step: int | None = None, file: str = "") -> tuple[
     """The place and what may be meant, newest first: versions of one thing. Raises UsageError."""
     place, only = place_of(where)
     found = [each for each in checkpoints(place, only) if each.files]
+    path = place.local("")
+    if not only and path is not None and any(each.recognises(path) for each in formats.ALL):
+        # The folder is one checkpoint, however many files it has.
+        found = [each for each in found if each.name == "."] or [_whole(found)]
     if not found:
         raise UsageError(f"there is no checkpoint in `{where}`")
     if not only:
@@ -32,6 +37,13 @@ def candidates(where: str, *, step: int | None = None, file: str = "") -> tuple[
         raise UsageError(f"`{where}` holds several checkpoints ({_some(list(things))}); name one of them")
     # Beside its earlier versions, the file itself is none of them.
     return place, ([each for each in found if each.manifest is not None] or found)[::-1]
+
+
+def _whole(found: list[Found]) -> Found:
+    files = tuple(name for each in found for name in each.files)
+    return Found(
+        ".", "file", files, sum(each.bytes for each in found), time=found[-1].time if found else None
+    )
 
 
 def _thing(place: Place, found: Found) -> str:
