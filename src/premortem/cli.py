@@ -8,13 +8,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from premortem import __version__, policy
 from premortem.arguments import Parser, did_you_mean, split
 from premortem.errors import MissingExtra, PremortemError, UsageError
+
+if TYPE_CHECKING:
+    from premortem.vault.verbs import base
 
 USAGE_ERROR = 2
 FAILURE = 1
@@ -266,6 +269,12 @@ def ckpt_parser() -> Parser:
     return verbs.ckpt_parser()
 
 
+def ckpt_verbs() -> Mapping[str, base.Verb]:
+    from premortem.vault import verbs
+
+    return verbs.ALL
+
+
 def ckpt(tokens: Sequence[str]) -> int:
     from premortem.vault import verbs
 
@@ -379,6 +388,7 @@ class Verb(NamedTuple):
     about: str
     parser: Callable[[], Parser]
     call: Callable[[Sequence[str]], int]
+    below: Callable[[], Mapping[str, base.Verb]] = dict  # its own verbs, where it has some
 
 
 VERBS: dict[str, Verb] = {
@@ -386,7 +396,7 @@ VERBS: dict[str, Verb] = {
     "replay": Verb("run a failed step again until its cause is proved", replay_parser, replay),
     "lint": Verb("read training code and configs before they run", lint_parser, lint),
     "server": Verb("lint while you type, in your editor", server_parser, server),
-    "ckpt": Verb("look at checkpoints, verify them, bring them back", ckpt_parser, ckpt),
+    "ckpt": Verb("look at checkpoints, verify them, bring them back", ckpt_parser, ckpt, ckpt_verbs),
     "explain": Verb("what a finding means and what to do", explain_parser, explain),
     "completion": Verb("let your shell complete premortem's words", completion_parser, completion),
     "demo": Verb("see premortem at work in one minute", demo_parser, demo),

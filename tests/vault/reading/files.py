@@ -2,7 +2,7 @@
 
 import argparse
 import collections
-import datetime
+import datetime as dt
 import functools
 import json
 import pathlib
@@ -43,7 +43,7 @@ def rich_state():
         "numpy": {"old": np.random.RandomState(0).get_state(), "new": np.random.default_rng(0)},
         "callback": {"monitor": "val", "best_score": torch.tensor(float("inf")), "mode": "min"},
         "counts": collections.Counter("aab"),
-        "dated": datetime.timedelta(days=1),
+        "dated": dt.timedelta(days=1),
         "optimizer_class": functools.partial(torch.optim.Adam, lr=1.0),
         "history": [0.5, 0.25],
         "rng": torch.get_rng_state(),
