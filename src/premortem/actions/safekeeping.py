@@ -208,6 +208,7 @@ class Safekeeping:
     def close(self, seconds: float) -> None:
         """The run is over."""
         self.saving.settle()
+        self.saving.shelf.clerk.wait(min(10.0, seconds))
         if self.mirror is None:
             return
         if not self.flush(seconds):

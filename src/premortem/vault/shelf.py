@@ -19,6 +19,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from premortem.vault.clerk import Clerk
 from premortem.vault.manifest import FileRecord, HealthRecord, Manifest
 from premortem.vault.mirror import SUFFIX
 
@@ -33,6 +34,7 @@ class Shelf:
     def __init__(self, folder: Path, *, versions: int = VERSIONS, most: int = _MOST) -> None:
         self.folder = folder
         self.lock = threading.RLock()
+        self.clerk = Clerk()
         self._versions = versions
         self._most = most
         self._number = 0
@@ -149,12 +151,14 @@ class Shelf:
         return place
 
     def _describe(self, version: Path, path: Path, step: int | None, size: int, health: HealthRecord) -> None:
-        # Without a checksum: making one of a large file takes seconds, and nobody is to wait for it here.
         files = {version.name: FileRecord("", size)}
         manifest = Manifest(
             step=step, time=time.time(), kind="kept", source=str(path), files=files, health=health
         )
-        version.with_name(version.name + SUFFIX).write_bytes(manifest.render())
+        beside = version.with_name(version.name + SUFFIX)
+        beside.write_bytes(manifest.render())
+        if version.is_file():
+            self.clerk.sign(version, beside)
 
 
 def slug(path: Path) -> str:
