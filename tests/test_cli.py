@@ -25,6 +25,8 @@ class RunOptions:
     quiet: bool
     folder: Path | None
     autopsy: bool = False
+    mirror: str | None = None
+    deadline: object = None
 
 
 @pytest.fixture
