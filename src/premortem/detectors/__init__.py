@@ -13,6 +13,7 @@ from premortem.detectors.changed_before_backward import ChangedBeforeBackward
 from premortem.detectors.checkpoint_did_not_match import CheckpointDidNotMatch
 from premortem.detectors.checkpoint_does_not_read_back import CheckpointDoesNotReadBack
 from premortem.detectors.checkpoint_non_finite import CheckpointNonFinite
+from premortem.detectors.checkpoint_not_saved import CheckpointNotSaved
 from premortem.detectors.class_sorted_batches import ClassSortedBatches
 from premortem.detectors.clipped_after_step import ClippedAfterStep
 from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
@@ -202,6 +203,7 @@ ALL: tuple[type[Detector], ...] = (
     DiskTooFull,  # PM326
     MirrorBehind,  # PM327
     DeadlineReached,  # PM328
+    CheckpointNotSaved,  # PM329
     ClassSortedBatches,  # PM331
     SameBatchEveryStep,  # PM332
     ReseededEveryStep,  # PM333

@@ -17,7 +17,7 @@ class DiskTooFull(Detector):
 
     ## Why it matters
     A checkpoint is safe because it is written beside the old one. Without room for two, a run that is killed while it
-    saves loses both; without room for one, nothing is saved any more.
+    saves loses both.
 
     ## Usual causes
     Checkpoints of every epoch that nobody removes; a quota; a disk shared with a dataset or a cache.
@@ -32,28 +32,22 @@ class DiskTooFull(Detector):
     listens: ClassVar[tuple[type[Event], ...]] = (RoomShort,)
 
     def __init__(self) -> None:
-        self._said: set[tuple[str, int]] = set()
+        self._said: set[tuple[str, bool]] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, RoomShort):
+        if not isinstance(event, RoomShort) or event.failed or (event.path, event.in_place) in self._said:
             return
-        worse = 2 if event.failed else 1 if event.in_place else 0
-        if (event.path, worse) in self._said:
-            return
-        self._said.add((event.path, worse))
+        self._said.add((event.path, event.in_place))
         yield self.finding(
             event,
             self._what(event),
             cause="There is no room left on the disk.",
             remedy="Make room, save less often, or save to another disk.",
-            severity=Severity.ERROR if event.failed else Severity.WARNING,
             path=event.path,
             given_up=event.given_up,
         )
 
     def _what(self, event: RoomShort) -> str:
-        if event.failed:
-            return f"`{event.path}` could not be saved ({event.failed}); the old file is untouched"
         if event.in_place:
             return (
                 f"`{event.path}` was overwritten in place, because there is no room for two: a run that is killed "

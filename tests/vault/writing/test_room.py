@@ -55,8 +55,9 @@ def test_a_disk_that_fills_up_never_costs_the_last_good_file(tmp_path, small):
     # Six mebibytes hold each of the first six, alone; the last one is too large.
     assert done.stdout.splitlines() == ["0", "1", "2", "3", "4", "5", "could not save 6 RuntimeError", "5"]
     found = json.loads((tmp_path / "f.json").read_text())["findings"]
-    assert {each["code"] for each in found} == {"PM326"}
-    assert {each["severity"] for each in found} == {"warning", "error"}
+    assert [(each["code"], each["severity"], each["evidence"].get("also")) for each in found] == [
+        ("PM329", "error", ["disk-too-full"])
+    ]
     assert list(small.glob("*partial*")) == []
 
 
