@@ -51,7 +51,8 @@ class Found:
 def checkpoints(place: Place, only: str = "") -> list[Found]:
     """All of them, or the one that was named; oldest first where that is known."""
     sizes = place.some((only, only + SUFFIX)) if only else place.names()
-    taken: set[str] = set()
+    capsules = _capsules(sizes)
+    taken = {name for name in sizes if posixpath.dirname(name) in capsules}
     found: list[Found] = []
     for each in _described(place, sizes):
         found.append(each)
@@ -109,6 +110,11 @@ def _folders(place: Place, sizes: dict[str, int], taken: set[str]) -> Iterator[F
         yield Found(
             folder or ".", "file", files, sum(sizes[each] for each in files), time=place.written(name)
         )
+
+
+def _capsules(sizes: dict[str, int]) -> set[str]:
+    """Folders of a failed step: they hold what was broken, and are no checkpoints."""
+    return {posixpath.dirname(name) for name in sizes if posixpath.basename(name) == "capsule.json"}
 
 
 def _below(folder: str, sizes: dict[str, int]) -> tuple[str, ...]:

@@ -180,7 +180,8 @@ def _about(health: Health | None) -> str:
     if health.ok:
         return "whole and finite"
     first = health.counts[health.non_finite[0]]
-    more = f" (and {len(health.non_finite) - 1} more tensors)" if len(health.non_finite) > 1 else ""
+    others = len(health.non_finite) - 1
+    more = f" (and {others} more tensor{'s' if others > 1 else ''})" if others else ""
     return f"whole, but `{first.name}` is not finite: {first}{more}"
 
 

@@ -141,6 +141,24 @@ def test_list_shows_versions_with_what_they_are_of(capsys, run):
     ]
 
 
+def test_a_capsule_is_no_checkpoint(capsys, run):
+    (run / "capsules" / "step-5").mkdir(parents=True)
+    (run / "capsules" / "step-5" / "capsule.json").write_text("{}")
+    files.safe(run / "capsules" / "step-5" / "state.safetensors")
+    _, out, _ = ckpt(capsys, "list", run, "--json")
+    assert len(json.loads(out)) == 3
+
+
+def test_what_a_run_put_into_quarantine_is_judged_only_when_it_is_named(capsys, tmp_path):
+    bad = tmp_path / "run" / "quarantine" / "x.pt-abc" / "000001.pt"
+    bad.parent.mkdir(parents=True)
+    torch.save({"w": torch.tensor([float("nan"), 1.0])}, bad)
+    keep(bad, 1, tmp_path / "x.pt")
+    files.zipped(tmp_path / "run" / "good.pt")
+    assert ckpt(capsys, "verify", "run")[0] == 0
+    assert ckpt(capsys, "verify", bad)[0] == 1
+
+
 def test_diff_says_what_moved(capsys):
     state = files.state()
     torch.save(state, "a.pt")

@@ -64,7 +64,7 @@ def call(tokens: Sequence[str]) -> int:
 
 
 def _whole(path: Path) -> Verdict:
-    with progress(f"verifying {path.name}", 3 * _size(path)) as advance:
+    with progress(f"verifying {path.name}", 2 * _size(path)) as advance:
         # An older record does not count: this is how a file that was saved again gets a new one.
         return verify(path, recorded=Manifest(), advance=advance)
 

@@ -82,17 +82,17 @@ def shape(sizes: Sequence[int]) -> str:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Advance]:
-    """A bar on stderr when somebody is looking and it takes longer than a moment. Counts bytes."""
+    """A bar on stderr when somebody is looking and it takes longer than a moment. `total` is in bytes."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield lambda _count: None
         return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        DownloadColumn(binary_units=True),
+        TaskProgressColumn(),
         TimeRemainingColumn(),
         console=Terminal(stderr=True),
         transient=True,

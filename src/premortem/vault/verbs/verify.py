@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
@@ -54,15 +55,18 @@ def call(tokens: Sequence[str]) -> int:
 def judged(place: Place, found: Found) -> Verdict:
     """The verdict on one checkpoint, here or away, against its manifest where it has one."""
     if found.problem and (found.manifest is not None or not found.files):
-        return Verdict(_path(found), False, found.problem)
+        return Verdict(Path(found.name), False, found.problem)
+    # Once for what the format can tell, once for the numbers; before that fetched, and compared with its record.
+    known = found.manifest is not None and found.kind != "checkpoint"
+    passes = 2 + known + (place.local(found.name) is None)
     try:
         with (
-            progress(f"verifying {found.name}", 3 * found.bytes) as advance,
+            progress(f"verifying {found.name}", passes * found.bytes) as advance,
             at_hand(place, found, advance) as path,
         ):
             return verify(path, recorded=recorded(found), advance=advance)
     except VaultError as error:
-        return Verdict(_path(found), False, str(error))
+        return Verdict(Path(found.name), False, str(error))
 
 
 def named(place: Place, found: Found) -> str:
@@ -78,12 +82,6 @@ def _targets(where: str) -> Iterator[tuple[Place, Found]]:
     if not chosen:
         raise UsageError(f"there is no checkpoint in `{where}`")
     yield from ((place, each) for each in chosen)
-
-
-def _path(found: Found) -> Any:
-    from pathlib import Path
-
-    return Path(found.name)
 
 
 def _show(verdict: Verdict, screen: Any, name: str) -> None:
