@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import gc
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import torch
 
 _ALIGNED = 64  # bytes; where each file begins in the memory
-_TURN = 4 << 20  # bytes copied at a time
+_TURN = 16 << 20  # bytes copied at a time
 # What safetensors calls a dtype. Others are stored as bytes, and the manifest knows better.
 _CALLED = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
@@ -30,7 +31,7 @@ _CALLED = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Slot:
     """Where a tensor lies in its file's part of the memory."""
 
@@ -97,12 +98,12 @@ class Camera:
         import torch
 
         plans, total = {}, 0
-        on_gpu = False
+        devices = {each.device for tensors in pieces.values() for each in tensors.values() if each.is_cuda}
+        on_gpu = bool(devices)
         for piece, tensors in pieces.items():
             slots, names, size = _plan(tensors)
             plans[piece] = (slots, names, total, size)
             total += -(-size // _ALIGNED) * _ALIGNED
-            on_gpu = on_gpu or any(each.is_cuda for each in tensors.values())
         memory = self._room(total, pinned=on_gpu)
         parts = {}
         with torch.no_grad():
@@ -110,7 +111,6 @@ class Camera:
                 part = Part(slots, names, memory[begin : begin + size])
                 _copy(part, pieces[piece], non_blocking=on_gpu)
                 parts[piece] = part
-        devices = {each.device for tensors in pieces.values() for each in tensors.values() if each.is_cuda}
         return Snapshot(parts, [torch.cuda.current_stream(device).record_event() for device in devices])
 
     def _room(self, size: int, *, pinned: bool) -> torch.Tensor:
@@ -127,22 +127,39 @@ class Camera:
         return held
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the garbage collector: thousands of small objects wake it, and it looks through all of torch each time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def _plan(tensors: Mapping[str, torch.Tensor]) -> tuple[list[Slot], dict[str, Slot], int]:
     """Wide elements first, so that each tensor is aligned without holes."""
-    order = sorted(tensors, key=lambda name: -tensors[name].element_size())
     slots: list[Slot] = []
     names: dict[str, Slot] = {}
     seen: dict[Any, Slot] = {}
+    called: dict[Any, str] = {}
     position = 0
-    for name in order:
-        tensor = tensors[name]
-        same = (tensor.device, tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
-        if tensor.numel() and same in seen:
-            names[name] = seen[same]
+    # Training waits for this loop, and there may be thousands of tensors.
+    for width, name, tensor in sorted(
+        ((each.element_size(), name, each) for name, each in tensors.items()), key=lambda item: -item[0]
+    ):
+        size = tensor.numel() * width
+        dtype, shape = tensor.dtype, tensor.shape
+        same = (tensor.data_ptr(), dtype, shape, tensor.stride()) if size else name
+        tied = seen.get(same)
+        if tied is not None:
+            names[name] = tied
             continue
-        size = tensor.numel() * tensor.element_size()
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        slot = Slot(name, dtype, list(tensor.shape), position, position + size)
+        if dtype not in called:
+            called[dtype] = str(dtype).removeprefix("torch.")
+        slot = Slot(name, called[dtype], list(shape), position, position + size)
         position += size
         slots.append(slot)
         names[name] = seen[same] = slot
@@ -150,16 +167,24 @@ def _plan(tensors: Mapping[str, torch.Tensor]) -> tuple[list[Slot], dict[str, Sl
 
 
 def _copy(part: Part, tensors: Mapping[str, torch.Tensor], *, non_blocking: bool) -> None:
+    import torch
+
+    own = {torch.Tensor, torch.nn.Parameter}  # a subclass may only pretend to have memory
+    base = part.memory.data_ptr()
     blocks: list[tuple[int, int, int]] = []  # to, from, how many bytes
-    held = []
     for slot in part.slots:
-        source = tensors[slot.key].detach().resolve_conj().resolve_neg()
-        if not source.numel():
+        if slot.begin == slot.end:
             continue
-        if source.device.type == "cpu" and source.is_contiguous() and _plain(tensors[slot.key]):
-            held.append(source)
-            blocks.append((part.memory.data_ptr() + slot.begin, source.data_ptr(), slot.end - slot.begin))
+        tensor = tensors[slot.key]
+        if (
+            tensor.is_cpu
+            and type(tensor) in own
+            and tensor.is_contiguous()
+            and not (tensor.is_conj() or tensor.is_neg())
+        ):
+            blocks.append((base + slot.begin, tensor.data_ptr(), slot.end - slot.begin))
         else:
+            source = tensor.detach()
             _shaped(part.memory, slot).copy_(source, non_blocking=non_blocking and source.is_cuda)
     _move(blocks)
 
@@ -188,13 +213,6 @@ def _move(blocks: Iterable[tuple[int, int, int]]) -> None:
             ctypes.memmove(*turns.popleft())
     with taking:  # a turn that the helper has begun
         pass
-
-
-def _plain(tensor: torch.Tensor) -> bool:
-    """Whether its memory is its own. A subclass may only pretend to have one."""
-    import torch
-
-    return type(tensor) in {torch.Tensor, torch.nn.Parameter}
 
 
 def _shaped(memory: torch.Tensor, slot: Slot) -> torch.Tensor:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 MARK = "$"
+_AS_THEY_ARE = {type(None), bool, int, str}
 
 
 class _LeftOut:
@@ -37,9 +38,12 @@ class Taken:
 
     def apart(self, value: Any, path: str = "") -> Any:
         """The JSON of a value; its tensors are collected on the way."""
-        if value is None or type(value) in {bool, int, str}:
+        kind = type(value)
+        if kind in _AS_THEY_ARE:
             return value
-        if type(value) is float:
+        if kind.__name__ in {"Tensor", "Parameter"} and kind.__module__.startswith("torch"):
+            return self._tensor(value, path)  # most of what there is, and training waits
+        if kind is float:
             return value if math.isfinite(value) else _word("float", str(value))
         if isinstance(value, Mapping):
             return self._mapping(value, path)
@@ -51,7 +55,7 @@ class Taken:
             )
         if isinstance(value, (bytes, bytearray)):
             return _word("bytes", base64.b64encode(value).decode())
-        if type(value) is complex:
+        if kind is complex:
             return _word("complex", [repr(value.real), repr(value.imag)])
         return self._foreign(value, path)
 

@@ -30,6 +30,7 @@ from premortem.errors import UsageError, VaultError
 from premortem.vault import pieces, store, surroundings
 from premortem.vault.apart import described, looked_at, taken_apart
 from premortem.vault.archive import SPOOL, Archive, say
+from premortem.vault.atomic import in_one_sentence
 from premortem.vault.fetching import fetch_newest
 from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import Mirror
@@ -40,7 +41,7 @@ from premortem.vault.resumption import Resumption, Settings
 from premortem.vault.retention import Best, Kept, Retention
 from premortem.vault.saved import OurSaved
 from premortem.vault.saving import Saving
-from premortem.vault.snapshot import Camera, Snapshot
+from premortem.vault.snapshot import Camera, Snapshot, uncollected
 
 _LAST_CHANCE = 600.0  # seconds that a process waits for its mirror when it ends
 
@@ -60,7 +61,8 @@ class Vault:
     ) -> None:
         store.check_installed()
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        with in_one_sentence(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
         self._config = surroundings.flat_config(config) if config is not None else {}
         self._given_config = config
         self._url = mirror
@@ -115,9 +117,11 @@ class Vault:
             )
         self._join()  # the memory of the last snapshot is free when its files are written
         manifest = described(saving.step, given, self._config, metrics, companions)
-        trees, tensors = taken_apart(given, extra, manifest)
+        with uncollected():
+            trees, tensors = taken_apart(given, extra, manifest)
+            snapshot = self._camera.take(tensors)
         self._complain(manifest)
-        work = (saving, self._camera.take(tensors), trees, manifest)
+        work = (saving, snapshot, trees, manifest)
         if self._asynchronous:
             self._thread = threading.Thread(target=self._write, args=work, name="premortem-vault")
             self._thread.start()
