@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -16,10 +17,12 @@ from premortem.vault import formats
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.mirror import SUFFIX
 from premortem.vault.place import Advance, Place
+from premortem.vault.store import STATE
 
 _FILES = (".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".tar", ".pt2")
 _SURE = (".pt", ".pth", ".ckpt", ".safetensors", ".pth.tar", ".pt.tar")
 _QUARANTINE = "quarantine/"
+_STEP = re.compile(r"step-\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,8 @@ class Found:
     bytes: int
     manifest: Manifest | None = None
     time: float | None = None
-    problem: str = ""
+    problem: str = ""  # why it does not count
+    remark: str = ""  # what a person should know of it all the same
 
     @property
     def step(self) -> int | None:
@@ -61,10 +65,8 @@ def checkpoints(place: Place, only: str = "") -> list[Found]:
     found += _folders(place, sizes, taken)
     for name, size in sizes.items():
         if name not in taken and _is_checkpoint(place, name, sure=bool(only)):
-            problem = (
-                "" if place.local(name) else "no manifest: not sent by premortem, or not sent to its end"
-            )
-            found.append(Found(name, "file", (name,), size, time=place.written(name), problem=problem))
+            remark = "" if place.local(name) else "no manifest: not sent by premortem, or not sent to its end"
+            found.append(Found(name, "file", (name,), size, time=place.written(name), remark=remark))
     return sorted(found, key=lambda each: (each.time or 0.0, each.step or 0, each.name))
 
 
@@ -94,12 +96,16 @@ def _described(place: Place, sizes: dict[str, int]) -> Iterator[Found]:
 
 
 def _folders(place: Place, sizes: dict[str, int], taken: set[str]) -> Iterator[Found]:
-    """Distributed checkpoints and shards: several files are one checkpoint."""
+    """Several files that are one checkpoint: distributed ones, shards, and what is left of one of a vault."""
     for name in list(sizes):
         folder, base = posixpath.split(name)
+        problem = ""
         if name in taken:
             continue
-        if base == ".metadata":
+        if base == STATE and _STEP.fullmatch(posixpath.basename(folder or place.title)):
+            files = _below(folder, sizes)
+            problem = f"there is no {NAME}: without one it does not count as a checkpoint"
+        elif base == ".metadata":
             files = _below(folder, sizes)
         elif base.endswith(".index.json"):
             shards = {posixpath.join(folder, each) for each in _shards(place.read(name))}
@@ -107,9 +113,8 @@ def _folders(place: Place, sizes: dict[str, int], taken: set[str]) -> Iterator[F
         else:
             continue
         taken.update(files)
-        yield Found(
-            folder or ".", "file", files, sum(sizes[each] for each in files), time=place.written(name)
-        )
+        size = sum(sizes[each] for each in files)
+        yield Found(folder or ".", "file", files, size, time=place.written(name), problem=problem)
 
 
 def _capsules(sizes: dict[str, int]) -> set[str]:

@@ -38,6 +38,15 @@ class Place(ABC):
 
     shown: str  # how a message calls it
 
+    @property
+    def title(self) -> str:
+        """The last part of its address."""
+        return (
+            Path(self.shown).resolve().name
+            if "://" not in self.shown
+            else self.shown.rstrip("/").rpartition("/")[2]
+        )
+
     @abstractmethod
     def names(self) -> dict[str, int]:
         """Every file below it and its size. Names have forward slashes."""

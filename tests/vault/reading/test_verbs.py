@@ -8,6 +8,7 @@ import sys
 import pytest
 import torch
 
+import premortem
 from premortem.cli import main
 from premortem.vault.manifest import FileRecord, Manifest
 from premortem.vault.verify import checksum
@@ -261,6 +262,40 @@ def test_a_manifest_of_a_vault_that_was_changed_is_damage(capsys, tmp_path):
     assert "not the manifest that was written" in out
 
 
+@pytest.fixture
+def vault(tmp_path):
+    """A vault with two checkpoints."""
+    model = torch.nn.Linear(4, 2)
+    with premortem.Vault(tmp_path / "vault") as vault:
+        vault.save(1, model=model).wait()
+        vault.save(2, model=model).wait()
+    return tmp_path / "vault"
+
+
+def test_a_vault_is_listed_verified_and_restored(capsys, vault, tmp_path):
+    assert ckpt(capsys, "verify", vault)[0] == 0
+    weights = vault / "step-000000002" / "model.safetensors"
+    files.flip(weights, 8 * (weights.stat().st_size - 2))
+    code, out, _ = ckpt(capsys, "verify", vault)
+    assert (code, "`model.weight`" in out or "`model.bias`" in out) == (1, True)
+    assert ckpt(capsys, "restore", vault, "--to", "back")[0] == 0
+    assert ckpt(capsys, "inspect", "back", "--json")[0] == 0
+    assert Manifest.read(tmp_path / "back" / "manifest.json").step == 1
+
+
+@pytest.mark.parametrize("named", ["vault", "vault/step-000000002"])
+def test_a_checkpoint_of_a_vault_without_its_manifest_does_not_count(named, capsys, vault):
+    (vault / "step-000000002" / "manifest.json").unlink()
+    code, out, _ = ckpt(capsys, "verify", named)
+    assert (code, "no manifest.json" in out) == (1, True)
+
+
+def test_a_kept_file_with_a_damaged_manifest_is_told(capsys, run):
+    files.flip(run / "kept" / "last.pt-abc" / "000001.pt.manifest.json", 8 * 40)
+    code, out, _ = ckpt(capsys, "verify", run / "kept" / "last.pt-abc" / "000001.pt")
+    assert (code, "000001.pt.manifest.json" in out) == (1, True)
+
+
 def test_a_mirror_is_read_like_a_folder(capsys, run, tmp_path):
     url = f"file://{run}"
     code, out, _ = ckpt(capsys, "verify", url, "--json")
@@ -296,7 +331,7 @@ def test_a_folder_of_parts_is_inspected_as_one(capsys, tmp_path):
 def test_an_upload_without_its_manifest_is_told(capsys, run, tmp_path):
     torch.save({"w": torch.ones(3)}, run / "half.pt")
     _, out, _ = ckpt(capsys, "list", f"file://{run}", "--json")
-    assert [each["problem"] for each in json.loads(out) if each["name"] == "half.pt"] == [
+    assert [each["remark"] for each in json.loads(out) if each["name"] == "half.pt"] == [
         "no manifest: not sent by premortem, or not sent to its end"
     ]
 

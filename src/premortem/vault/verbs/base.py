@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -60,7 +61,13 @@ def words(value: Any, style: str = "") -> Text:
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(plain(value), allow_nan=False, indent=2) + "\n")
+    text = json.dumps(plain(value), allow_nan=False, indent=2) + "\n"
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough; Python would complain once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def size(count: int) -> str:

@@ -69,8 +69,8 @@ def _thing(found: Found) -> str:
 
 
 def _about(found: Found) -> str:
-    if found.problem:
-        return found.problem
+    if found.problem or found.remark:
+        return found.problem or found.remark
     if found.manifest is None:
         return ""
     parts = [f"{name} {value:.6g}" for name, value in found.manifest.metrics.items()]
@@ -91,6 +91,7 @@ def _record(found: Found) -> dict[str, Any]:
         "metrics": dict(manifest.metrics) if manifest else {},
         "healthy": manifest.health.ok if manifest else None,
         "problem": found.problem,
+        "remark": found.remark,
     }
 
 

@@ -76,7 +76,7 @@ def call(tokens: Sequence[str]) -> int:
 
 def _brought(place: Place, version: Found, target: Path) -> Verdict:
     """Copy beside the target, verify the copy, then let it take its place."""
-    if version.problem and version.manifest is not None:
+    if version.problem:
         return Verdict(target, False, version.problem)
     with in_one_sentence(target), progress(f"restoring {version.name}", 4 * version.bytes) as advance:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ def call(tokens: Sequence[str]) -> int:
 
 def judged(place: Place, found: Found) -> Verdict:
     """The verdict on one checkpoint, here or away, against its manifest where it has one."""
-    if found.problem and (found.manifest is not None or not found.files):
+    if found.problem:
         return Verdict(Path(found.name), False, found.problem)
     # Once for what the format can tell, once for the numbers; before that fetched, and compared with its record.
     known = found.manifest is not None and found.kind != "checkpoint"
