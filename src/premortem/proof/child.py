@@ -112,11 +112,11 @@ class Child:
         return load
 
     def _is_ours(self, path: Any) -> bool:
-        """Whether the script wrote this file itself: in its folder it is a file, not a link to the user's."""
+        """Whether the script wrote this file itself: those of the user are links that lead outside."""
         if not isinstance(path, (str, os.PathLike)) or not str(path):
             return False
         place = Path(os.fspath(self.overlay.reading(path)))
-        return place.exists() and not place.is_symlink() and self.overlay.inside(place)
+        return place.exists() and self.overlay.inside(place)
 
     # -- what happens ---------------------------------------------------------------------
 
@@ -152,13 +152,13 @@ class Child:
     def _training_goes_on(self, root: Any, tensors: list[Any]) -> None:
         from premortem.probes.counting import user_frames
         from premortem.probes.session import fingerprint
-        from premortem.proof.state import moment, variables
+        from premortem.proof.state import moment, random_states, variables
 
         if self.began is not None:
             return
         if self.order.mode == WHOLE and self.saved_at is None:
             if not self.attachment.session.step:
-                self.tell(first=variables(list(user_frames())))
+                self.tell(first={"variables": variables(list(user_frames())), "random": random_states()})
             return
         self.began = self.attachment.session.step
         if self.order.mode == WHOLE:

@@ -37,6 +37,7 @@ class Comparison:
 
 def compare(whole: Heard, resumed: Heard) -> Comparison:
     then, now = whole.moment or {}, resumed.moment or {}
+    first = whole.first or {"random": {}, "variables": {}}
     done = Comparison()
     steps = list(zip(whole.stepped, resumed.stepped, strict=False))
     done.steps = len(steps)
@@ -50,10 +51,10 @@ def compare(whole: Heard, resumed: Heard) -> Comparison:
         *schedulers(then, now),
         *scaler(whole.scale, resumed.scale),
         *averages(then, now),
-        randomness(then, now, unused=same),
+        *randomness(first["random"], then, now, unused=same),
         *data(then, now, unused=same),
         *counters(then, now),
-        *variables(whole.first or {}, then, now),
+        *variables(first["variables"], then, now),
     ]
     return done
 
@@ -143,13 +144,18 @@ def averages(then: dict[str, Any], now: dict[str, Any]) -> Iterator[Piece]:
         yield piece(f"`{name}` (weights kept beside the model)", not other, many)
 
 
-def randomness(then: dict[str, Any], now: dict[str, Any], *, unused: bool) -> Piece:
-    other = [name for name, bits in then["random"].items() if now["random"].get(name) != bits]
+def randomness(
+    first: dict[str, str], then: dict[str, Any], now: dict[str, Any], *, unused: bool
+) -> Iterator[Piece]:
+    """Of the generators that training draws from: they have moved since its first step."""
+    drawn = [name for name, bits in then["random"].items() if first.get(name) != bits]
+    other = [name for name in drawn if now["random"].get(name) != then["random"][name]]
     if other and unused:
-        return Piece(
+        yield Piece(
             "random state", NOTE, f"of {', '.join(other)}: another, but these steps do not depend on it"
         )
-    return piece("random state", not other, f"of {', '.join(other)}")
+    elif drawn:
+        yield piece("random state", not other, f"of {', '.join(other)}")
 
 
 def data(then: dict[str, Any], now: dict[str, Any], *, unused: bool) -> Iterator[Piece]:

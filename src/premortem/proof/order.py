@@ -41,7 +41,7 @@ class Heard:
     saved: list[dict[str, Any]] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
     options: list[dict[str, Any]] = field(default_factory=list)  # of the script's argument parser
-    first: dict[str, str] | None = None  # variables at the first step
+    first: dict[str, dict[str, str]] | None = None  # variables and random states at the first step
     moment: dict[str, Any] | None = None  # the state from which the compared steps begin
     scale: float | None = None  # of the gradient scaler, at the first of the compared steps
     stepped: list[dict[str, Any]] = field(default_factory=list)

@@ -144,3 +144,15 @@ NEVER = AT_THE_END.replace('torch.save(model.state_dict(), "model.pt")', "")
 NO_RESUME = AT_THE_END.replace('torch.save(model.state_dict(), "model.pt")', "").replace(
     "    optimizer.step()\n", '    optimizer.step()\n    torch.save(model.state_dict(), "model.pt")\n'
 )
+
+# The newest file is behind a link, as many write it.
+LINKED = FORGETFUL.replace(
+    'sorted(self.folder.glob("step_*.pt"))', '[p for p in [self.folder / "last.pt"] if p.exists()]'
+).replace(
+    """f"step_{step}.pt")
+""",
+    """f"step_{step}.pt")
+                    (self.folder / "new.pt").symlink_to(f"step_{step}.pt")
+                    os.replace(self.folder / "new.pt", self.folder / "last.pt")
+""",
+)

@@ -71,6 +71,18 @@ def test_all_that_a_forgetful_script_loses(proved):
     assert "weights" not in lost(proof)
 
 
+def test_a_checkpoint_behind_a_link_is_found_again(proved):
+    assert "symlink_to" in scripts.LINKED
+    proof = proved(scripts.LINKED)
+    assert proof.entrance == "the same command again"
+    assert "weights" not in lost(proof)
+
+
+def test_generators_that_training_does_not_draw_from_are_no_loss(proved):
+    proof = proved(scripts.EXACT.replace('        random.setstate(state["python"])\n', ""))
+    assert proof.exact, verdict(proof)
+
+
 def test_statistics_that_are_not_in_the_file(proved):
     proof = proved(scripts.PARAMETERS_ONLY)
     assert lost(proof) == {"buffers (batch-norm statistics)"}
