@@ -80,6 +80,8 @@ def verify(
         return Verdict(path, False, f"refused: {refused}", refused=True, damaged=_named(refused))
     except VaultError as error:
         return Verdict(path, False, str(error), damaged=_named(error))
+    except OSError as error:
+        return Verdict(path, False, f"it cannot be read ({error.strerror or error})")
 
 
 def _verdict(contents: Contents, advance: Advance, *, compared: bool, numbers: bool) -> Verdict:

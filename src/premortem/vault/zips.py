@@ -70,6 +70,8 @@ class Archive:
 
     def _entry(self, info: zipfile.ZipInfo, folder: str) -> Entry:
         name = info.filename[len(folder) :]
+        if not 0 <= info.header_offset <= self._size:
+            raise VaultError(f"the record `{name}` is said to lie outside the file", record=name)
         self._file.seek(info.header_offset)
         head = self._file.read(_LOCAL.size)
         if len(head) < _LOCAL.size or not head.startswith(MAGIC):

@@ -17,6 +17,21 @@ from premortem.vault.stubs import Opaque, Storage, TensorStub
 from premortem.vault.zips import MAGIC, Archive, Window
 
 METADATA = ".metadata"
+# What `.metadata` is made of. It has no checksum, but a name that differs from one of these in one letter is damage.
+_CLASSES = {
+    f"torch.distributed.checkpoint.{name}"
+    for name in (
+        "metadata.Metadata",
+        "metadata.TensorStorageMetadata",
+        "metadata.TensorProperties",
+        "metadata._MEM_FORMAT_ENCODING",
+        "metadata.ChunkStorageMetadata",
+        "metadata.BytesStorageMetadata",
+        "metadata.MetadataIndex",
+        "metadata.StorageMeta",
+        "filesystem._StorageInfo",
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +56,19 @@ class Distributed(Contents):
         self._files: dict[str, IO[bytes]] = {}
         self._sizes: dict[str, int] = {}
         with (path / METADATA).open("rb") as file:
-            found = inert.read(file, METADATA).value
+            read = inert.read(file, METADATA)
+        found = read.value
         told = found.state if isinstance(found, Opaque) else None
+        for name in read.foreign:
+            if any(_one_letter_off(name, known) for known in _CLASSES):
+                raise VaultError(f"`{METADATA}` is damaged: there is no `{name}`", record=METADATA)
         if not isinstance(told, Mapping) or not isinstance(told.get("storage_data"), Mapping):
             raise VaultError(f"`{METADATA}` does not say where the tensors are", record=METADATA)
         self._path = path
         try:
             self._pieces = self._located(told["storage_data"])
             leaves = {key: self._leaf(key, each) for key, each in dict(told["state_dict_metadata"]).items()}
+            _agree(leaves, self._pieces, told.get("planner_data"))
         except BaseException:
             self.close()
             raise
@@ -173,6 +193,21 @@ class Distributed(Contents):
 
 def _state(node: Any) -> Mapping[str, Any]:
     return node.state if isinstance(node, Opaque) and isinstance(node.state, Mapping) else {}
+
+
+def _agree(leaves: Mapping[str, Any], pieces: Mapping[str, Any], paths: Any) -> None:
+    """Every name stands there three times, and each time it must be the same."""
+    paths = paths if isinstance(paths, Mapping) else {}
+    for key in {*leaves, *pieces}:
+        leaf, path = leaves.get(key), paths.get(key) if paths else (key,)
+        empty = isinstance(leaf, TensorStub) and not math.prod(leaf.shape)
+        spelled = isinstance(path, tuple) and ".".join(map(str, path)) == key
+        if key not in leaves or (key not in pieces and not empty) or not spelled:
+            raise VaultError(f"`{METADATA}` spells the name `{key}` in two ways", record=key)
+
+
+def _one_letter_off(name: str, known: str) -> bool:
+    return len(name) == len(known) and sum(a != b for a, b in zip(name, known, strict=True)) == 1
 
 
 def _nested(leaves: Mapping[str, Any], paths: Any) -> Any:
