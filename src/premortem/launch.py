@@ -174,6 +174,7 @@ class Supervision:
             mirror=self._open_mirror(),
             deadline=self.options.deadline,
             on_step=self._stepped,
+            have_done=self._termination.have_done,
         )
         self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()

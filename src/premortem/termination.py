@@ -49,6 +49,8 @@ class Termination:
         self._grace = grace  # seconds until the main thread is taken to hang
         self._waiting: int | None = None  # a signal that waits for the end of a step
         self._saving = False
+        self._errand: Callable[[], None] | None = None
+        self._errands = 0  # sent, and not yet seen by the guard
         self._begun = False
         self._later: int | None = None
         self._pipe: tuple[int, int] | None = None
@@ -73,6 +75,16 @@ class Termination:
         if threading.current_thread() is threading.main_thread() and self._pipe is not None:
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 signal.signal(signal.SIGINT, self._handle)
+
+    def have_done(self, errand: Callable[[], None]) -> bool:
+        """From another thread: the main thread is to make this call between two bytecodes. False when it cannot."""
+        main = threading.main_thread().ident
+        if self._pipe is None or main is None or not self._is_ours(signal.SIGUSR1):
+            return False
+        self._errand = errand
+        self._errands += 1
+        signal.pthread_kill(main, signal.SIGUSR1)
+        return True
 
     def step_ended(self) -> None:
         """Weights and optimizer agree again. Does not return if a signal has waited for this."""
@@ -114,6 +126,10 @@ class Termination:
     def _handle(self, signum: int, frame: FrameType | None) -> None:
         if not self._is_ours(signum):
             return  # the script's own handler calls the one before it; without us there was none
+        if signum == signal.SIGUSR1 and self._errand is not None:
+            errand, self._errand = self._errand, None
+            errand()
+            return
         if self._saving or self._waiting is not None:  # the second one: whoever sends it is in a hurry
             self._waiting = None
             self._hand_on(signum, frame)
@@ -145,7 +161,9 @@ class Termination:
         # A script that makes itself a daemon may close every descriptor it finds.
         with suppress(OSError), os.fdopen(pipe, "rb", buffering=0) as signals:
             while received := signals.read(1):
-                if received[0] in SIGNALS and self._is_ours(received[0]):
+                if received[0] == signal.SIGUSR1 and self._errands:
+                    self._errands -= 1
+                elif received[0] in SIGNALS and self._is_ours(received[0]):
                     self._make_sure(received[0])
 
     def _make_sure(self, signum: int) -> None:

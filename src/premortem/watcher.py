@@ -51,12 +51,14 @@ class Watcher:
         mirror: Mirror | None = None,
         deadline: Deadline | None = None,
         on_step: Callable[[], None] | None = None,
+        have_done: Callable[[Callable[[], None]], bool] = lambda _errand: False,
     ) -> None:
         self.policy = policy.by_name(policy_name)
         self.journal = journal
         self.on_finding = on_finding
         self.on_problem = on_problem
         self.on_step = on_step
+        self._have_done = have_done
         self.mirror = mirror
         self.deadline = deadline
         self.safekeeping: Safekeeping | None = None
@@ -183,6 +185,7 @@ class Watcher:
             changes=self.policy.refuses,
             settle=self._stop_if_decided,
             say=self.on_problem or (lambda _sentence: None),
+            have_done=self._have_done,
         )
         self.safekeeping.install()
         if self.on_step is not None:

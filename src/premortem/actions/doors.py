@@ -187,11 +187,26 @@ class Doors:
 
         @functools.wraps(original)
         def load(f: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.shelf.diverted and isinstance(f, (str, os.PathLike)) and self.session.on:
-                f = self.shelf.diverted.get(real(f), f)
-            return original(f, *args, **kwargs)
+            there = self._quarantined(f) if self.shelf.diverted and self.session.on else None
+            if there is None:
+                return original(f, *args, **kwargs)
+            if isinstance(f, (str, os.PathLike)):
+                return original(there, *args, **kwargs)
+            with there.open("rb") as file:
+                return original(file, *args, **kwargs)
 
         return load
+
+    def _quarantined(self, f: Any) -> Path | None:
+        """For a path, or a file that was opened to be read and was not read yet."""
+        name = f if isinstance(f, (str, os.PathLike)) else getattr(f, "name", None)
+        if not isinstance(name, (str, os.PathLike)):
+            return None
+        path = real(name)
+        if path in self.shelf.diverted and not path.exists():  # the script has removed it
+            del self.shelf.diverted[path]
+        fresh = f is name or (getattr(f, "mode", "") == "rb" and f.tell() == 0)
+        return self.shelf.diverted.get(path) if fresh else None
 
     def _rename(self, original: Any) -> Any:
         @functools.wraps(original)

@@ -15,6 +15,22 @@ from premortem.vault.health import examine
 NAME = "last_good.pt"
 
 
+def whose_turn() -> bool:
+    """Of several processes that train together, one saves."""
+    group = torch.distributed
+    return not (group.is_available() and group.is_initialized()) or group.get_rank() == 0
+
+
+def is_sharded(models: Mapping[str, torch.nn.Module]) -> bool:
+    """No process has all the weights: putting them together needs the others, which may be dead by now."""
+    return any(
+        "FullyShardedDataParallel" in type(module).__name__
+        or any(hasattr(parameter, "device_mesh") for parameter in module.parameters(recurse=False))
+        for model in models.values()
+        for module in model.modules()
+    )
+
+
 def keep(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
     """Save the state; `torch.load` reads it with `weights_only=True`. Raises VaultError.
 

@@ -9,15 +9,17 @@ the end                       the mirror is flushed
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem.actions.doors import Doors
-from premortem.actions.keep import keep
+from premortem.actions.keep import is_sharded, keep, whose_turn
 from premortem.actions.saving import Saving
 from premortem.actions.sending import Sending
+from premortem.errors import VaultError
 from premortem.events import DeadlineMet, MirrorSeen, StorageSeen
 from premortem.vault.shelf import Shelf
 from premortem.vault.storage import judge, nothing_lasts
@@ -46,6 +48,7 @@ class Safekeeping:
         changes: bool,
         settle: Callable[[], None],
         say: Callable[[str], None],
+        have_done: Callable[[Callable[[], None]], bool],
     ) -> None:
         self.attachment = attachment
         self.session = attachment.session
@@ -54,6 +57,7 @@ class Safekeeping:
         self.deadline = deadline
         self._settle = settle  # a policy may end the run here
         self._say = say
+        self._have_done = have_done  # in the run's own thread, between two bytecodes
         shelf = Shelf(folder)
         self.sending = Sending(mirror, shelf, copy=not changes) if mirror is not None else None
         self.saving = Saving(attachment, shelf, self.sending, changes=changes)
@@ -65,11 +69,17 @@ class Safekeeping:
         self._judged: set[Path] = set()
         self._failing = False
         self._over = False
+        self._due = False  # the time is over, and no step has ended that could have noticed
+        self._closed = threading.Event()
         self._impatient = False
 
     def install(self) -> None:
         self.doors.install()
         self.attachment.optimizers.after_step.append(self._stepped)
+        if self.deadline is not None:
+            threading.Thread(
+                target=self._watch_the_clock, args=(self.deadline,), name="premortem-clock", daemon=True
+            ).start()
 
     # --- between two steps ---------------------------------------------------------------------
 
@@ -110,7 +120,7 @@ class Safekeeping:
         if self.mirror is not None:
             self._look_at_mirror()
         if self.deadline is not None and not self._over:
-            self._mind_the_time(step)
+            self._mind_the_time(step, self.deadline)
 
     def save_now(self) -> Path | None:
         """From a signal's handler: what was trained so far, if that is not saved yet."""
@@ -124,7 +134,11 @@ class Safekeeping:
     def _save(self, step: int) -> Path | None:
         """Our own save of models, optimizers, schedulers and scaler. A failure is told, never raised."""
         began = time.monotonic()
+        if not whose_turn():
+            return None
         try:
+            if is_sharded(self.attachment.in_training()[0]):
+                raise VaultError("the model is spread over several processes")  # noqa: TRY301 - told like the rest
             path = keep(self.folder, step, self.attachment.training_state())
             self.saved_at, self._seconds = step, time.monotonic() - began
             if self.sending is not None:
@@ -135,22 +149,43 @@ class Safekeeping:
             return None
         return path
 
-    def _mind_the_time(self, step: int) -> None:
-        if self.deadline is None:
-            return
-        left = self.deadline.at - time.time()
-        mirror = self.mirror.status().seconds if self.mirror is not None else 0.0
-        needed = 1.5 * (max(self._seconds, self.saving.seconds) + mirror) + self._gap + _SPARE
-        if left > needed:
+    # --- the time that is left -------------------------------------------------------------------
+
+    @property
+    def _needed(self) -> float:
+        """Seconds for a save and the mirror, as measured, and half as much again."""
+        mirror = self.mirror.seconds if self.mirror is not None else 0.0
+        return 1.5 * (max(self._seconds, self.saving.seconds) + mirror)
+
+    def _mind_the_time(self, step: int, deadline: Deadline) -> None:
+        left = deadline.at - time.time()
+        needed = self._needed + self._gap + _SPARE
+        if left > needed and not self._due:
             return
         self._over = True
         path = self._save(step)
-        mirrored = (
-            self.flush(max(1.0, self.deadline.at - time.time() - 2.0)) if self.mirror is not None else None
-        )
+        mirrored = self.flush(max(1.0, deadline.at - time.time() - 2.0)) if self.mirror is not None else None
         self.session.emit(
             DeadlineMet(step=step, left=left, needed=needed, path=str(path or ""), mirrored=mirrored)
         )
+
+    def _watch_the_clock(self, deadline: Deadline) -> None:
+        """In a thread of its own: an evaluation may be longer than all the time that is left."""
+        while not self._over:
+            left = deadline.at - time.time() - self._needed - _SPARE / 2
+            if left <= 0:
+                self._due = True  # an optimizer that is stepping notices at the end of its step
+                self._have_done(self._overdue)
+                return
+            if self._closed.wait(min(left, 5.0)):
+                return
+
+    def _overdue(self) -> None:
+        if self._over or self.busy or self.deadline is None or not self.session.step:
+            return
+        with self.session.looking_at("deadline"):
+            self._mind_the_time(self.session.step, self.deadline)
+        self._settle()
 
     # --- where it is saved -----------------------------------------------------------------------
 
@@ -216,6 +251,7 @@ class Safekeeping:
         self.mirror.close()
 
     def remove(self) -> None:
+        self._closed.set()
         self.doors.remove()
 
     def _tell_mirror(self, *, ended: bool) -> None:

@@ -132,7 +132,8 @@ class Saving:
 
     def _drafted(self, save: Save) -> Any:
         try:
-            draft = Draft(save.path)
+            # Under the name that the script gave, which torch writes into the file: a link's, not its target's.
+            draft = Draft(save.path, Path(save.given).name)
         except OSError as error:
             if no_room(error):
                 raise
@@ -181,6 +182,10 @@ class Saving:
         poisoned, step = save.looked.poisoned, self.session.step
         with self.shelf.lock:
             if poisoned and self.shelf.good_at(draft.final):
+                if (
+                    draft.final not in self.shelf.diverted
+                ):  # the script may remove what it takes for a broken file
+                    self.attempt("keep", lambda: self.shelf.keep(draft.final))
                 try:
                     place = self.shelf.divert(draft.path, draft.final, step, poisoned)
                 except OSError as error:

@@ -38,10 +38,11 @@ class DeadlineReached(Detector):
             return
         self._said = True
         saved = f"the state of the training is in {event.path}" if event.path else "it could not be saved"
+        when = f"{event.left:.0f} seconds before the deadline" if event.left >= 0 else "after the deadline"
         mirror = {None: "", True: ", and on the mirror", False: ", but not on the mirror yet"}[event.mirrored]
         yield self.finding(
             event,
-            f"stopped {event.left:.0f} seconds before the deadline: {saved}{mirror}",
+            f"stopped {when}: {saved}{mirror}",
             cause=f"One more step, a save and the mirror need {event.needed:.0f} seconds.",
             remedy="Start again from there when there is time.",
             left=round(event.left, 1),

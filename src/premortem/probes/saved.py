@@ -101,7 +101,7 @@ def broken_among(trained: Mapping[str, torch.Tensor]) -> list[str]:
     health = examine(dense)
     # Infinity beside zeros alone is meant: a mask.
     broken = [name for name in health.non_finite if not finite(dense[name])]
-    matrices = {name for name, value in dense.items() if value.dim() > 1}
+    matrices = {name for name, value in dense.items() if value.dim() > 1 and value.numel() > 8}
     if not broken and len(matrices) > 1 and matrices <= set(health.all_zero):
         return list(ALL_ZERO)
     return broken

@@ -77,11 +77,11 @@ def drafted(path: Path) -> Iterator[Path]:
 class Draft:
     """A file or folder that is written beside the place it is meant for. Raises OSError as it comes."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, name: str = "") -> None:
         self.final = Path(os.path.realpath(path))  # a link stays a link
         self._folder = draft_beside(self.final)
         self._folder.mkdir()
-        self.path = self._folder / self.final.name
+        self.path = self._folder / (name or self.final.name)
 
     def publish(self, *, durable: bool = True) -> None:
         """Take the place of the old file. Not `durable`: whole for every process, but not after a power cut."""

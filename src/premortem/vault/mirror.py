@@ -21,11 +21,10 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-import queue
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +36,7 @@ from premortem.vault.atomic import claim, draft_beside, owner_is_dead, publish_f
 from premortem.vault.manifest import NAME as MANIFEST
 from premortem.vault.manifest import FileRecord, Manifest
 from premortem.vault.remote import Remote
+from premortem.vault.within import within
 
 SUFFIX = ".manifest.json"
 JOB = "job.json"
@@ -164,6 +164,11 @@ class Mirror:
         return MirrorStatus(len(jobs), self._done, self._failures, self._problem, self._seconds, since)
 
     @property
+    def seconds(self) -> float:
+        """What the last upload took, from beginning to verified."""
+        return self._seconds
+
+    @property
     def failures(self) -> int:
         """Attempts in a row that failed."""
         return self._failures
@@ -266,27 +271,6 @@ def link_or_copy(path: Path, held: Path, *, copy: bool = False) -> None:
     except OSError:
         pass  # another file system, or one without links
     shutil.copyfile(path, held)
-
-
-def within(seconds: float, call: Callable[[], None]) -> None:
-    """Make a call that may hang for ever, and give up on it after a while."""
-    answer: queue.Queue[BaseException | None] = queue.Queue()
-
-    def work() -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - handed over to whoever waits
-            answer.put(error)
-        else:
-            answer.put(None)
-
-    threading.Thread(target=work, name="premortem-upload", daemon=True).start()
-    try:
-        error = answer.get(timeout=seconds)
-    except queue.Empty:
-        raise VaultError(f"nothing came back for {seconds:.0f} seconds") from None
-    if error is not None:
-        raise error
 
 
 def _read(folder: Path) -> dict[str, Any]:

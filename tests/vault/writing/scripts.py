@@ -46,6 +46,14 @@ torch.save(model.state_dict(), "other.tmp"); os.replace("other.tmp", "other.pt")
 print("after a rename:", finite("other.pt"), os.path.exists("other.tmp"))
 shutil.copy("first.pt", "other.pt")
 print("after a copy:", finite("other.pt"))
+with open("best.pt", "rb") as file:
+    print("through a file object:", finite(file))
+os.remove("best.pt")
+print("removed:", os.path.exists("best.pt"))
+try:
+    finite("best.pt")
+except FileNotFoundError:
+    print("and gone")
 """
 )
 
@@ -109,6 +117,17 @@ while True:
     scheduler.step()
     if scheduler.last_epoch == 5:
         print("ready", flush=True)
+"""
+)
+
+EVALUATES = (
+    TRAIN
+    + """
+epoch(20)
+while True:
+    with torch.no_grad():
+        model(x)
+    time.sleep(0.01)
 """
 )
 

@@ -96,8 +96,12 @@ def test_a_poisoned_save_never_replaces_a_good_file_and_the_script_does_not_noti
         "the first of its name: False",
         "after a rename: False False",
         "after a copy: False",
+        "through a file object: False",
+        "removed: False",
+        "and gone",
     ]
-    assert loaded(place.folder / "best.pt") == "True"
+    [version] = place.folder.glob("run/kept/best.pt-*/*.pt")
+    assert loaded(version) == "True"
     assert loaded(place.folder / "other.pt") == "True"
     assert loaded(place.folder / "first.pt") == "False"  # nothing good was there
     assert len(list(place.folder.glob("run/quarantine/*/*.pt"))) >= 2
@@ -108,7 +112,7 @@ def test_a_poisoned_save_never_replaces_a_good_file_and_the_script_does_not_noti
 def test_who_only_observes_changes_nothing(place):
     code, _ = place.run(scripts.POISONED, "--policy", "observe")
     assert code == 0
-    assert loaded(place.folder / "best.pt") == "False"
+    assert loaded(place.folder / "first.pt") == "False"
     assert loaded(place.folder / "other.pt") == "False"
     assert {path.name for path in (place.folder / "run").iterdir()} == {"journal.sqlite"}
     assert ("PM320", "error") in place.findings()
@@ -172,14 +176,17 @@ def test_the_workers_of_a_loader_die_of_the_signal_and_the_run_is_saved(place):
     assert (place.folder / "run" / "last_good.pt").exists()
 
 
-def test_a_deadline_saves_and_stops_in_time(place):
+@pytest.mark.slow
+@pytest.mark.parametrize("code", [scripts.TRAINS, scripts.EVALUATES])
+def test_a_deadline_saves_and_stops_in_time(place, code):
     began = time.monotonic()
-    code, _ = place.run(scripts.TRAINS, "--deadline", "24s", "--mirror", "mirror")
-    assert code == 3
-    assert time.monotonic() - began < 24
+    returned, _ = place.run(code, "--deadline", "40s", "--mirror", "mirror")
+    assert returned == 3
+    assert time.monotonic() - began < 40
     assert (place.folder / "run" / "last_good.pt").exists()
     assert ("PM328", "info") in place.findings()
     assert len(list(place.folder.glob("mirror/run/last_good.pt/*.pt.manifest.json"))) >= 2
+    assert place.faults() == []
 
 
 def test_a_colab_session_without_a_drive_is_warned_at_the_first_step(place):
