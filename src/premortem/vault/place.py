@@ -8,6 +8,7 @@ epoch=3.ckpt, sharded/, dcp/                    files and folders that others wr
 from __future__ import annotations
 
 import os
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -83,9 +84,11 @@ class Here(Place):
         found = {}
         for path in self._walk():
             try:
-                found[path.relative_to(self._folder).as_posix()] = path.stat().st_size
+                about = path.stat()
             except OSError:
                 continue  # gone meanwhile, or a link to nowhere
+            if stat.S_ISREG(about.st_mode):  # reading a pipe would wait for ever
+                found[path.relative_to(self._folder).as_posix()] = about.st_size
         return found
 
     def some(self, wanted: tuple[str, ...]) -> dict[str, int]:

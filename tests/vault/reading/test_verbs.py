@@ -80,6 +80,12 @@ def test_verify_of_a_folder_judges_each(capsys, tmp_path):
     assert found == {"a.pt": True, "b.safetensors": True, "c": True, "d": True}
 
 
+def test_a_pipe_is_passed_by(capsys, tmp_path):
+    files.zipped(tmp_path / "x.pt")
+    os.mkfifo(tmp_path / "pipe.pt")
+    assert ckpt(capsys, "verify", ".")[0] == 0
+
+
 def test_verify_refuses_a_malicious_file(capsys, tmp_path):
     class Evil:
         def __reduce__(self):
@@ -281,6 +287,22 @@ def test_a_vault_is_listed_verified_and_restored(capsys, vault, tmp_path):
     assert ckpt(capsys, "restore", vault, "--to", "back")[0] == 0
     assert ckpt(capsys, "inspect", "back", "--json")[0] == 0
     assert Manifest.read(tmp_path / "back" / "manifest.json").step == 1
+
+
+def test_a_folder_of_other_things_is_never_replaced(capsys, vault, tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.tex").write_text("ten years")
+    assert ckpt(capsys, "restore", vault, "--to", "work", "--force")[0] == 0
+    assert (tmp_path / "work" / "thesis.tex").exists()
+    assert (tmp_path / "work" / "step-000000002" / "manifest.json").exists()
+
+
+def test_a_replaced_checkpoint_folder_is_put_aside(capsys, vault, tmp_path):
+    assert ckpt(capsys, "restore", vault, "--step", "1", "--to", "back")[0] == 0
+    assert ckpt(capsys, "restore", vault, "--step", "2", "--to", "back", "--force")[0] == 0
+    assert Manifest.read(tmp_path / "back" / "manifest.json").step == 2
+    [aside] = (tmp_path / ".premortem" / "replaced").glob("*/*")
+    assert Manifest.read(aside / "manifest.json").step == 1
 
 
 @pytest.mark.parametrize("named", ["vault", "vault/step-000000002"])

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from premortem.arguments import Parser
 from premortem.errors import UsageError, VaultError
+from premortem.vault import formats
 from premortem.vault.atomic import draft_beside, drafted, in_one_sentence, publish_folder
 from premortem.vault.found import Found, copied, recorded
 from premortem.vault.manifest import Manifest
@@ -54,8 +55,11 @@ def call(tokens: Sequence[str]) -> int:
     target = options.to or (Path(versions[0].source) if versions[0].source else None)
     if target is None:
         raise UsageError("it does not say where it was saved; give it a place with --to")
-    if target.is_dir() and not versions[0].is_folder:
-        target /= Path(versions[0].source or versions[0].name).name
+    if target.is_dir() and not (
+        versions[0].is_folder and any(each.recognises(target) for each in formats.ALL)
+    ):
+        # Into the folder: only another checkpoint is ever replaced as a whole.
+        target /= Path(versions[0].source or versions[0].name).name or place.title
     if target.exists() and not options.force:
         raise UsageError(f"`{target}` exists; `--force` replaces it")
     passed_over: list[str] = []
@@ -98,25 +102,25 @@ def _brought(place: Place, version: Found, target: Path) -> Verdict:
 def _set_aside(target: Path) -> None:
     """What is replaced stays for a second thought: `ckpt list` shows it, and it can be restored in turn."""
     if target.is_file():
-        now = time.time()
-        folder = Path.cwd() / HOME / "replaced" / slug(target.resolve())
-        folder.mkdir(parents=True, exist_ok=True)
-        kept = (
-            folder
-            / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}-{uuid.uuid4().hex[:4]}{target.suffix}"
-        )
+        kept = _aside(target)
         link_or_copy(target, kept)
-        record = {kept.name: checksum(kept)}
-        Manifest(time=now, kind="kept", source=str(target.resolve()), files=record).write(
-            kept.with_name(kept.name + SUFFIX)
-        )
+        about = Manifest(time=time.time(), kind="kept", source=str(target.resolve()))
+        about.files[kept.name] = checksum(kept)
+        about.write(kept.with_name(kept.name + SUFFIX))
+
+
+def _aside(target: Path) -> Path:
+    folder = Path.cwd() / HOME / "replaced" / slug(target.resolve())
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    return folder / f"{stamp}-{uuid.uuid4().hex[:4]}{target.suffix}"
 
 
 def _published(copy: Path, target: Path) -> None:
     if copy.is_dir():
         replaced = publish_folder(copy, target)
         if replaced is not None:
-            shutil.rmtree(replaced, ignore_errors=True)
+            shutil.move(replaced, _aside(target))
         return
     with drafted(target) as draft:
         copy.replace(draft)
