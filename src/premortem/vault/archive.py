@@ -13,13 +13,14 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from premortem.errors import VaultError
 from premortem.vault.atomic import no_room, sweep
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.mirror import Mirror
-from premortem.vault.opening import PREFIX, checkpoints, number_of
+from premortem.vault.opening import PREFIX, folders, number_of
 from premortem.vault.retention import Best, Kept, Retention, under_pressure
 
 QUARANTINE = "quarantine"
@@ -47,24 +48,14 @@ class Archive:
         """What is there, oldest first. What has no valid manifest is not there."""
         waiting = self._waiting()
         found = []
-        for path in reversed(checkpoints(self.folder)):
+        for path in folders(self.folder):
             if path.name not in self._known:
                 try:
                     self._known[path.name] = _kept(path.name, Manifest.read(path / NAME))
                 except VaultError:
                     continue
-            known = self._known[path.name]
-            found.append(
-                Kept(
-                    known.name,
-                    known.step,
-                    known.bytes,
-                    known.healthy,
-                    path.name not in waiting,
-                    known.metrics,
-                )
-            )
-        return found
+            found.append(replace(self._known[path.name], mirrored=path.name not in waiting))
+        return sorted(found, key=lambda each: (each.time, each.step))
 
     def best_path(self) -> Path | None:
         ranked = self.best.ranked(self.kept()) if self.best is not None else []
@@ -73,7 +64,7 @@ class Archive:
     def written(self, path: Path, manifest: Manifest) -> None:
         """A checkpoint has its name: send it to the mirror, and let go of what is too many."""
         if path.parent.name == QUARANTINE:
-            for old in checkpoints(path.parent):
+            for old in folders(path.parent):
                 if old != path:
                     shutil.rmtree(old, ignore_errors=True)
             return
@@ -159,4 +150,11 @@ def say(sentence: str) -> None:
 
 
 def _kept(name: str, manifest: Manifest) -> Kept:
-    return Kept(name, manifest.step or 0, manifest.size, manifest.health.ok, metrics=manifest.metrics)
+    return Kept(
+        name,
+        manifest.step or 0,
+        manifest.time,
+        manifest.size,
+        healthy=manifest.health.ok,
+        metrics=manifest.metrics,
+    )

@@ -13,15 +13,16 @@ from premortem.vault.opening import number_of
 from premortem.vault.place import Away
 
 
-def fetch_newest(url: str, folder: Path, *, after: int) -> list[str]:
-    """Bring the newest whole checkpoint of a later step than `after` into `folder`. Says what it did, and what failed."""
+def fetch_newest(url: str, folder: Path, *, after: float) -> list[str]:
+    """Bring the newest whole checkpoint that was saved after this time into `folder`. Says what it did, and what failed."""
     said: list[str] = []
     try:
         place = Away(url)
-        found = [each for each in checkpoints(place) if (number_of(Path(each.name)) or -1) > after]
+        found = [each for each in checkpoints(place) if number_of(Path(each.name)) is not None]
     except VaultError as error:
         return [f"The mirror was not asked: {error}"]
-    for each in sorted(found, key=lambda each: number_of(Path(each.name)) or 0, reverse=True):
+    found = [each for each in found if each.manifest is None or each.manifest.time > after]
+    for each in reversed(found):
         try:
             _bring(place, each, folder)
         except VaultError as error:

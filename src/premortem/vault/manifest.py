@@ -27,16 +27,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from premortem.errors import VaultError
-from premortem.plain import dumps, plain
+from premortem.plain import plain
 from premortem.vault.atomic import Written, write_whole
 
 FORMAT = 1
 NAME = "manifest.json"
+_ENTRIES = ("files", "tensors")
 _MOST = 256 << 20  # bytes; a larger one is not ours
 
 
@@ -94,8 +95,14 @@ class Manifest:
 
     def render(self) -> bytes:
         """The bytes of the file. The same content gives the same bytes."""
-        body = {"vault": FORMAT, **plain(asdict(self))}
-        return (dumps({**body, "seal": _seal(body)}, indent=1) + "\n").encode()
+        body: dict[str, Any] = {"vault": FORMAT}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name in _ENTRIES:  # ours, and there may be thousands: a save should not be felt
+                body[each.name] = {name: vars(entry) for name, entry in value.items()}
+            else:
+                body[each.name] = plain(vars(value) if isinstance(value, HealthRecord) else value)
+        return _sealed(body)
 
     def write(self, path: Path) -> Written:
         """Whole or not at all. Raises VaultError."""
@@ -137,8 +144,8 @@ class Manifest:
             raise VaultError(
                 f"{where} is a manifest of format {body['vault']!r}; this premortem reads format {FORMAT}"
             )
-        seal = body.pop("seal", None)
-        if seal != _seal(body) or raw != (dumps({**body, "seal": seal}, indent=1) + "\n").encode():
+        body.pop("seal", None)
+        if raw != _sealed(body):
             raise VaultError(f"{where} is not the manifest that was written; it is damaged or was changed")
         del body["vault"]
         try:
@@ -161,8 +168,22 @@ def _parts(body: Mapping[str, Any]) -> dict[str, Any]:
     return parts
 
 
-def _seal(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+def _sealed(body: Mapping[str, Any]) -> bytes:
+    """The one way to write it: a line for each key, file and tensor, and the seal at its end."""
+    lines = []
+    for key, value in body.items():
+        if key in _ENTRIES and value:
+            entries = ",\n".join(f"  {json.dumps(name)}: {_compact(each)}" for name, each in value.items())
+            lines.append(f" {json.dumps(key)}: {{\n{entries}\n }}")
+        else:
+            lines.append(f" {json.dumps(key)}: {_compact(value)}")
+    content = ",\n".join(lines)
+    seal = hashlib.sha256(content.encode()).hexdigest()
+    return f'{{\n{content},\n "seal": "{seal}"\n}}\n'.encode()
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)
 
 
 def _not_strict(word: str) -> None:

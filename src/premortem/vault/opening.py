@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from premortem.errors import Refused, VaultError
@@ -17,12 +17,26 @@ PREFIX = "step-"
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """The checkpoint folders of a vault by their names, newest first. Whether they are whole is not asked."""
+    """The checkpoint folders of a vault, the one saved last first. Whether they are whole is not asked."""
+    return sorted(folders(folder), key=lambda each: (_saved_at(each), number_of(each) or 0), reverse=True)
+
+
+def folders(folder: Path) -> list[Path]:
+    """The same, in no order."""
     try:
-        found = [each for each in folder.iterdir() if each.is_dir() and number_of(each) is not None]
+        return [each for each in folder.iterdir() if each.is_dir() and number_of(each) is not None]
     except OSError:
         return []
-    return sorted(found, key=lambda each: number_of(each) or 0, reverse=True)
+
+
+def _saved_at(path: Path) -> float:
+    """By its manifest: files that were copied are younger than what they hold, and steps can begin anew."""
+    try:
+        return Manifest.read(path / NAME).time
+    except VaultError:
+        with suppress(OSError):
+            return path.stat().st_mtime
+        return 0.0
 
 
 def number_of(path: Path) -> int | None:

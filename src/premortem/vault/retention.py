@@ -23,6 +23,7 @@ class Kept:
 
     name: str
     step: int
+    time: float = 0.0  # when it was saved; steps begin anew when a training does
     bytes: int = 0
     healthy: bool = True
     mirrored: bool = True  # or there is no mirror
@@ -51,7 +52,7 @@ class Best:
             each for each in kept if each.healthy and math.isfinite(each.metrics.get(self.metric, math.nan))
         ]
         sign = -1.0 if self.largest else 1.0
-        return sorted(able, key=lambda each: (sign * each.metrics[self.metric], -each.step))
+        return sorted(able, key=lambda each: (sign * each.metrics[self.metric], *_latest_first(each)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,7 @@ class Retention:
 
     def surplus(self, kept: Sequence[Kept], by: Best | None = None) -> list[Kept]:
         """What may be deleted, oldest first."""
-        ordered = sorted(kept, key=lambda each: each.step)
+        ordered = sorted(kept, key=_age)
         stay = {each.name for each in ordered[-self.newest :]}
         stay |= {each.name for each in ordered if not each.mirrored}
         if by is not None:
@@ -98,13 +99,21 @@ class Retention:
 
 def under_pressure(kept: Sequence[Kept], by: Best | None = None) -> list[Kept]:
     """In which order checkpoints go when there is no room: oldest first, the best late, the last good one never."""
-    ordered = sorted(kept, key=lambda each: each.step)
+    ordered = sorted(kept, key=_age)
     dear = {each.name for each in by.ranked(ordered)[:1]} if by is not None else set()
     able = [each for each in ordered if each.name not in last_good(ordered)]
-    return sorted(able, key=lambda each: (each.name in dear, each.step))
+    return sorted(able, key=lambda each: (each.name in dear, *_age(each)))
 
 
 def last_good(kept: Sequence[Kept]) -> set[str]:
     """The newest healthy one; where there is none, the newest."""
-    ordered = sorted(kept, key=lambda each: (each.healthy, each.step))
+    ordered = sorted(kept, key=lambda each: (each.healthy, *_age(each)))
     return {ordered[-1].name} if ordered else set()
+
+
+def _age(kept: Kept) -> tuple[float, int]:
+    return kept.time, kept.step
+
+
+def _latest_first(kept: Kept) -> tuple[float, int]:
+    return -kept.time, -kept.step

@@ -60,7 +60,7 @@ class Vault:
         config: Any = None,
     ) -> None:
         store.check_installed()
-        self.folder = Path(folder)
+        self.folder = Path(folder).expanduser()
         with in_one_sentence(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._config = surroundings.flat_config(config) if config is not None else {}
@@ -245,7 +245,7 @@ class Vault:
             return []
         said = []
         if pieces.rank() == 0:
-            newest = saved.step if saved is not None and saved.step is not None else -1
+            newest = saved.manifest.time if saved is not None and saved.manifest is not None else 0.0
             said = fetch_newest(self._url, self.folder, after=newest)
         if pieces.processes() > 1:
             import torch.distributed as dist

@@ -19,6 +19,11 @@ def left(retention, records, by=None):
     return [each.step for each in records if each.name not in gone]
 
 
+def test_a_training_that_began_anew_is_newer_than_the_last_one():
+    old = [Kept(f"step-{step}", step, time=float(step)) for step in (100, 200, 300)]
+    assert left(Retention(newest=2), [*old, Kept("step-1", 1, time=1000.0)]) == [300, 1]
+
+
 def test_the_newest_stay():
     assert left(Retention(newest=2), [kept(step) for step in range(6)]) == [4, 5]
 

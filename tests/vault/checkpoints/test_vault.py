@@ -192,6 +192,14 @@ def test_the_newest_and_the_best_stay(tmp_path):
         assert vault.resume(model=model, at="best", quiet=True).step == 1
 
 
+def test_a_training_that_begins_anew_in_an_old_folder_keeps_and_resumes_its_own(tmp_path):
+    with vault_at(tmp_path, keep=2) as vault:
+        for step in (100, 200, 300, 1, 2):
+            saved(vault, step, nn.Linear(2, 2))
+        assert [kept.step for kept in vault.checkpoints()] == [1, 2]
+        assert vault.resume(model=nn.Linear(2, 2), quiet=True).step == 2
+
+
 def test_a_full_disk_costs_old_checkpoints_and_then_the_new_one_but_never_the_last_good(
     tmp_path, monkeypatch, capsys
 ):
