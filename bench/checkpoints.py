@@ -1,6 +1,6 @@
 """What the vault holds: killed, flipped, full, cut off; and what it costs.
 
-python bench/checkpoints.py [--quick] [--only kills|flips|disks|mirrors|speed] [--device cpu|cuda] [--json FILE]
+python bench/checkpoints.py [--quick] [--only PART] [--device cpu|cuda] [--json FILE]
 
 kills     SIGKILL at random moments of saves, and what is there afterwards
 flips     one bit of a stored file turned over, and who notices
@@ -24,7 +24,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: a forked child ha
 
 import torch
 
-PARTS = ("kills", "flips", "disks", "mirrors", "speed")
+PARTS = ("identity", "kills", "flips", "disks", "mirrors", "speed")
+
+
+def identity(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    from checkpoint.identity import identity
+
+    return identity(scratch)
 
 
 def kills(options: argparse.Namespace, scratch: Path) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import struct
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -30,12 +31,13 @@ class Victim:
 
     def __init__(self, work: Callable[[Done], None]) -> None:
         self._read, write = os.pipe()
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the child is finished
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._read)
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            for standard in (0, 1, 2):
-                os.dup2(nowhere, standard)
+            os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+            for standard in (1, 2):
+                os.dup2(self._said.fileno(), standard)
             try:
                 work(Done(write))
             finally:
@@ -50,7 +52,10 @@ class Victim:
         took = 0.0
         while self.done < versions:
             if not self._hear():
-                raise RuntimeError("the saving process ended by itself")
+                self._said.seek(0)
+                raise RuntimeError(
+                    f"the saving process ended by itself: {self._said.read().decode()[-2000:]}"
+                )
             took, began = time.monotonic() - began, time.monotonic()
         return took
 
@@ -63,6 +68,7 @@ class Victim:
         while self._hear():
             pass
         os.close(self._read)
+        self._said.close()
         if self.alive:
             os.waitpid(self.pid, 0)
             self.alive = False

@@ -17,6 +17,7 @@ _SAMPLED = 8  # tensors of each state dict
 _SCALER = frozenset({"scale", "growth_factor", "backoff_factor", "growth_interval"})
 _SCHEDULER = frozenset({"_step_count", "base_lrs", "_last_lr", "num_bad_epochs"})
 _HORIZONS = ("total_steps", "T_max", "total_iters")
+SETTINGS = ("lr", "initial_lr", "weight_decay")
 # Moments that have the shape of their parameter in every optimizer of torch.
 _MOMENTS = ("exp_avg", "exp_avg_sq", "momentum_buffer", "square_avg", "sum", "acc_delta", "exp_inf")
 AVERAGED = re.compile(
@@ -126,7 +127,7 @@ def saved_optimizer(part: Mapping[Any, Any]) -> SavedOptimizer | None:
 
 
 def hyper_parameters(group: Mapping[Any, Any]) -> dict[str, float]:
-    found = {name: as_number(group.get(name)) for name in ("lr", "initial_lr", "weight_decay")}
+    found = {name: as_number(group.get(name)) for name in SETTINGS}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -19,6 +19,7 @@ from premortem.events import Misplaced, Resumed, Schedule, Setting, Site, StateM
 from premortem.probes.counting import loop_counters, used, user_frames
 from premortem.probes.holdings import (
     AVERAGED,
+    SETTINGS,
     Holdings,
     SavedModule,
     SavedOptimizer,
@@ -104,7 +105,7 @@ class Resuming:
 
     def _optimizer_loaded(self, note: Any, result: Any, optimizer: Optimizer, *args: Any, **kw: Any) -> None:
         if isinstance(note, Restored):
-            note.loaded = [dict(group) for group in optimizer.param_groups]
+            note.loaded = [{n: group.get(n) for n in SETTINGS} for group in optimizer.param_groups]
             self._restored[self.session.optimizers.of(optimizer)] = note
 
     # -- the first step -------------------------------------------------------------------
@@ -187,8 +188,11 @@ class Resuming:
                 or unwrapped(plain.samples) == unwrapped(saved.samples)
             ):
                 continue
-            for name, tensors in kept_weights(frames, modules):
-                if holds(tensors, plain.samples) and not holds(tensors, saved.samples):
+            kept = list(kept_weights(frames, modules))
+            if any(holds(tensors, saved.samples) for _, tensors in kept):
+                continue  # restored; what else starts from the plain weights (a frozen reference) is meant to
+            for name, tensors in kept:
+                if holds(tensors, plain.samples):
                     return entry, name
         return "", ""
 
@@ -246,7 +250,8 @@ class Resuming:
                 fits = len(order) == len(live) and all(
                     module.shapes[order[index]] == shape for index, shape in saved.shapes.items()
                 )
-                if fits and saved.shapes:
+                # Names in the order of the alphabet were sorted by whoever wrote the file: that tells nothing.
+                if fits and saved.shapes and order != sorted(order):
                     return order
         return None
 

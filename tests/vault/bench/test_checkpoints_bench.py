@@ -24,6 +24,12 @@ def measured(tmp_path):
     return measured
 
 
+def test_a_run_that_saves_under_premortem_is_the_same_run(measured):
+    found = measured("identity")
+    assert found["same bits"]
+    assert found["same files"]
+
+
 def test_nothing_is_torn_or_lost_by_a_kill(measured):
     ways = {each["way"]: each for each in measured("kills")}
     plain = ways.pop("torch.save")

@@ -90,3 +90,52 @@ def test_a_new_head_and_a_part_of_a_larger_file_are_nobodys_business(watcher):
     larger = {**net().state_dict(), **{f"decoder.{k}": v for k, v in net().state_dict().items()}}
     model.load_state_dict(larger, strict=False)
     assert watcher.findings == []
+
+
+def trained(model):
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(2, 8)).sum().backward()
+        optimizer.step()
+    return optimizer
+
+
+def tower(order):
+    """Twelve layers of one shape, run in the order of their numbers."""
+    model = nn.Module()
+    for number in order:
+        model.add_module(f"layer{number}", nn.Linear(8, 8, bias=False))
+    model.forward = lambda x: [x := getattr(model, f"layer{n}")(x) for n in range(12)][-1]
+    return model
+
+
+@pytest.mark.parametrize(
+    ("order", "keys", "said"),
+    [
+        (range(12), list, ["PM335"]),  # registered in another order since then
+        (reversed(range(12)), list, []),
+        (reversed(range(12)), sorted, []),  # the names were sorted when the file was written: no evidence
+    ],
+)
+def test_layers_of_one_shape_in_another_order(tmp_path, order, keys, said):
+    first = tower(reversed(range(12)))
+    optimizer = trained(first)
+    state = first.state_dict()
+    torch.save(
+        {"model": {k: state[k] for k in keys(state)}, "optimizer": optimizer.state_dict(), "epoch": 3},
+        tmp_path / "last.pt",
+    )
+    watcher = Watcher("observe")
+    watcher.attach()
+    try:
+        model = tower(order)
+        loaded = torch.load(tmp_path / "last.pt")
+        model.load_state_dict(loaded["model"])
+        optimizer = torch.optim.AdamW(model.parameters())
+        optimizer.load_state_dict(loaded["optimizer"])
+        model(torch.ones(2, 8)).sum().backward()
+        optimizer.step()
+    finally:
+        watcher.close()
+    assert [f.code for f in watcher.findings if f.code == "PM335"] == said
