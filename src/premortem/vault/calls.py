@@ -150,7 +150,11 @@ def _sparse(layout: Any, data: Any) -> TensorStub:
     sizes = [part for part in data if isinstance(part, tuple)]
     values = parts[-1] if parts else None
     shape = _whole(sizes[-1]) if sizes else ()
-    return TensorStub(None, values.dtype if values else "float32", shape, parts=parts, note="sparse")
+    return TensorStub(None, values.dtype if values else "float32", shape, parts=parts, note=_layout(layout))
+
+
+def _layout(layout: Any) -> str:
+    return str(layout.given[0]) if isinstance(layout, Opaque) and layout.given else "sparse"
 
 
 def _meta(dtype: Any, size: Any, *_rest: Any) -> TensorStub:

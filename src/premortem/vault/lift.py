@@ -31,6 +31,9 @@ def lift(name: str, stub: TensorStub, fetch: Fetch, *, big_endian: bool = False)
     import torch
 
     dtype = getattr(torch, stub.dtype, None)
+    if stub.note == "torch.sparse_coo" and len(stub.parts) == 2:
+        where, values = (lift(name, part, fetch, big_endian=big_endian) for part in stub.parts)
+        return torch.sparse_coo_tensor(where, values, stub.shape)
     if stub.storage is None or stub.note or dtype is None:
         what = stub.note or stub.dtype
         raise VaultError(f"`{name}` is a {what} tensor, which cannot be read by itself", record=name)

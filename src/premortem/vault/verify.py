@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 from premortem.errors import MissingExtra, Refused, VaultError
 from premortem.vault import records
+from premortem.vault.blocks import BLOCK
 from premortem.vault.contents import Contents, open_contents
 from premortem.vault.health import Health, examine
 from premortem.vault.lift import needs_torch
 from premortem.vault.manifest import FileRecord, Manifest
-from premortem.vault.zips import BLOCK
 
 if TYPE_CHECKING:
     import torch

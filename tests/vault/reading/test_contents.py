@@ -61,6 +61,8 @@ def test_what_else_checkpoints_hold(tmp_path):
         assert contents.tensors["same"].bytes == 4  # it is one number, a million times
         assert contents.tensors["small"].dtype == "float8_e4m3fn"
         assert contents.tensors["sparse"].shape == (3, 3)
+        assert torch.equal(contents.read("sparse").to_dense(), torch.eye(3))
+        assert contents.value()["history"] == [0.5, 0.25]
         assert torch.equal(contents.read("learned"), torch.ones(2))
         assert contents.plain["numpy.old.0"] == "MT19937"
         assert contents.foreign == ()

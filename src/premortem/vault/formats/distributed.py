@@ -12,9 +12,10 @@ from typing import IO, Any
 
 from premortem.errors import Refused, VaultError
 from premortem.vault import dtypes, inert, lift
+from premortem.vault.blocks import Window
 from premortem.vault.contents import Advance, Contents
 from premortem.vault.stubs import Opaque, Storage, TensorStub
-from premortem.vault.zips import MAGIC, Archive, Window
+from premortem.vault.zips import MAGIC, Archive
 
 METADATA = ".metadata"
 # What `.metadata` is made of. It has no checksum, but a name that differs from one of these in one letter is damage.

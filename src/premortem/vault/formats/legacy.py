@@ -15,8 +15,8 @@ from typing import IO, Any
 
 from premortem.errors import VaultError
 from premortem.vault import dtypes, inert, lift
+from premortem.vault.blocks import Window, read_exactly
 from premortem.vault.contents import Advance, Contents
-from premortem.vault.zips import Window, read_exactly
 
 MAGIC = 0x1950A86A20F9469CFC6C
 

@@ -15,9 +15,9 @@ from typing import IO, Any
 
 from premortem.errors import VaultError
 from premortem.vault import dtypes
+from premortem.vault.blocks import read_exactly
 from premortem.vault.contents import Advance, Contents
 from premortem.vault.stubs import Storage, TensorStub
-from premortem.vault.zips import read_exactly
 
 _MOST_HEADER = 100_000_000  # bytes; the limit of the format itself
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from premortem.errors import MissingExtra, VaultError
+from premortem.vault.blocks import BLOCK
 from premortem.vault.contents import Advance, Contents
 from premortem.vault.formats.safetensor import Safetensors
 from premortem.vault.manifest import NAME, Manifest, TensorEntry
 from premortem.vault.store import STATE, fingerprint
 from premortem.vault.stubs import TensorStub
 from premortem.vault.tree import LEFT_OUT, MARK
-from premortem.vault.zips import BLOCK
 
 
 class Vaulted(Contents):
