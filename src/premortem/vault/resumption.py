@@ -138,9 +138,10 @@ class Resumption:
             wins = self._script_wins
             self._plan.append((name, lambda: schedules.load_schedule(piece, state, script_wins=wins)))
         elif kind == "scaler" and not state:
-            self.report.add(
-                "note", name, "The saved scaler was not in use; this one starts at its beginning."
-            )
+            if getattr(piece, "is_enabled", lambda: True)():
+                self.report.add(
+                    "note", name, "The saved scaler was not in use; this one starts at its beginning."
+                )
         elif kind == "scaler":
             schedules.compare_scaler(state, self.report, about=name)
             self._plan.append((name, lambda: piece.load_state_dict(state)))
