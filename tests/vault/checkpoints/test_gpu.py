@@ -46,7 +46,7 @@ def test_what_was_saved_is_what_was_there_though_training_went_on(tmp_path):
 def test_the_stall_is_the_copy(tmp_path):
     model, optimizer = built()
     step(model, optimizer)
-    tensors = [each for each in model.state_dict().values()]
+    tensors = list(model.state_dict().values())
     tensors += [each for state in optimizer.state.values() for each in state.values()]
     pinned = [torch.empty(each.shape, dtype=each.dtype, pin_memory=True) for each in tensors]
 
