@@ -118,13 +118,13 @@ class _Director:
             self._snapshot_folder()
             heard = self._launch(RESUMED, entrance)
             if heard.moment is not None and heard.stepped:
-                proof.entrance = str(entrance)
+                proof.entrance, proof.problem, proof.tail = str(entrance), "", ""
                 return heard
-            if heard.loaded:
-                proof.problem = f"the resumed script made no step: {heard.ended or 'it was stopped'}"
+            if heard.loaded and not proof.problem:  # it took the word, but wanted something else: a folder?
+                how = heard.ended or "it was stopped"
+                proof.problem = f"the script read its checkpoint ({entrance}) and made no step: {how}"
                 proof.tail = heard.tail
-                return None
-        proof.problem = (
+        proof.problem = proof.problem or (
             "the script did not go on from its checkpoint; tried: " + "; ".join(proof.tried) + ". "
             'If it takes other words, give them: --resume-with "--from {}"'
         )

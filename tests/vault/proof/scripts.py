@@ -156,3 +156,21 @@ LINKED = FORGETFUL.replace(
                     os.replace(self.folder / "new.pt", self.folder / "last.pt")
 """,
 )
+
+# A folder for each checkpoint, and an option that wants the folder.
+FOLDERS = (
+    EXACT.replace(
+        'os.path.join(args.checkpoint_dir, f"epoch_{epoch}.pt")', 'folder_of(args, epoch) / "all.pt"'
+    )
+    .replace("torch.load(args.resume,", 'torch.load(Path(args.resume) / "all.pt",')
+    .replace(
+        "def main():",
+        """def folder_of(args, epoch):
+    folder = Path(args.checkpoint_dir) / f"checkpoint-{epoch}"
+    folder.mkdir()
+    return folder
+
+
+def main():""",
+    )
+)

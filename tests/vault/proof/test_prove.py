@@ -78,6 +78,12 @@ def test_a_checkpoint_behind_a_link_is_found_again(proved):
     assert "weights" not in lost(proof)
 
 
+def test_a_folder_is_given_where_a_folder_is_wanted(proved):
+    proof = proved(scripts.FOLDERS)
+    assert proof.exact, verdict(proof)
+    assert proof.entrance == "--resume ckpt/checkpoint-0"
+
+
 def test_generators_that_training_does_not_draw_from_are_no_loss(proved):
     proof = proved(scripts.EXACT.replace('        random.setstate(state["python"])\n', ""))
     assert proof.exact, verdict(proof)
