@@ -15,7 +15,10 @@ TORCH = {"torch._utils", "torch._tensor", "torch.nn.parameter"}
 _DATA_CALLS = {
     "argparse.Namespace",
     "array.array",
+    "collections.ChainMap",
     "collections.Counter",
+    "collections.UserDict",
+    "collections.UserList",
     "collections.deque",
     "copyreg.__newobj__",
     "datetime.date",
@@ -36,6 +39,8 @@ _DATA_CALLS = {
     "pathlib._local.WindowsPath",
     "random.Random",
     "re._compile",
+    "torch.torch_version.TorchVersion",
+    "types.GenericAlias",
     "types.SimpleNamespace",
     "uuid.UUID",
     "zoneinfo.ZoneInfo",
@@ -86,6 +91,8 @@ def check_name(name: Named) -> None:
 def is_data(maker: Named) -> bool:
     """Plain data: dates, paths, numpy's numbers and random states, and the like."""
     if maker.module.startswith("numpy.random.") and maker.name.startswith("__pyx_unpickle_"):
+        return True
+    if maker.module == "numpy.dtypes":
         return True
     return str(maker) in _DATA_CALLS
 
@@ -185,6 +192,20 @@ def _method(target: Any, name: Any, *_rest: Any) -> Opaque:
     return Opaque(getter, (target, name))
 
 
+def _type_of(*given: Any) -> Opaque:
+    """`type(None)` is how the type of None is written. With more, a new class would be made."""
+    if len(given) != 1:
+        raise Refused("would make a new class when it is loaded; do not load this file")
+    return Opaque(Named("builtins", "type"), given)
+
+
+def _of_typing(target: Any, _key: Any) -> Opaque:
+    """`Optional[int]`, as configurations hold it."""
+    if not isinstance(target, Named) or target.module not in {"typing", "builtins", "collections.abc"}:
+        raise Refused("would call `operator.getitem` when it is loaded; do not load this file")
+    return Opaque(target)
+
+
 def _ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
     return OrderedDict(pairs)
 
@@ -218,6 +239,9 @@ KNOWN: dict[str, Callable[..., Any]] = {
     "collections.defaultdict": lambda *_factory: {},
     "_codecs.encode": _encoded,
     "builtins.getattr": _method,
+    "builtins.type": _type_of,
+    "operator.getitem": _of_typing,
+    "_operator.getitem": _of_typing,
     "builtins.set": _set,
     "builtins.frozenset": _set,
     "builtins.bytearray": _bytes,

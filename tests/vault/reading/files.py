@@ -6,6 +6,7 @@ import datetime as dt
 import functools
 import json
 import pathlib
+import typing
 
 import numpy as np
 import safetensors.torch
@@ -43,6 +44,9 @@ def rich_state():
         "numpy": {"old": np.random.RandomState(0).get_state(), "new": np.random.default_rng(0)},
         "callback": {"monitor": "val", "best_score": torch.tensor(float("inf")), "mode": "min"},
         "counts": collections.Counter("aab"),
+        "wrapped": collections.UserDict(a=1),
+        "types": [typing.Optional[int], list[int], type(None), typing.Any],  # noqa: UP045 - as configurations hold it
+        "version": torch.__version__,
         "dated": dt.timedelta(days=1),
         "optimizer_class": functools.partial(torch.optim.Adam, lr=1.0),
         "history": [0.5, 0.25],
