@@ -178,7 +178,12 @@ def shown(leaf: Any) -> Any:
         return _told(leaf)
     if isinstance(leaf, (bytes, bytearray)):
         return f"<{len(leaf):,} bytes>"
-    if isinstance(leaf, (list, tuple)):
+    if isinstance(leaf, (list, tuple, set, Mapping)):
+        if any(isinstance(item, (list, tuple, set, Mapping, Opaque)) for item in leaf) or isinstance(
+            leaf, Mapping
+        ):
+            # It contains itself, or is deeper than anybody wants to see.
+            return f"<{type(leaf).__name__} of {len(leaf):,}>" if leaf else {}
         return [shown(item) for item in leaf]
     return leaf
 

@@ -15,6 +15,7 @@ import torch
 from premortem.errors import Refused, VaultError
 from premortem.vault import inert
 from premortem.vault.contents import open_contents
+from premortem.vault.leaves import shown
 from premortem.vault.verify import verify
 from tests.vault.reading import files
 
@@ -98,9 +99,13 @@ def test_a_structure_that_unfolds_without_end_is_refused(tmp_path):
 def test_what_contains_itself_is_a_leaf(tmp_path):
     ring = {"w": torch.ones(2)}
     ring["ring"] = ring
-    torch.save(ring, tmp_path / "ring.pt")
+    knot = [1.0]
+    knot.append(knot)
+    torch.save({"ring": ring, "knot": knot}, tmp_path / "ring.pt")
     with open_contents(tmp_path / "ring.pt") as contents:
-        assert list(contents.tensors) == ["w"]
+        assert list(contents.tensors) == ["ring.w"]
+        assert shown(contents.plain["ring.ring"]) == "<dict of 2>"
+        assert shown(contents.plain["knot.1"]) == "<list of 2>"
 
 
 def test_a_tensor_of_a_trillion_elements_is_looked_at_once(tmp_path):
