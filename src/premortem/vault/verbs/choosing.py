@@ -17,24 +17,26 @@ def candidates(where: str, *, step: int | None = None, file: str = "") -> tuple[
         # The folder is one checkpoint, however many files it has.
         found = [each for each in found if each.name == "."] or [_whole(found)]
     if not found:
-        raise UsageError(f"there is no checkpoint in `{where}`")
+        raise UsageError(f"there is no checkpoint in `{place.shown}`")
     if not only:
         found = [each for each in found if each.kind != "quarantined"] or found
     if file:
         found = [each for each in found if file in {*_names(place, each)}]
         if not found:
             raise UsageError(
-                f"there is no version of `{file}` in `{where}`; see `premortem ckpt list {where}`"
+                f"there is no version of `{file}` in `{place.shown}`; `premortem ckpt list` shows what there is"
             )
     if step is not None:
         steps = sorted({each.step for each in found if each.step is not None})
         found = [each for each in found if each.step == step]
         if not found:
             there = f"there are {', '.join(map(str, steps))}" if steps else "none of them says its step"
-            raise UsageError(f"there is no checkpoint of step {step} in `{where}`; {there}")
+            raise UsageError(f"there is no checkpoint of step {step} in `{place.shown}`; {there}")
     things = dict.fromkeys(_thing(place, each) for each in found)
     if len(things) > 1:
-        raise UsageError(f"`{where}` holds several checkpoints ({_some(list(things))}); name one of them")
+        raise UsageError(
+            f"`{place.shown}` holds several checkpoints ({_some(list(things))}); name one of them"
+        )
     # Beside its earlier versions, the file itself is none of them.
     return place, ([each for each in found if each.manifest is not None] or found)[::-1]
 

@@ -80,7 +80,7 @@ def _targets(where: str) -> Iterator[tuple[Place, Found]]:
     # What a run has put into quarantine is known to be bad; it is judged when it is named itself.
     chosen = found if only else [each for each in found if each.kind != "quarantined"] or found
     if not chosen:
-        raise UsageError(f"there is no checkpoint in `{where}`")
+        raise UsageError(f"there is no checkpoint in `{place.shown}`")
     yield from ((place, each) for each in chosen)
 
 
