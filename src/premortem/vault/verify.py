@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,10 +72,11 @@ def verify(
         recorded = records.recall(path) if recorded is None else recorded
         sums = {name: record for name, record in recorded.files.items() if record.sha256} if recorded else {}
         changed = list(_changed(path, sums, advance))
-        if changed:
+        if changed and not (recorded and recorded.kind == "adopted"):
             return Verdict(path, False, _because(changed), damaged=changed, checksum="sha256")
         with open_contents(path) as contents:
-            return _verdict(contents, advance, compared=bool(sums), numbers=numbers)
+            verdict = _verdict(contents, advance, compared=bool(sums) and not changed, numbers=numbers)
+            return _since_adopted(verdict, changed, by_itself=contents.checksums) if changed else verdict
     except Refused as refused:
         return Verdict(path, False, f"refused: {refused}", refused=True, damaged=_named(refused))
     except VaultError as error:
@@ -122,6 +123,16 @@ def _verdict(contents: Contents, advance: Advance, *, compared: bool, numbers: b
         health=health,
         checksum=checksum,
         notes=notes,
+    )
+
+
+def _since_adopted(verdict: Verdict, changed: list[Damage], *, by_itself: bool) -> Verdict:
+    """Saved again, or damaged? Where the format has checksums of its own it can tell; else it is damage."""
+    again = "if it was saved again since it was adopted, adopt it again"
+    if by_itself or not verdict.ok:
+        return replace(verdict, notes=[*verdict.notes, f"it is not the file that was adopted; {again}"])
+    return replace(
+        verdict, ok=False, reason=f"{_because(changed)}; {again}", damaged=changed, checksum="sha256"
     )
 
 

@@ -233,6 +233,16 @@ def test_adopted_files_cannot_change_unseen(capsys, tmp_path):
     assert "`x.safetensors`" in out
 
 
+def test_a_file_that_was_saved_again_is_not_called_damaged(capsys, tmp_path):
+    files.zipped(tmp_path / "x.pt")
+    assert ckpt(capsys, "adopt", "x.pt")[0] == 0
+    torch.save({"w": torch.ones(5)}, "x.pt")
+    code, out, _ = ckpt(capsys, "verify", "x.pt")
+    assert (code, "adopt it again" in out) == (0, True)
+    files.flip(tmp_path / "x.pt", 8 * 900)
+    assert ckpt(capsys, "verify", "x.pt")[0] == 1
+
+
 def test_a_folder_can_be_adopted(capsys, tmp_path):
     folder = files.distributed(tmp_path / "dcp")
     assert ckpt(capsys, "adopt", "dcp")[0] == 0
