@@ -10,14 +10,18 @@ magnitude quicker than a disk; sha256 is for `premortem ckpt verify`, for mirror
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from premortem.errors import MissingExtra, VaultError
 from premortem.vault.atomic import draft_beside, in_one_sentence, publish_folder, sha256_of, sync
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 STATE = "state.json"
 _BLOCK = 4 << 20
 _LONGEST_HEADER = 100 << 20  # as in safetensors
+_SHARE = 32 << 20  # bytes that a reader takes at a time
 _READERS = 2  # threads; more do not help a page cache, and the machine may be training
 
 
@@ -73,18 +78,17 @@ def load(folder: Path, manifest: Manifest, pieces: Iterable[str] | None = None) 
     """Read a checkpoint, or some pieces of it. Raises VaultError that names the damaged tensor."""
     wanted = None if pieces is None else {f"{piece}.safetensors" for piece in pieces}
     files = [name for name in manifest.files if name != STATE and (wanted is None or name in wanted)]
-    files.sort(key=lambda name: -manifest.files[name].bytes)
-    held: dict[str, torch.Tensor] = {}
-    with ThreadPoolExecutor(_READERS, thread_name_prefix="premortem-load") as readers:
-        for part in readers.map(lambda name: _load_file(folder, name, manifest), files):
+    held: dict[tuple[str, str], torch.Tensor] = {}
+    with ExitStack() as opened, ThreadPoolExecutor(_READERS, thread_name_prefix="premortem-load") as readers:
+        jobs = [job for name in files for job in _jobs(folder, name, manifest, opened)]
+        for part in readers.map(_read, _shares(jobs)):
             held.update(part)
     tensors = {
-        name: held[f"{entry.file}/{entry.key}"]
+        name: held[entry.file, entry.key]
         for name, entry in manifest.tensors.items()
-        if f"{entry.file}/{entry.key}" in held
+        if (entry.file, entry.key) in held
     }
-    trees = _load_state(folder, manifest)
-    return Loaded(manifest, tensors, trees)
+    return Loaded(manifest, tensors, _load_state(folder, manifest))
 
 
 def fingerprint(data: Any) -> str:
@@ -136,60 +140,89 @@ def _read_back(draft: Path, manifest: Manifest) -> None:
             )
 
 
-def _load_file(folder: Path, name: str, manifest: Manifest) -> dict[str, torch.Tensor]:
+@dataclass(frozen=True)
+class _Job:
+    """One tensor to read."""
+
+    path: Path
+    descriptor: int
+    key: str
+    begin: int  # in the file
+    bytes: int
+    entry: TensorEntry
+
+
+def _jobs(folder: Path, name: str, manifest: Manifest, opened: ExitStack) -> list[_Job]:
     path, record = folder / name, manifest.files[name]
     try:
-        with path.open("rb", buffering=0) as file:
-            size = file.seek(0, 2)
-            file.seek(0)
-            if size != record.bytes:
-                raise VaultError(
-                    f"{path} has {size:,} bytes and was written with {record.bytes:,}", record=name
-                )
-            header = _header(file, path, record)
-            entries = {entry.key: entry for entry in manifest.tensors.values() if entry.file == name}
-            return {f"{name}/{key}": tensor for key, tensor in _tensors(file, path, header, entries)}
+        file = opened.enter_context(path.open("rb", buffering=0))
+        size = os.fstat(file.fileno()).st_size
+        if size != record.bytes:
+            raise VaultError(f"{path} has {size:,} bytes and was written with {record.bytes:,}", record=name)
+        first, header = _header(file, path, record)
     except OSError as error:
         raise VaultError(f"{path} cannot be read ({error.strerror})", record=name) from error
+    entries = {entry.key: entry for entry in manifest.tensors.values() if entry.file == name}
+    return [
+        _Job(path, file.fileno(), key, first + begin, end - begin, entries[key])
+        for key, (begin, end) in sorted(
+            ((key, place["data_offsets"]) for key, place in header.items()), key=lambda each: each[1]
+        )
+    ]
 
 
-def _header(file: Any, path: Path, record: FileRecord) -> dict[str, Any]:
-    first = file.read(8)
+def _header(file: FileIO, path: Path, record: FileRecord) -> tuple[int, dict[str, Any]]:
+    """Where the tensors begin, and the header."""
+    first = file.read(8) or b""
     length = int.from_bytes(first, "little")
-    if length > min(_LONGEST_HEADER, record.bytes):
-        raise VaultError(f"the header of {path} is damaged", record=path.name)
-    head = first + file.read(length)
+    head = first + (file.read(length) or b"") if length <= min(_LONGEST_HEADER, record.bytes) else b""
     if hashlib.sha256(head).hexdigest() != record.header:
         raise VaultError(f"the header of {path} is damaged", record=path.name)
     header = json.loads(head[8:])
     assert isinstance(header, dict)  # noqa: S101 - it is what was written
-    return header
+    return len(head), header
 
 
-def _tensors(
-    file: BinaryIO, path: Path, header: Mapping[str, Any], entries: Mapping[str, TensorEntry]
-) -> Iterable[tuple[str, torch.Tensor]]:
-    import ctypes
+def _shares(jobs: list[_Job]) -> list[list[_Job]]:
+    """Jobs in portions that are worth a turn of a thread."""
+    shares: list[list[_Job]] = [[]]
+    filled = 0
+    for job in jobs:
+        if filled > _SHARE:
+            shares.append([])
+            filled = 0
+        shares[-1].append(job)
+        filled += job.bytes
+    return shares
 
+
+def _read(jobs: list[_Job]) -> dict[tuple[str, str], torch.Tensor]:
+    """Each tensor in memory of its own; its fingerprint is taken while its bytes are still in the cache."""
     import torch
 
-    for key, place in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
-        begin, end = place["data_offsets"]
-        entry = entries[key]
-        memory = torch.empty(end - begin, dtype=torch.uint8)
+    read = {}
+    for job in jobs:
+        memory = torch.empty(job.bytes, dtype=torch.uint8)
         seen = _xxhash().xxh3_128()
-        if end > begin:
-            view = memoryview((ctypes.c_char * (end - begin)).from_address(memory.data_ptr())).cast("B")
-            filled = 0
-            while filled < end - begin:
-                count = file.readinto(view[filled : filled + _BLOCK])  # type: ignore[attr-defined]  # a raw file
-                if not count:
-                    raise VaultError(f"{path} ends within `{key}`", record=key)
-                seen.update(view[filled : filled + count])
-                filled += count
-        if f"xxh3:{seen.hexdigest()}" != entry.fingerprint:
-            raise VaultError(f"`{key}` in {path} is not what was written; the file is damaged", record=key)
-        yield key, memory.view(getattr(torch, entry.dtype)).view(entry.shape)
+        view = memoryview(b"")
+        if job.bytes:
+            view = memoryview((ctypes.c_char * job.bytes).from_address(memory.data_ptr())).cast("B")
+        filled = 0
+        while filled < job.bytes:
+            try:
+                count = os.preadv(job.descriptor, [view[filled : filled + _BLOCK]], job.begin + filled)
+            except OSError as error:
+                raise VaultError(f"{job.path} cannot be read ({error.strerror})", record=job.key) from error
+            if not count:
+                raise VaultError(f"{job.path} ends within `{job.key}`", record=job.key)
+            seen.update(view[filled : filled + count])
+            filled += count
+        if f"xxh3:{seen.hexdigest()}" != job.entry.fingerprint:
+            raise VaultError(
+                f"`{job.key}` in {job.path} is not what was written; the file is damaged", record=job.key
+            )
+        read[job.path.name, job.key] = memory.view(getattr(torch, job.entry.dtype)).view(job.entry.shape)
+    return read
 
 
 def _load_state(folder: Path, manifest: Manifest) -> dict[str, Any]:

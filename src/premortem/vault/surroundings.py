@@ -50,7 +50,7 @@ def code() -> dict[str, str]:
         file = getattr(module, "__file__", None)
         if not isinstance(file, str) or not file.endswith(".py") or len(found) >= _MOST_FILES:
             continue
-        path = os.path.abspath(file)  # noqa: PTH100 - likewise
+        path = file if file[0] == os.sep else os.path.abspath(file)  # noqa: PTH100 - likewise
         if path.startswith(root) and "-packages" + os.sep not in path:
             with suppress(OSError):
                 name = path.removeprefix(root).replace(os.sep, "/")
