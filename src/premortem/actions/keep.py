@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,21 @@ def is_sharded(models: Mapping[str, torch.nn.Module]) -> bool:
     )
 
 
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (Mapping, list, tuple)):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from tensors_in(each)
+
+
 def keep(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
     """Save the state; `torch.load` reads it with `weights_only=True`. Raises VaultError.
 
     Weights that are not finite are not saved: what was kept before is better."""
+    needed = sum(tensor.numel() * tensor.element_size() for tensor in tensors_in(state))
+    if shutil.disk_usage(folder).free < 1.5 * needed:
+        raise VaultError(f"it needs {needed / 1e9:.1f} GB, and there is too little room on the disk")
     for name, model in state["models"].items():
         broken = examine({key: value for key, value in model.items() if isinstance(value, torch.Tensor)})
         if not broken.ok:

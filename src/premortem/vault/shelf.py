@@ -19,6 +19,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from premortem.vault.atomic import claim, owner_is_dead
 from premortem.vault.clerk import Clerk
 from premortem.vault.manifest import FileRecord, HealthRecord, Manifest
 from premortem.vault.mirror import SUFFIX
@@ -133,8 +134,16 @@ class Shelf:
 
     def _rotate(self, path: Path) -> None:
         versions = self._kept[path]
+        if len(versions) == self._versions:
+            self._forget_earlier_runs(path)
         while len(versions) > self._versions:
             self._forget(versions[0])
+
+    def _forget_earlier_runs(self, path: Path) -> None:
+        """What ended runs kept of this path is older than all that this one keeps; run after run would fill the disk."""
+        for room in self.folder.parent.glob(f"*/kept/{slug(path)}"):
+            if room.parent.parent != self.folder and owner_is_dead(room.parent):
+                shutil.rmtree(room, ignore_errors=True)
 
     def _forget(self, version: Path) -> None:
         for versions in self._kept.values():
@@ -146,6 +155,7 @@ class Shelf:
         self._number += 1
         place = home / room / slug(path) / f"{self._number:06d}-{name}"
         place.parent.mkdir(parents=True, exist_ok=True)
+        claim(home / room)
         if home is not self.folder:
             _keep_out_of_git(home)
         return place

@@ -117,3 +117,21 @@ def test_a_poisoned_first_file_is_not_kept_as_a_version(shelf, path):
     save(shelf, path, b"good", 2)
     assert versions(shelf) == {}
     assert shelf.good_at(path)
+
+
+def test_a_run_forgets_what_ended_runs_kept_of_the_same_path(tmp_path, path, monkeypatch):
+    runs = [Shelf(tmp_path / name) for name in ("one", "two", "three")]
+    for number, shelf in enumerate(runs):
+        for step in range(3):
+            save(shelf, path, b"%d %d" % (number, step), step)
+        shelf.clerk.wait(5)
+    assert [len(versions(shelf)) for shelf in runs] == [2, 2, 2]  # they are all of this process, which lives
+    monkeypatch.setattr(room, "owner_is_dead", lambda folder: folder.parent.name == "one")
+    save(runs[1], path, b"again", 9)
+    save(runs[1], path, b"and again", 10)
+    assert [len(versions(shelf)) for shelf in runs] == [2, 2, 2]
+    fresh = Shelf(tmp_path / "four")
+    for step in range(3):
+        save(fresh, path, b"x", step)
+    fresh.clerk.wait(5)
+    assert [len(versions(shelf)) for shelf in runs] == [0, 2, 2]
