@@ -69,10 +69,11 @@ def verify(
     `recorded` is what it is compared with; by default the record that `ckpt adopt` made of it."""
     path = Path(path)
     try:
+        adopted = recorded is None
         recorded = records.recall(path) if recorded is None else recorded
         sums = {name: record for name, record in recorded.files.items() if record.sha256} if recorded else {}
         changed = list(_changed(path, sums, advance))
-        if changed and not (recorded and recorded.kind == "adopted"):
+        if changed and not adopted:
             return Verdict(path, False, _because(changed), damaged=changed, checksum="sha256")
         with open_contents(path) as contents:
             verdict = _verdict(contents, advance, compared=bool(sums) and not changed, numbers=numbers)

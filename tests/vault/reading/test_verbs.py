@@ -265,6 +265,8 @@ def test_adopt_into_a_folder_leaves_a_copy_that_can_be_restored(capsys, tmp_path
     (tmp_path / "x.pt").unlink()
     assert ckpt(capsys, "restore", "safe")[0] == 0
     assert ckpt(capsys, "verify", "x.pt")[0] == 0
+    torch.save({"w": torch.ones(5)}, tmp_path / "safe" / "x.pt")  # whole, but not what was adopted
+    assert ckpt(capsys, "verify", "safe")[0] == 1
 
 
 def test_a_manifest_of_a_vault_that_was_changed_is_damage(capsys, tmp_path):
