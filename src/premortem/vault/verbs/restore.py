@@ -14,7 +14,7 @@ from rich.text import Text
 from premortem.arguments import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.vault import formats
-from premortem.vault.atomic import draft_beside, drafted, in_one_sentence, publish_folder
+from premortem.vault.atomic import draft_beside, drafted, in_one_sentence, publish_folder, sweep
 from premortem.vault.found import Found, copied, recorded
 from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import SUFFIX, link_or_copy
@@ -84,6 +84,7 @@ def _brought(place: Place, version: Found, target: Path) -> Verdict:
         return Verdict(target, False, version.problem)
     with in_one_sentence(target), progress(f"restoring {version.name}", 4 * version.bytes) as advance:
         target.parent.mkdir(parents=True, exist_ok=True)
+        sweep(target.parent)
         folder = draft_beside(target)
         folder.mkdir()
         try:
