@@ -19,9 +19,10 @@ stays. Under torch.distributed the first rank writes.
 from __future__ import annotations
 
 import atexit
-import threading
+import os
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -72,7 +73,9 @@ class Vault:
         self._archive = Archive(self.folder, retention, Best.parse(best) if best else None, self._mirror)
         self._asynchronous = asynchronous
         self._camera = Camera()
-        self._thread: threading.Thread | None = None
+        self._writer: ThreadPoolExecutor | None = None
+        self._writing: Future[None] | None = None
+        self._pid = os.getpid()
         self._told: set[str] = set()
         if self._mirror is not None:
             atexit.register(self._last_chance)
@@ -101,15 +104,8 @@ class Vault:
             saving.finish(None)
             return saving
         given = pieces.expand(
-            {
-                "model": model,
-                "optimizer": optimizer,
-                "scheduler": scheduler,
-                "scaler": scaler,
-                "ema": ema,
-                "loader": loader,
-                **more,
-            }
+            {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
+            | {"loader": loader, **more}
         )
         if not given:
             raise UsageError(
@@ -123,8 +119,11 @@ class Vault:
         self._complain(manifest)
         work = (saving, snapshot, trees, manifest)
         if self._asynchronous:
-            self._thread = threading.Thread(target=self._write, args=work, name="premortem-vault")
-            self._thread.start()
+            if self._writer is None or self._pid != os.getpid():  # threads do not survive a fork
+                # One thread that stays: starting one means waiting for it.
+                self._writer = ThreadPoolExecutor(1, thread_name_prefix="premortem-vault")
+                self._pid = os.getpid()
+            self._writing = self._writer.submit(self._write, *work)
         else:
             self._write(*work)
         saving.stalled = time.perf_counter() - began
@@ -169,15 +168,8 @@ class Vault:
                 report.show()
             return report
         given = pieces.expand(
-            {
-                "model": model,
-                "optimizer": optimizer,
-                "scheduler": scheduler,
-                "scaler": scaler,
-                "ema": ema,
-                "loader": loader,
-                **more,
-            }
+            {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
+            | {"loader": loader, **more}
         )
         resumption = Resumption(saved, given, settings=settings)
         for sentence in damaged:
@@ -207,6 +199,9 @@ class Vault:
     def close(self, timeout: float = _LAST_CHANCE) -> bool:
         """Write what is to be written, and wait for the mirror. Returns whether the mirror has everything."""
         self._join()
+        if self._writer is not None:
+            self._writer.shutdown()
+            self._writer = None
         atexit.unregister(self._last_chance)
         return self._mirror.close(timeout) if self._mirror is not None else True
 
@@ -254,9 +249,9 @@ class Vault:
         return said
 
     def _join(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        if self._writing is not None and self._pid == os.getpid():
+            self._writing.result()
+            self._writing = None
 
     def _last_chance(self) -> None:
         self._join()
