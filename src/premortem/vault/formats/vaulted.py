@@ -131,7 +131,7 @@ def _told(tree: Any, prefix: str, stubs: Mapping[str, TensorStub]) -> Any:
         return stubs[f"{prefix}{value}"]
     if word == "array":
         return stubs.get(f"{prefix}{value[1]}")
-    if word == "dict":
+    if word in {"dict", "counter"}:
         return {_key(key): _told(item, prefix, stubs) for key, item in value}
     if word in {"tuple", "size", "set"}:
         return tuple(_told(item, prefix, stubs) for item in value)
