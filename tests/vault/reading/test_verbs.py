@@ -213,6 +213,14 @@ def test_restore_replaces_only_when_told_and_puts_aside_what_was_there(capsys, r
     assert torch.load("back.pt")["w"][0] == 0.0
 
 
+def test_what_is_put_aside_does_not_grow_without_end(capsys, run, tmp_path):
+    for number in range(6):
+        torch.save({"w": torch.full((50,), float(number))}, "last.pt")
+        assert ckpt(capsys, "restore", run, "--step", "1", "--force")[0] == 0
+    kept = sorted(each.name for each in (tmp_path / ".premortem" / "replaced").glob("*/*"))
+    assert len(kept) == 6  # three files, each with its manifest
+
+
 def test_nothing_is_restored_from_damage_alone(capsys, run, tmp_path):
     code, out, _ = ckpt(capsys, "restore", run, "--step", "3")
     assert code == 1

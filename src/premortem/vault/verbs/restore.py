@@ -25,6 +25,8 @@ from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progres
 from premortem.vault.verbs.choosing import candidates
 from premortem.vault.verify import Verdict, checksum, verify
 
+_PUT_ASIDE = 3  # of what was replaced at one path, the newest
+
 
 def restore_parser() -> Parser:
     made = parser(
@@ -113,6 +115,9 @@ def _set_aside(target: Path) -> None:
 def _aside(target: Path) -> Path:
     folder = Path.cwd() / HOME / "replaced" / slug(target.resolve())
     folder.mkdir(parents=True, exist_ok=True)
+    for old in sorted(each for each in folder.iterdir() if not each.name.endswith(SUFFIX))[: 1 - _PUT_ASIDE]:
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+        old.with_name(old.name + SUFFIX).unlink(missing_ok=True)
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     return folder / f"{stamp}-{uuid.uuid4().hex[:4]}{target.suffix}"
 
