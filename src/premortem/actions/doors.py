@@ -23,7 +23,7 @@ from premortem.actions.room import Counting
 from premortem.actions.saving import Save, Saving, real
 from premortem.arrivals import ImportHook
 from premortem.vault.atomic import drafted
-from premortem.vault.mirror import link_or_copy
+from premortem.vault.links import link_or_copy
 
 if TYPE_CHECKING:
     from premortem.probes.session import Session

@@ -248,6 +248,7 @@ class Safekeeping:
             return
         if not self.flush(seconds):
             self._tell_mirror(ended=True)
+            self._say(f"the mirror is behind; what it lacks waits in {self.mirror.spool}")
         self.mirror.close()
 
     def remove(self) -> None:

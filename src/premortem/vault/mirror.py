@@ -33,6 +33,7 @@ from typing import Any
 from premortem.errors import VaultError
 from premortem.plain import dumps
 from premortem.vault.atomic import claim, draft_beside, owner_is_dead, publish_folder, sha256_of, sweep
+from premortem.vault.links import link_or_copy
 from premortem.vault.manifest import NAME as MANIFEST
 from premortem.vault.manifest import FileRecord, Manifest
 from premortem.vault.remote import Remote
@@ -71,6 +72,7 @@ class Mirror:
         self._wake = threading.Event()
         self._idle = threading.Event()
         self._closing = False
+        self._current: Path | None = None  # being uploaded
         self._thread: threading.Thread | None = None
         self._done, self._failures, self._problem, self._seconds = 0, 0, "", 0.0
         spool.mkdir(parents=True, exist_ok=True)
@@ -122,9 +124,19 @@ class Mirror:
             publish_folder(draft, final)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+        if group:
+            self._give_up_old(group)
         self._idle.clear()
         self._start()
         self._wake.set()
+
+    def _give_up_old(self, group: str) -> None:
+        """A mirror that fails for hours must not fill the disk: of what waits, the newest few are enough."""
+        with suppress(OSError, ValueError, KeyError):
+            waiting = [job for job in self._jobs() if _read(job)["group"] == group]
+            for job in waiting[: -self._keep]:
+                if job != self._current:
+                    shutil.rmtree(job, ignore_errors=True)
 
     def adopt(self, runs: Path) -> int:
         """Take over what other runs, which are dead, could not send to this place. Returns how many."""
@@ -213,6 +225,7 @@ class Mirror:
             self._wake.clear()
 
     def _attempt(self, folder: Path) -> None:
+        self._current = folder
         began = time.monotonic()
         try:
             job = _hashed(folder)
@@ -260,17 +273,6 @@ class Mirror:
                 self.remote.remove(name)
         known[job["group"]] = kept[-self._keep :]
         ledger.write_text(dumps(known), encoding="utf-8")
-
-
-def link_or_copy(path: Path, held: Path, *, copy: bool = False) -> None:
-    """The bytes as they are now. A file that is replaced, not rewritten, needs no second copy."""
-    try:
-        if not copy:
-            os.link(path, held)
-            return
-    except OSError:
-        pass  # another file system, or one without links
-    shutil.copyfile(path, held)
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -114,6 +114,18 @@ def test_nothing_is_rotated_before_the_new_one_was_read_back(tmp_path, mirrors, 
         mirror.remote.read("1.pt")
 
 
+def test_a_mirror_that_fails_for_hours_does_not_fill_the_disk(tmp_path, mirrors, flaky):
+    flaky.plan = ["fail"] * 1000
+    mirror = mirrors("flaky://m", tmp_path / "spool", keep=2)
+    for number in range(8):
+        (tmp_path / "a.pt").write_bytes(b"%d" % number)
+        mirror.put(tmp_path / "a.pt", f"{number}.pt", group="a.pt", copy=True)
+    assert mirror.status().pending <= 3
+    flaky.plan = []
+    assert mirror.flush(30)
+    assert mirror.remote.read("7.pt") == b"7"
+
+
 def test_a_folder_with_a_manifest_has_it_last(tmp_path, mirrors, flaky):
     folder = tmp_path / "step-1"
     (folder / "parts").mkdir(parents=True)

@@ -16,8 +16,9 @@ from premortem.errors import UsageError, VaultError
 from premortem.vault import formats
 from premortem.vault.atomic import draft_beside, drafted, in_one_sentence, publish_folder, sweep
 from premortem.vault.found import Found, copied, recorded
+from premortem.vault.links import link_or_copy
 from premortem.vault.manifest import Manifest
-from premortem.vault.mirror import SUFFIX, link_or_copy
+from premortem.vault.mirror import SUFFIX
 from premortem.vault.place import Place
 from premortem.vault.records import HOME
 from premortem.vault.shelf import slug
