@@ -87,12 +87,20 @@ class Archive:
                         self.mirror.remote.remove(f"{name}/{file}")
             self._gone.clear()
 
-    def with_room(self, size: int, write: Callable[[], Manifest]) -> Manifest:
-        """Write, and when there is no room for it, give up old checkpoints until there is. Raises VaultError."""
+    def with_room(self, size: int, write: Callable[[], Manifest], *, worth: bool) -> Manifest:
+        """Write. When there is no room for what is `worth` it, give up old checkpoints until there is.
+
+        None is given up in vain: when all of them together are too small, they stay, and so does what is on its way to
+        the mirror, which holds on to its bytes. Raises VaultError."""
+        given: set[str] = set()
         while True:
-            short = self._short(size)
+            spare = [each for each in under_pressure(self.kept(), self.best) if worth and each.mirrored]
+            if given & {each.name for each in spare}:
+                raise VaultError(f"{self.folder} is full, and nothing in it can be deleted")
+            free = self._free()
+            lacking = free is not None and free < size * _MARGIN
             try:
-                if not short:
+                if not lacking:
                     return write()
             except VaultError as error:
                 if not no_room(error):
@@ -100,20 +108,20 @@ class Archive:
                 problem = str(error)
             else:
                 problem = f"there is no room for {size / 1e6:,.1f} MB in {self.folder}"
-            spare = under_pressure(self.kept(), self.best)
+                if (free or 0) + sum(each.bytes for each in spare) < size * _MARGIN:
+                    spare = []
             if not spare:
-                raise VaultError(
-                    f"{problem}; the last good checkpoint is kept, and there is nothing else to give up"
-                )
+                raise VaultError(f"{problem}; the checkpoints that are there stay")
             say(
                 f"The disk is full. {spare[0].name} is given up for a newer checkpoint; fewer copies are kept."
             )
+            given.add(spare[0].name)
             self._delete(spare[0])
 
-    def _short(self, size: int) -> bool:
+    def _free(self) -> int | None:
         with suppress(OSError):
-            return shutil.disk_usage(self.folder).free < size * _MARGIN
-        return False
+            return shutil.disk_usage(self.folder).free
+        return None
 
     def _delete(self, kept: Kept) -> None:
         path = self.folder / kept.name

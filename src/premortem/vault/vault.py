@@ -272,7 +272,8 @@ class Vault:
             manifest.code, manifest.versions = surroundings.code(), surroundings.versions()
             place = self._archive.place(saving.step, healthy=manifest.health.ok)
             size = sum(part.memory.numel() for part in snapshot.parts.values())
-            self._archive.with_room(size, lambda: store.write(place, snapshot, trees, manifest))
+            worth = manifest.health.ok
+            self._archive.with_room(size, lambda: store.write(place, snapshot, trees, manifest), worth=worth)
             if not manifest.health.ok:
                 names = ", ".join(f"`{name}`" for name in manifest.health.non_finite[:3])
                 say(

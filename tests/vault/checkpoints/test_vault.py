@@ -225,6 +225,24 @@ def test_a_full_disk_costs_old_checkpoints_and_then_the_new_one_but_never_the_la
     assert "The disk is full. step-000000000 is given up" in capsys.readouterr().err
 
 
+def test_no_checkpoint_is_given_up_in_vain_nor_for_a_poisoned_one(tmp_path, monkeypatch):
+    model = nn.Linear(20, 20)
+    with vault_at(tmp_path, keep=5) as vault:
+        for step in range(3):
+            saved(vault, step, model)
+        used = sum(kept.bytes for kept in vault.checkpoints())
+        usage = shutil.disk_usage(tmp_path)
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+        size = 4 * used
+        with pytest.raises(VaultError, match="no room for"):
+            vault.save(3, model=nn.Linear(size // 4, 1)).wait()
+        with torch.no_grad():
+            model.weight.fill_(float("nan"))
+        with pytest.raises(VaultError, match="no room for"):
+            vault.save(4, model=model).wait()
+        assert [kept.step for kept in vault.checkpoints()] == [0, 1, 2]
+
+
 @pytest.mark.parametrize("code", [errno.EIO, errno.EROFS])
 def test_a_broken_disk_does_not_end_the_training_nor_cost_a_checkpoint(tmp_path, monkeypatch, code, capsys):
     def broken(file, data):
