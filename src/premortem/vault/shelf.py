@@ -16,6 +16,7 @@ import re
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from premortem.vault.mirror import SUFFIX
 
 VERSIONS = 2  # earlier ones of each path
 _SHARE = 0.25  # of the room that is left
+_COPIED = 256 << 20  # bytes of a version that may be copied where it cannot be linked
 _MOST = 64 << 30  # bytes of all versions together
 
 
@@ -59,14 +61,22 @@ class Shelf:
             return None
         step = self.known.get(path)
         name = f"{'earlier' if step is None else f'step-{step}'}{path.suffix}"
-        for home in (self.folder, path.parent / ".premortem"):
+        ways: list[tuple[Path, Callable[[Path, Path], object]]] = [
+            (self.folder, _link),
+            (path.parent / ".premortem", _link),
+        ]
+        if size <= _COPIED and path.is_file():  # file systems without links: FUSE, network drives
+            ways.append((self.folder, shutil.copyfile))
+        for home, put in ways:
             version = self._place(home, "kept", path, name)
             try:
-                _link(path, version)
+                put(path, version)
             except OSError:
-                with suppress(OSError):
-                    version.parent.rmdir()
+                _remove_empty(version.parent, home)
                 continue
+            claim(home / "kept")
+            if home is not self.folder:
+                _keep_out_of_git(home)
             self._kept.setdefault(path, []).append(version)
             self._describe(version, path, step, size, HealthRecord())
             self._rotate(path)
@@ -155,9 +165,6 @@ class Shelf:
         self._number += 1
         place = home / room / slug(path) / f"{self._number:06d}-{name}"
         place.parent.mkdir(parents=True, exist_ok=True)
-        claim(home / room)
-        if home is not self.folder:
-            _keep_out_of_git(home)
         return place
 
     def _describe(self, version: Path, path: Path, step: int | None, size: int, health: HealthRecord) -> None:
@@ -191,6 +198,14 @@ def _remove(version: Path) -> None:
         version.unlink(missing_ok=True)
     with suppress(OSError):
         version.with_name(version.name + SUFFIX).unlink(missing_ok=True)
+
+
+def _remove_empty(folder: Path, home: Path) -> None:
+    """Leave no trace of a folder that could not be used."""
+    with suppress(OSError):  # not empty: somebody uses it
+        while folder.is_relative_to(home):
+            folder.rmdir()
+            folder = folder.parent
 
 
 def _size(path: Path) -> int:

@@ -98,6 +98,17 @@ def test_on_another_file_system_versions_lie_beside_the_file(shelf, path, monkey
     assert (path.parent / ".premortem" / ".gitignore").read_text() == "*\n"
 
 
+def test_without_links_a_version_is_copied(shelf, path, monkeypatch):
+    def never(source, target):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(room.os, "link", never)
+    save(shelf, path, b"one", 1)
+    save(shelf, path, b"two", 2)
+    assert list(versions(shelf).values()) == [b"one"]
+    assert not (path.parent / ".premortem").exists()
+
+
 def test_a_poisoned_file_stands_for_the_path_until_a_good_one_comes(shelf, path):
     save(shelf, path, b"good", 1)
     draft = path.with_name("draft")
