@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -76,16 +77,24 @@ class Archive:
                 say(f"{path.name} is not on its way to the mirror: {error}")
         self.rotate()
 
-    def rotate(self) -> None:
+    def rotate(self, wait: float = 0.0) -> None:
         for each in self.retention.surplus(self.kept(), self.best):
             self._delete(each)
-        if self._gone and self.mirror is not None and not self._waiting():
-            for name, files in self._gone:
-                # Its manifest first: what is left over when this breaks off is no checkpoint any more.
-                for file in sorted(files, key=lambda each: each != NAME):
-                    with suppress(Exception):  # a copy too many harms nobody
-                        self.mirror.remote.remove(f"{name}/{file}")
-            self._gone.clear()
+        self._forget_there(wait)
+
+    def _forget_there(self, wait: float) -> None:
+        """Let the mirror go on without what was deleted here, when it has all that is to stay.
+
+        On a thread of its own: a server that does not answer must not hold up the next save."""
+        if not self._gone or self.mirror is None or self._waiting():
+            return
+        gone, self._gone = self._gone, []
+        thread = threading.Thread(
+            target=_remove, args=(self.mirror, gone), name="premortem-forget", daemon=True
+        )
+        thread.start()
+        if wait:
+            thread.join(wait)
 
     def with_room(self, size: int, write: Callable[[], Manifest], *, worth: bool) -> Manifest:
         """Write. When there is no room for what is `worth` it, give up old checkpoints until there is.
@@ -143,6 +152,14 @@ class Archive:
                 each.name.partition("-")[2] for each in self.mirror.spool.iterdir() if number_of_job(each)
             }
         return set()
+
+
+def _remove(mirror: Mirror, gone: list[tuple[str, list[str]]]) -> None:
+    for name, files in gone:
+        # Its manifest first: what is left over when this breaks off is no checkpoint any more.
+        for file in sorted(files, key=lambda each: each != NAME):
+            with suppress(Exception):  # a copy too many harms nobody
+                mirror.remote.remove(f"{name}/{file}")
 
 
 def number_of_job(path: Path) -> bool:

@@ -203,7 +203,11 @@ class Vault:
             self._writer.shutdown()
             self._writer = None
         atexit.unregister(self._last_chance)
-        return self._mirror.close(timeout) if self._mirror is not None else True
+        if self._mirror is None:
+            return True
+        if self._mirror.flush(timeout):
+            self._archive.rotate(wait=30.0)
+        return self._mirror.close()
 
     def __enter__(self) -> Vault:  # noqa: PYI034 - Python 3.10 has no Self
         return self
