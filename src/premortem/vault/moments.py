@@ -43,6 +43,15 @@ def names_of(optimizer: Any, models: Mapping[str, Any]) -> Names:
     return [[called.get(id(each), "") for each in group["params"]] for group in optimizer.param_groups]
 
 
+def could_be(state: Any, optimizer: Any) -> bool:
+    """Whether the moments have the shapes of this optimizer's parameters, in whatever order."""
+    if not isinstance(state, Mapping) or not isinstance(state.get("state"), Mapping):
+        return False
+    saved = sorted(shape for each in state["state"].values() if (shape := _shape(each)) is not None)
+    shapes = sorted(tuple(each.shape) for group in optimizer.param_groups for each in group["params"])
+    return saved == shapes
+
+
 def names_in(
     state: Mapping[str, Any], weights: Sequence[tuple[str, tuple[int, ...]]], ours: Names
 ) -> Names | None:

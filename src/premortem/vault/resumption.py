@@ -82,6 +82,9 @@ class Resumption:
                 (front + bare(inverse.get(key, key)), shape) for key, shape in found.shapes.items()
             ]
         tell(match, name, self.report)
+        if found.rivals:
+            several = ", ".join(f"`{each}`" for each in found.rivals)
+            self.report.add("warning", name, f"{several} fit equally well; the first was taken.")
         values = {ours: tensors[theirs] for ours, theirs in match.pairs.items()}
         self._look_at(name, values)
         self._plan.append((name, lambda: _put(piece, {**values, **found.extra})))
@@ -120,7 +123,9 @@ class Resumption:
             kind = "scaler"
         else:
             kind = "other"
-        state = self.saved.state(name, kind)
+        state = self.saved.state(
+            name, kind, lambda each: kind != "optimizer" or moments.could_be(each, piece)
+        )
         if state is None:
             consequence = {
                 "optimizer": " It starts without moments, and the first steps may undo some of the training.",

@@ -7,8 +7,8 @@ whose names and shapes they have, a dict with `param_groups` is an optimizer's s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class Weights:
     match: Match
     tensors: Mapping[str, Any]
     shapes: dict[str, tuple[int, ...]]  # in the order of the file
+    rivals: list[str] = field(default_factory=list)  # parts of the file that would fit as well
     extra: dict[str, Any] = field(default_factory=dict)  # what modules keep besides (`get_extra_state`)
 
 
@@ -55,8 +56,8 @@ class Saved(ABC):
         """The weights of a piece, and how they match. None when there are none."""
 
     @abstractmethod
-    def state(self, piece: str, kind: str) -> Any:
-        """The state of any other piece, None when it was not saved."""
+    def state(self, piece: str, kind: str, fits: Callable[[Any], bool] = lambda _state: True) -> Any:
+        """The state of any other piece, None when it was not saved. `fits` tells which one when there are several."""
 
     def names(self, piece: str) -> Names | None:
         """The names of an optimizer's parameters, when they were saved."""
@@ -84,9 +85,11 @@ class OurSaved(Saved):
         tensors = {key: value for key, value in state.items() if hasattr(value, "shape")}
         extra = {key: value for key, value in state.items() if key.endswith("_extra_state")}
         specs = _specs(tensors)
-        return Weights(match(specs, wanted), tensors, {key: each.shape for key, each in specs.items()}, extra)
+        return Weights(
+            match(specs, wanted), tensors, {key: each.shape for key, each in specs.items()}, extra=extra
+        )
 
-    def state(self, piece: str, kind: str) -> Any:
+    def state(self, piece: str, kind: str, fits: Callable[[Any], bool] = lambda _state: True) -> Any:
         self._asked.add(piece)
         return self.loaded.state(piece) if piece in self.loaded.trees else None
 
@@ -109,27 +112,31 @@ class TheirSaved(Saved):
         self.epoch = _counted(contents.plain, ("epoch", "current_epoch", "last_epoch"))
 
     def weights(self, piece: str, wanted: Mapping[str, Spec]) -> Weights | None:
-        best: Weights | None = None
-        where = ""
-        for part in self._weights_for(piece):
+        able = self._weights_for(piece)
+        able = [part for part in able if part.path not in self._used] or able
+        found = []
+        for part in able:
             records = {key: self._contents.tensors[name] for key, name in part.keys.items()}
-            found = match({key: Spec(each.shape, each.dtype) for key, each in records.items()}, wanted)
-            if best is None or len(found.pairs) > len(best.match.pairs):
-                shapes = {key: each.shape for key, each in records.items()}
-                best, where = Weights(found, _Lazy(self._contents, part.keys), shapes), part.path
-        if best is not None:
-            self._used.add(where)
-        return best
-
-    def state(self, piece: str, kind: str) -> Any:
-        able = [part for part in self._parts if part.kind == kind and part.path not in self._used]
-        if not able:
+            fit = match({key: Spec(each.shape, each.dtype) for key, each in records.items()}, wanted)
+            shapes = {key: each.shape for key, each in records.items()}
+            rank = (len(fit.pairs), _likeness(piece, part.path))
+            found.append((rank, part.path, Weights(fit, _Lazy(self._contents, part.keys), shapes)))
+        if not found:
             return None
-        # Two optimizers and two of them in the file: by name where one says so, else in order.
-        own = piece.rpartition(".")[2]
-        part = next((each for each in able if own in each.path.split(".")), able[0])
-        self._used.add(part.path)
-        return self._contents.value(part.path)
+        best = max(found, key=lambda each: each[0])  # the first of equals
+        self._used.add(best[1])
+        rivals = [path for rank, path, _ in found if rank == best[0]]
+        return replace(best[2], rivals=rivals if len(rivals) > 1 else [])
+
+    def state(self, piece: str, kind: str, fits: Callable[[Any], bool] = lambda _state: True) -> Any:
+        able = [part for part in self._parts if part.kind == kind and part.path not in self._used]
+        able.sort(key=lambda part: -_likeness(piece, part.path))
+        values = [(part.path, self._contents.value(part.path)) for part in able]
+        if not values:
+            return None
+        path, value = next((each for each in values if fits(each[1])), values[0])
+        self._used.add(path)
+        return value
 
     def leftover(self) -> list[str]:
         parts = [part.path for part in self._parts if part.path not in self._used]
@@ -164,6 +171,16 @@ def _specs(tensors: Mapping[str, Any]) -> dict[str, Spec]:
     return {
         key: Spec(tuple(each.shape), str(each.dtype).removeprefix("torch.")) for key, each in tensors.items()
     }
+
+
+def _likeness(piece: str, path: str) -> int:
+    """How much the name of a part says that it is this piece: `optimizer.D` and `opt_D`."""
+    own = piece.rpartition(".")[2].lower()
+    parts = path.lower().split(".")
+    if own in parts:
+        return 2
+    words = {word for part in parts for word in part.replace("-", "_").split("_")}
+    return int(own in words or set(own.split("_")) <= words)
 
 
 def _is_averaged(path: str) -> bool:

@@ -271,6 +271,35 @@ def test_the_average_is_found_beside_the_weights(tmp_path, model, optimizer):
     assert torch.equal(theirs.module.a.weight, average.module.a.weight)
 
 
+@pytest.mark.parametrize("sizes", [(3, 3), (3, 5)])
+def test_several_models_of_one_file_are_told_apart(tmp_path, sizes):
+    def built():
+        models = {name: nn.Linear(2, size) for name, size in zip(("G_A", "G_B"), sizes, strict=True)}
+        return models, {name: torch.optim.Adam(model.parameters()) for name, model in models.items()}
+
+    models, optimizers = built()
+    for name, model in models.items():
+        model(torch.randn(4, 2)).sum().backward()
+        optimizers[name].step()
+    state = {name: model.state_dict() for name, model in models.items()}
+    state |= {f"opt_{name}": optimizer.state_dict() for name, optimizer in optimizers.items()}
+    torch.save(state, tmp_path / "gan.pt")
+    others, theirs = ({name: each[name] for name in ("G_B", "G_A")} for each in built())
+    report = premortem.resume(tmp_path / "gan.pt", model=others, optimizer=theirs, rng=False, quiet=True)
+    assert report.remarks == []
+    for name, model in models.items():
+        assert torch.equal(others[name].weight, model.weight)
+        moments = theirs[name].state[others[name].weight]["exp_avg"]
+        assert torch.equal(moments, optimizers[name].state[model.weight]["exp_avg"])
+
+
+def test_weights_that_cannot_be_told_apart_are_not_passed_over_in_silence(tmp_path):
+    first, second = nn.Linear(2, 2), nn.Linear(2, 2)
+    torch.save({"a": first.state_dict(), "b": second.state_dict()}, tmp_path / "x.pt")
+    report = premortem.resume_report(tmp_path / "x.pt", model=nn.Linear(2, 2), quiet=True)
+    assert told(report, "warning", "model") == ["`a`, `b` fit equally well; the first was taken."]
+
+
 def test_companions_that_do_not_belong_together_are_refused(tmp_path):
     vae, ldm = nn.Linear(4, 4), nn.Linear(4, 4)
     with premortem.Vault(tmp_path) as vault:
