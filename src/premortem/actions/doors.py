@@ -1,14 +1,13 @@
-"""The ways in which scripts save, load and move their checkpoints; each leads to `saving.py`.
+"""The ways in which scripts save and load their checkpoints; each leads to `saving.py`.
 
-torch.save and torch.load, safetensors, torch.distributed.checkpoint, Lightning (which writes through fsspec), and
-what scripts do with a file afterwards: `os.replace`, `os.rename`, `shutil.copy`.
+torch.save and torch.load, safetensors, torch.distributed.checkpoint, and Lightning, which writes through fsspec.
 """
 
 from __future__ import annotations
 
 import functools
+import io
 import os
-import pathlib
 import shutil
 import stat
 import sys
@@ -18,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from premortem.actions.moves import Moves
 from premortem.actions.reread import of_folder, of_safetensors, of_torch
 from premortem.actions.room import Counting
-from premortem.actions.saving import Save, Saving, real
+from premortem.actions.save import Save, real
+from premortem.actions.saving import Saving
 from premortem.arrivals import ImportHook
-from premortem.vault.atomic import drafted
-from premortem.vault.links import link_or_copy
 
 if TYPE_CHECKING:
     from premortem.probes.session import Session
@@ -51,12 +50,7 @@ class Doors:
             return
         patch(torch, "load", self._served)
         self._when("safetensors.torch", lambda module: patch(module, "load_file", self._served))
-        patch(os, "replace", self._rename)
-        patch(os, "rename", self._rename)
-        patch(shutil, "copyfile", self._copy)
-        if accessor := getattr(pathlib, "_NormalAccessor", None):  # Python 3.10 has its own references
-            for name in ("replace", "rename"):
-                patch(accessor, name, lambda original: staticmethod(self._rename(original)))
+        Moves(self.session, self.saving).install()
 
     def remove(self) -> None:
         for hook in self._hooks:
@@ -85,7 +79,9 @@ class Doors:
         def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
             path = self._target(f)
             if path is None:
-                return original(obj, f, *args, **kwargs)
+                result = original(obj, f, *args, **kwargs)
+                self._by_hand(obj, f)
+                return result
 
             def measure() -> int:
                 counting = Counting()
@@ -98,6 +94,12 @@ class Doors:
             return self._save(obj, path, f, write, of_torch, measure)
 
         return save
+
+    def _by_hand(self, obj: Any, f: Any) -> None:
+        name = getattr(f, "name", None)
+        if isinstance(f, io.BufferedIOBase) and isinstance(name, str) and self.saving.active():
+            if self.session.listening() and (path := self._target(name)) is not None:
+                self.saving.written_by_hand(Save(obj, path, name, lambda _to: None, of_torch, lambda: None))
 
     def _safetensors_save(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -180,7 +182,7 @@ class Doors:
             return None
         return path if (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)) else None
 
-    # --- loading and moving ----------------------------------------------------------------------
+    # --- loading ----------------------------------------------------------------------
 
     def _served(self, original: Any) -> Any:
         """What the script saved is what it loads, also when it lies in quarantine."""
@@ -207,76 +209,6 @@ class Doors:
             del self.shelf.diverted[path]
         fresh = f is name or (getattr(f, "mode", "") == "rb" and f.tell() == 0)
         return self.shelf.diverted.get(path) if fresh else None
-
-    def _rename(self, original: Any) -> Any:
-        @functools.wraps(original)
-        def rename(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self._concerned(src) or args or kwargs:
-                return original(src, dst, *args, **kwargs)
-            source, target = _in_folder(src), real(dst)
-            with self.shelf.lock:
-                if self._harmful(source, target):
-                    poisoned = self.shelf.poisoned.pop(source)
-                    self.shelf.known.pop(source, None)
-                    self.shelf.divert(source, target, self.session.step, poisoned)
-                    return None
-                self._keep(target)
-                original(src, dst)
-                self.shelf.moved(source, target)
-                if self.saving.sending is not None:
-                    self.saving.sending.moved(source, target)
-            return None
-
-        return rename
-
-    def _copy(self, original: Any) -> Any:
-        @functools.wraps(original)
-        def copyfile(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self._concerned(src) or args or kwargs.get("follow_symlinks", True) is not True:
-                return original(src, dst, *args, **kwargs)
-            source, target = real(src), real(dst)
-            if source == target or not target.parent.is_dir() or target.is_dir():
-                return original(src, dst)
-            with self.shelf.lock:
-                if self._harmful(source, target):
-                    spare = self.shelf.folder / f"{source.name}.copy"
-                    link_or_copy(source, spare)
-                    self.shelf.divert(spare, target, self.session.step, self.shelf.poisoned[source])
-                    return dst
-                self._keep(target)
-                with drafted(target) as draft:
-                    original(src, draft)
-                self.shelf.published(
-                    target, self.shelf.known.get(source), self.shelf.poisoned.get(source, ())
-                )
-                if source in self.shelf.diverted:
-                    self.shelf.diverted[target] = self.shelf.diverted[source]
-                if self.saving.sending is not None:
-                    self.saving.sending.later(target, self.session.step)
-            return dst
-
-        return copyfile
-
-    def _concerned(self, src: Any) -> bool:
-        if not self.shelf.known or not self.session.on or not isinstance(src, (str, os.PathLike)):
-            return False
-        try:
-            return _in_folder(src) in self.shelf.known
-        except (OSError, ValueError, TypeError):
-            return False
-
-    def _harmful(self, source: Path, target: Path) -> bool:
-        return source in self.shelf.poisoned and source != target and self.shelf.good_at(target)
-
-    def _keep(self, target: Path) -> None:
-        with self.session.looking_at("keep"):
-            self.shelf.keep(target)
-
-
-def _in_folder(path: Any) -> Path:
-    """The name itself, not what a link points to: a rename moves the link."""
-    text = str(os.fspath(path))
-    return real(os.path.dirname(text) or ".") / os.path.basename(text)  # noqa: PTH119, PTH120 - bytes fail alike
 
 
 def _many() -> bool:

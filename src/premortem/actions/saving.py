@@ -16,19 +16,17 @@ from __future__ import annotations
 
 import errno
 import functools
-import os
-import shutil
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem.actions import room
+from premortem.actions.save import Save, one_line, remove_draft
 from premortem.events import Event, RoomShort, SaveChecked
-from premortem.vault.atomic import Draft, no_room, reason, sweep
+from premortem.vault.atomic import Draft, no_room, sweep
 from premortem.vault.looked import UNKNOWN, Looked
 from premortem.vault.shelf import Shelf
 
@@ -38,19 +36,6 @@ if TYPE_CHECKING:
 
 _SERIOUS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}  # a plain save would meet the same
 _SYNC_EVERY = 1.0  # seconds between two waits for the disk, for files that are no checkpoints
-
-
-@dataclass
-class Save:
-    """One save, on its way."""
-
-    thing: Any
-    path: Path  # the real one
-    given: str  # as the script wrote it
-    write: Callable[[Path], Any]  # the library's own way; what it returns is returned
-    check: Callable[[Path], str]  # what is wrong with what was written; "" when nothing is
-    measure: Callable[[], int | None]  # how many bytes it will have; None when nobody can tell
-    looked: Looked = UNKNOWN
 
 
 class Saving:
@@ -67,6 +52,7 @@ class Saving:
         self.seconds = 0.0  # what the last checkpoint took
         self.met: list[Callable[[Path], None]] = []  # called with the path of each checkpoint
         self._local = threading.local()
+        self._by_hand: dict[Path, Save] = {}  # written through a file object that may not be closed yet
         self._events: deque[Event] = deque()  # of other threads, until the run's own one comes by
         self._swept: set[Path] = set()
         self._synced = 0.0
@@ -88,6 +74,13 @@ class Saving:
             self.seconds = time.monotonic() - began
         self._tell_saved(save)
         return result
+
+    def written_by_hand(self, save: Save) -> None:
+        """Written through a file object of the script's own, which emptied the old file when it was opened."""
+        save.looked = self._look(save.thing)
+        self._judge(save)
+        if save.looked.checkpoint and not save.looked.poisoned:
+            self._by_hand[save.path] = save
 
     # --- the two ways --------------------------------------------------------------------------
 
@@ -123,7 +116,7 @@ class Saving:
             self.shelf.published(save.path, self.session.step, save.looked.poisoned)
             self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=True))
             return result
-        failed = _one_line(full)
+        failed = one_line(full)
         self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=False, failed=failed))
         raise full
 
@@ -152,7 +145,7 @@ class Saving:
         damage = self._checked(save, draft.path)
         if not damage:
             return
-        _empty(draft.path)
+        remove_draft(draft.path)
         save.write(draft.path)
         if again := self._checked(save, draft.path):
             self._tell(save, SaveChecked(path=save.given, damaged=again))
@@ -218,8 +211,21 @@ class Saving:
         """Say what other threads have seen, and send what was saved on its way."""
         while self._events:
             self.session.emit(self._events.popleft())
+        while self._by_hand:
+            _, save = self._by_hand.popitem()
+            self.attempt("keep", functools.partial(self._keep_by_hand, save))
         if self.sending is not None:
             self.attempt("mirror", self.sending.send_waiting)
+
+    def _keep_by_hand(self, save: Save) -> None:
+        """By now it is closed; a copy of it is there when the next one is torn."""
+        if not save.path.is_file() or save.check(save.path):
+            return
+        if self.changes:
+            self.shelf.known[save.path] = self.session.step
+            self.shelf.keep(save.path, copy=True)
+        if self.sending is not None:
+            self.sending.later(save.path, self.session.step, copy=True)
 
     # --- saying things -------------------------------------------------------------------------
 
@@ -270,18 +276,3 @@ class Saving:
 
     def _in_the_run(self) -> bool:
         return threading.get_ident() == self.session.thread
-
-
-def _empty(draft: Path) -> None:
-    if draft.is_dir():
-        shutil.rmtree(draft, ignore_errors=True)
-    else:
-        draft.unlink(missing_ok=True)
-
-
-def _one_line(error: BaseException) -> str:
-    return reason(error) if isinstance(error, OSError) else (str(error).splitlines() or [""])[0][:200]
-
-
-def real(path: Any) -> Path:
-    return Path(os.path.realpath(os.fspath(path)))

@@ -17,10 +17,10 @@ class Sending:
         self.mirror = mirror
         self.shelf = shelf
         self._copy = copy  # the script overwrites its files in place
-        self._waiting: dict[Path, int] = {}  # with the step at which they were saved
+        self._waiting: dict[Path, tuple[int, bool]] = {}  # the step at which it was saved; whether in place
 
-    def later(self, path: Path, step: int) -> None:
-        self._waiting[path] = step
+    def later(self, path: Path, step: int, *, copy: bool = False) -> None:
+        self._waiting[path] = (step, copy)
 
     def moved(self, source: Path, target: Path) -> None:
         if source in self._waiting:
@@ -29,14 +29,14 @@ class Sending:
     def send_waiting(self) -> None:
         """Raises VaultError or OSError; what had not been sent by then is sent the next time."""
         while self._waiting:
-            path, step = next(iter(self._waiting.items()))
+            path, (step, copy) = next(iter(self._waiting.items()))
             if path.exists() and path not in self.shelf.poisoned:
-                self.send(path, step)
+                self.send(path, step, copy=copy)
             self._waiting.pop(path, None)
 
-    def send(self, path: Path, step: int, *, group: str = "") -> None:
+    def send(self, path: Path, step: int, *, group: str = "", copy: bool = False) -> None:
         """Under a name of its own, so that nothing over there is ever overwritten."""
         group = group or slug(path)
         name = f"{self.shelf.folder.name}/{group}/{step:08d}-{time.time_ns() // 1_000_000:x}{path.suffix}"
         about = {"step": step, "time": time.time(), "source": str(path)}
-        self.mirror.put(path, name, group=group, about=about, copy=self._copy)
+        self.mirror.put(path, name, group=group, about=about, copy=copy or self._copy)

@@ -38,6 +38,8 @@ class Saved:
                 checkpoint = True
         trained = dict(self._trained(thing))
         broken = broken_among(trained)
+        if broken == list(ALL_ZERO) and not self.session.step:  # before training some layers begin that way
+            broken = []
         return Looked(checkpoint, len(trained), tuple(broken[:8]), tensors, user_site())
 
     def told(self, thing: Any, path: str) -> None:

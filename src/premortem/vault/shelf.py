@@ -52,8 +52,10 @@ class Shelf:
         """Whether there is a file here that a poisoned one must not replace."""
         return path.exists() and path not in self.poisoned
 
-    def keep(self, path: Path) -> Path | None:
-        """Put the version that is at `path` aside, before another takes its place. None when that was not possible."""
+    def keep(self, path: Path, *, copy: bool = False) -> Path | None:
+        """Put the version that is at `path` aside, before another takes its place. None when that was not possible.
+
+        `copy` is for a file that the script will rewrite in place, and its links with it."""
         if not path.exists() or path in self.poisoned:
             return None
         size = _size(path)

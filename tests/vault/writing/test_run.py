@@ -131,7 +131,7 @@ def test_other_ways_to_save(place):
     code, out = place.run(scripts.OTHERS)
     assert (code, out) == (0, "False\nTrue mine\n"), place.err
     kept = {path.parent.name.rpartition("-")[0] for path in place.folder.glob("run/kept/*/*")}
-    assert kept == {"a.safetensors", "b.safetensors", "d", "thread.pt"}
+    assert kept == {"a.safetensors", "b.safetensors", "d", "thread.pt", "handle.pt"}
     assert place.faults() == []
     assert ("PM320", "error") in place.findings()
 
