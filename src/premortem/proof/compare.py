@@ -160,14 +160,16 @@ def randomness(
 
 def data(then: dict[str, Any], now: dict[str, Any], *, unused: bool) -> Iterator[Piece]:
     old, new = then["batch"], now["batch"]
+    known = "None" not in {old["input"], new["input"]} and old["input"] and new["input"]
+    same = known and old["input"] == new["input"]
     if old["index"] is not None and new["index"] is not None:
         detail = (
             f"the next batch of the epoch was number {old['index']}, the resumed run starts at {new['index']}"
         )
-        yield piece("data position", old["index"] == new["index"], detail)
-    known = "None" not in {old["input"], new["input"]} and old["input"] and new["input"]
+        # A loader that goes on in the middle of an epoch counts from there: its batch tells.
+        yield piece("data position", bool(old["index"] == new["index"] or same), detail)
     if known and old["index"] == new["index"] and not unused:
-        yield piece("data order", old["input"] == new["input"], "the next batch holds other samples")
+        yield piece("data order", same, "the next batch holds other samples")
 
 
 def counters(then: dict[str, Any], now: dict[str, Any]) -> Iterator[Piece]:
