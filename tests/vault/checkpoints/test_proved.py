@@ -34,10 +34,8 @@ vault.close()
 """
 
 
-@pytest.mark.parametrize(
-    ("forget", "lost"),
-    [("", set()), ("loader", {"data position"}), ("scheduler", {"scheduler (CosineAnnealingLR)"})],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("forget", "lost"), [("", set()), ("loader", {"data position"})])
 def test_a_run_with_a_vault_is_proved(tmp_path, monkeypatch, forget, lost):
     monkeypatch.chdir(tmp_path)
     source = SCRIPT.replace(
