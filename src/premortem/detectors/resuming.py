@@ -19,15 +19,12 @@ def stem(name: str) -> str:
 
 def goes_on(event: Resumed) -> tuple[str, int] | None:
     """The counter of a running loop that goes on from one in the file."""
-    for name, value in event.reached:
+    for place, (name, value) in enumerate(event.reached):
         for saved, number in event.counters:
-            near = number <= value <= number + 2
-            if (
-                value >= FIRST_RESUMED
-                and number
-                and near
-                and (stem(name) == stem(saved) or value <= number + 1)
-            ):
+            if value < FIRST_RESUMED or not number or not number <= value <= number + 2:
+                continue
+            # Without a name that says so, only the outermost loop can be the one that counts epochs or steps.
+            if stem(name) == stem(saved) != "" or (place == 0 and value <= number + 1):
                 return name, value
     return None
 

@@ -6,7 +6,9 @@ forward by hand is as good as one that was loaded.
 
 from __future__ import annotations
 
+import math
 import os
+import time
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -61,7 +63,7 @@ class Resuming:
         self.optimizers = optimizers
         self.schedulers = schedulers
         self.scalers = scalers
-        self._written: set[str] = set()  # files of this very run: going back to one is no resume
+        self._trained_since = math.inf  # when this run made its first step
         self._files: list[Holdings] = []  # read, and not stepped on yet
         self._modules: list[weakref.ref[nn.Module]] = []  # loaded since then
         self._restored: dict[int, Restored] = {}
@@ -69,7 +71,6 @@ class Resuming:
 
     def install(self) -> None:
         session = self.session
-        session.around(torch, "save", after=self._saved)
         session.around(torch, "load", after=self._read)
         session.around(nn.Module, "load_state_dict", after=self._module_loaded)
         session.around(
@@ -79,14 +80,10 @@ class Resuming:
 
     # -- what is read and loaded ----------------------------------------------------------
 
-    def _saved(self, note: Any, result: Any, thing: Any, target: Any = None, *args: Any, **kw: Any) -> None:
-        if path := path_of(target):
-            self._written.add(os.path.realpath(path))
-
     def _read(self, note: Any, result: Any, source: Any = None, *args: Any, **kwargs: Any) -> None:
         path = path_of(source)
-        if path and os.path.realpath(path) in self._written:
-            return
+        if path and os.path.exists(path) and os.path.getmtime(path) >= self._trained_since:
+            return  # a file of this very run: going back to one is no resume
         holdings = holdings_of(result, path, user_site())
         if holdings.resumable:
             self._files.append(holdings)
@@ -111,6 +108,8 @@ class Resuming:
     # -- the first step -------------------------------------------------------------------
 
     def _stepping(self, optimizer: Optimizer, track: Any) -> None:
+        if self._trained_since == math.inf:
+            self._trained_since = time.time()
         if not self._files and not self._restored:
             return
         key = self.session.optimizers.of(optimizer)
@@ -189,7 +188,8 @@ class Resuming:
             ):
                 continue
             kept = list(kept_weights(frames, modules))
-            if any(holds(tensors, saved.samples) for _, tensors in kept):
+            own = [module.state_dict() for module in modules]
+            if any(holds(tensors, saved.samples) for tensors in (*own, *(held for _, held in kept))):
                 continue  # restored; what else starts from the plain weights (a frozen reference) is meant to
             for name, tensors in kept:
                 if holds(tensors, plain.samples):

@@ -139,3 +139,21 @@ def test_layers_of_one_shape_in_another_order(tmp_path, order, keys, said):
     finally:
         watcher.close()
     assert [f.code for f in watcher.findings if f.code == "PM335"] == said
+
+
+def test_going_back_to_the_best_of_this_very_run_is_no_resume(watcher, tmp_path):
+    torch.manual_seed(0)
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    for epoch in range(8):
+        if epoch == 6:
+            state = torch.load(tmp_path / "best.pt")
+            model.load_state_dict(state["model"])
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(torch.randn(4, 4)).square().mean().backward()
+            optimizer.step()
+        if epoch < 5:
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
+            torch.save(state, tmp_path / "best.pt")
+    assert [f.code for f in watcher.findings if f.code in {"PM312", "PM336", "PM339"}] == []

@@ -106,6 +106,9 @@ HEALTHY = {
         "counter": "",
         "average": "",
     },
+    "a frozen copy beside a restored average": {
+        "average": 'if resuming: ema.load_state_dict(checkpoint["ema"])\nreference = copy.deepcopy(model).eval()'
+    },
     "an offset is added": {"loop": "range(EPOCHS - start_epoch)"},
     "a rate of its own after the load": {
         "lr": "0.002",
