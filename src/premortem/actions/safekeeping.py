@@ -22,7 +22,7 @@ from premortem.actions.sending import Sending
 from premortem.errors import VaultError
 from premortem.events import DeadlineMet, MirrorSeen, StorageSeen
 from premortem.vault.shelf import Shelf
-from premortem.vault.storage import judge, nothing_lasts
+from premortem.vault.storage import Storage, judge, nothing_lasts
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -34,6 +34,7 @@ _LONGEST_GAP = (
     900.0  # seconds between two steps that are planned for: an evaluation, not a whole other training
 )
 _PATIENCE = 60.0  # seconds for which a mirror that only fails is waited for
+_WORTH_A_REMARK = 600.0  # seconds of training; before that, a place that only might go is nobody's worry
 _TROUBLE = 3  # attempts in a row after which a mirror is said to fail
 
 
@@ -67,6 +68,8 @@ class Safekeeping:
         self._seconds = 0.0  # ... and how long it took
         self._last, self._gap = time.monotonic(), 0.0
         self._judged: set[Path] = set()
+        self._doubtful: tuple[Path, Storage] | None = None  # saved there, and it may not last
+        self._began = time.monotonic()
         self._failing = False
         self._over = False
         self._due = False  # the time is over, and no step has ended that could have noticed
@@ -114,6 +117,9 @@ class Safekeeping:
         self.saving.settle()
         if step == 1 and not self.mirror and (storage := nothing_lasts()):
             self._tell_storage(Path.cwd(), storage)
+        if self._doubtful is not None and now - self._began > _WORTH_A_REMARK:
+            self._tell_storage(*self._doubtful)
+            self._doubtful = None
         if self.saved_at is None and (self.mirror or self.deadline):
             self.saved_at = step
             self._save(step)
@@ -194,10 +200,13 @@ class Safekeeping:
         folder = path.parent
         if folder not in self._judged and not self.mirror:
             self._judged.add(folder)
-            if storage := judge(folder):
+            storage = judge(folder)
+            if storage is not None and storage.certain:
                 self._tell_storage(folder, storage)
+            elif storage is not None:
+                self._doubtful = (folder, storage)
 
-    def _tell_storage(self, folder: Path, storage: Any) -> None:
+    def _tell_storage(self, folder: Path, storage: Storage) -> None:
         self.session.emit(
             StorageSeen(
                 step=self.session.step,

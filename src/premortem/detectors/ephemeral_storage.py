@@ -27,7 +27,7 @@ class EphemeralStorage(Detector):
 
     ## When it stays silent
     There is a mirror, or nothing tells that the place will be wiped. A temporary folder was chosen for what it is.
-    A place that only might go (memory, a container) is a remark.
+    A place that only might go (memory, a container) is a remark, after ten minutes of training.
     """
 
     card: ClassVar[Card] = Card(
