@@ -78,6 +78,9 @@ class Mirror:
         spool.mkdir(parents=True, exist_ok=True)
         sweep(spool)
         claim(spool)
+        for left in spool.iterdir():
+            if left.is_dir() and left.name[0].isdigit() and not (left / JOB).is_file():
+                shutil.rmtree(left, ignore_errors=True)  # done, and its process was killed while it tidied up
         if self._jobs():
             self._start()
         else:
@@ -136,7 +139,7 @@ class Mirror:
             waiting = [job for job in self._jobs() if _read(job)["group"] == group]
             for job in waiting[: -self._keep]:
                 if job != self._current:
-                    shutil.rmtree(job, ignore_errors=True)
+                    _drop(job)
 
     def adopt(self, runs: Path) -> int:
         """Take over what other runs, which are dead, could not send to this place. Returns how many."""
@@ -239,7 +242,7 @@ class Mirror:
         self._failures, self._problem = 0, ""
         self._done += 1
         self._seconds = time.monotonic() - began
-        shutil.rmtree(folder, ignore_errors=True)
+        _drop(folder)
         with suppress(Exception):  # an old copy too many harms nobody
             self._rotate(job)
 
@@ -273,6 +276,13 @@ class Mirror:
                 self.remote.remove(name)
         known[job["group"]] = kept[-self._keep :]
         ledger.write_text(dumps(known), encoding="utf-8")
+
+
+def _drop(folder: Path) -> None:
+    """Its paper goes first: a job that lost its data to a kill could never be done, and would hold up the rest."""
+    with suppress(OSError):
+        (folder / JOB).unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read(folder: Path) -> dict[str, Any]:

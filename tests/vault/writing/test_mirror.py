@@ -187,3 +187,27 @@ def test_what_can_never_work_is_told_at_once(tmp_path):
 def test_a_password_is_not_shown():
     assert without_password("ssh://me:secret@host/x") == "ssh://me:***@host/x"
     assert Remote("/data/x").shown == "/data/x"
+
+
+def test_a_kill_while_a_finished_job_is_removed_does_not_hold_up_the_rest(tmp_path, monkeypatch):
+    """What is left of it has data and no paper, or nothing at all; never paper without data."""
+    target, spool = tmp_path / "there", tmp_path / "spool"
+    file = tmp_path / "a.pt"
+    file.write_bytes(b"one")
+    removed = []
+    monkeypatch.setattr("premortem.vault.mirror.shutil.rmtree", lambda path, **_: removed.append(path))
+    mirror = Mirror(str(target), spool)
+    mirror.put(file, "a.pt/1.pt")
+    assert mirror.flush(20.0)
+    mirror.close()
+    monkeypatch.undo()
+    [left] = [path for path in removed if path.name.startswith("000001")]
+    assert left.is_dir()
+    assert not (left / "job.json").exists()
+    again = Mirror(str(target), spool)
+    file.write_bytes(b"two")
+    again.put(file, "a.pt/2.pt")
+    assert again.flush(20.0)
+    again.close()
+    assert (target / "a.pt" / "2.pt").read_bytes() == b"two"
+    assert not left.exists()
