@@ -28,7 +28,9 @@ PURE = {
 NEVER = {
     "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch", "replay"},
     "replay": {"detectors", "policy", "journal", "actions", "launch"},
+    "proof": {"detectors", "policy", "journal", "actions", "launch", "watcher", "vault"},
     "actions": {"detectors", "probes", "watcher", "launch"},
+    "vault": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "replay"},
     "watcher": {"launch"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},

@@ -28,7 +28,8 @@ from premortem.events import LogLine, RunEnded
 from premortem.findings import Certainty, Finding, Severity
 
 class Watcher:
-    def __init__(self, policy, journal, on_finding, on_problem):
+    safekeeping = None
+    def __init__(self, policy, journal, on_finding, on_problem, **vault):
         self.journal, self.on_finding = journal, on_finding
         self.findings, self.steps = [], 0
         self.detached = False
@@ -53,7 +54,7 @@ class Watcher:
         if self.journal:
             self.journal.finding(finding)
         self.on_finding(finding)
-    def close(self, ended):
+    def close(self, ended, patience):
         self.emit(ended)
 
 sys.modules["premortem.watcher"] = types.SimpleNamespace(Watcher=Watcher)

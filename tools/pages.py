@@ -104,6 +104,36 @@ def numerics(result: dict[str, Any]) -> str:
     )
 
 
+def checkpoints(result: dict[str, Any]) -> str:
+    """What bench/checkpoints.py has counted and timed."""
+    rows = ["| killed with SIGKILL while it saved | times | torn | lost |", "|---|---|---|---|"]
+    rows += [f"| {k['way']} | {k['kills']} | {k['torn']} | {k['lost']} |" for k in result["kills"]]
+    flips, disks, mirror = result["flips"], result["disks"], result["mirrors"]
+    broken = sum(count for fate, count in mirror["connections"].items() if fate != "pass")
+    arrived = "arrived" if mirror["newest there"] else "did not arrive"
+    survived = ", ".join(f"{kind} {d['survived']} of {d['saves']} times" for kind, d in disks.items())
+    notes = [
+        (
+            f"{flips['caught']} of {flips['flips']} flipped bits were caught on load; of the {flips['files']['flips']} in "
+            f"plain `.pt` files, `torch.load` took {flips['files']['torch.load silent']} without a word."
+        ),
+        f"The last good checkpoint survived {survived}.",
+        (
+            f"An S3 mirror behind a proxy that broke {broken} of {sum(mirror['connections'].values())} connections, whose "
+            f"process was killed {mirror['kills']} times: the newest of {mirror['checkpoints']} checkpoints {arrived}; "
+            f"moments in which none was whole over there: {mirror['times that nothing was there']}."
+        ),
+    ]
+    if speed := result.get("speed"):
+        stall, load = speed["stall"], speed["load"]
+        notes.append(
+            f"An asynchronous save of {stall['MiB']} MiB stalls {stall['ratio']:.2f} of a {stall['beside']}; a verified load "
+            f"takes {load['ratio']:.2f} of `torch.load`."
+        )
+    machine = f"{result['device']}, torch {result['torch']}, `python bench/checkpoints.py`."
+    return "\n".join([*rows, "", " ".join([*notes, machine])])
+
+
 def precision(verdicts: list[dict[str, Any]], names: dict[str, str]) -> str:
     """For each rule: how many of its reports on other people's code were read, and how many were right."""
     rows = [
@@ -147,6 +177,9 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
     planted = root / "bench" / "results" / "numerics.json"
     if planted.exists():
         text = between(text, "numerics", numerics(json.loads(planted.read_text(encoding="utf-8"))))
+    kept = root / "bench" / "results" / "checkpoints.json"
+    if kept.exists():
+        text = between(text, "checkpoints table", checkpoints(json.loads(kept.read_text(encoding="utf-8"))))
     guide = root / "docs" / "lint.md"
     if guide.exists():
         inner = lint_rules(tuple(entry for entry in entries if is_of_lint(entry)))

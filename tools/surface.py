@@ -22,6 +22,11 @@ def surface() -> str:
     lines += [
         " ".join(["premortem", name, *sorted(verb.parser().options)]) for name, verb in cli.VERBS.items()
     ]
+    lines += [
+        " ".join(["premortem", name, word, *sorted(each.parser().options)])
+        for name, verb in cli.VERBS.items()
+        for word, each in verb.below().items()
+    ]
     lines += ["", "# codes"]
     lines += [
         f"{e.card.code} {e.card.name} {e.card.family} {e.card.severity.value}" for e in catalog.entries()

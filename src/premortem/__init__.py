@@ -1,28 +1,61 @@
 """premortem: the post-mortem of your training run, before it dies.
 
-Importing this package never imports torch; calling `watch` does.
+Importing this package never imports torch; using one of the names below that need it does.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from premortem.findings import Certainty, Finding, Severity, Where
 
 if TYPE_CHECKING:
+    from premortem.vault.resume import resume, resume_report
+    from premortem.vault.retention import Retention
+    from premortem.vault.sampler import ResumableLoader, ResumableSampler
+    from premortem.vault.vault import Vault
     from premortem.watcher import watch
 
-__all__ = ["Certainty", "Finding", "Severity", "Where", "__version__", "watch"]
+__all__ = [
+    "Certainty",
+    "Finding",
+    "ResumableLoader",
+    "ResumableSampler",
+    "Retention",
+    "Severity",
+    "Vault",
+    "Where",
+    "__version__",
+    "resume",
+    "resume_report",
+    "watch",
+]
 
 __version__ = "0.1.0"
 
+_LATER = {
+    "ResumableLoader": "premortem.vault.sampler",
+    "ResumableSampler": "premortem.vault.sampler",
+    "Retention": "premortem.vault.retention",
+    "Vault": "premortem.vault.vault",
+    "resume": "premortem.vault.resume",
+    "resume_report": "premortem.vault.resume",
+    "watch": "premortem.watcher",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name != "watch":
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from premortem.watcher import watch
+    try:
+        return getattr(import_module(_LATER[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        from premortem.errors import MissingExtra
 
-    return watch
+        raise MissingExtra(f"premortem.{name}", "torch") from None
 
 
 def __dir__() -> list[str]:

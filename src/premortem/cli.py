@@ -8,13 +8,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from premortem import __version__, policy
 from premortem.arguments import Parser, did_you_mean, split
 from premortem.errors import MissingExtra, PremortemError, UsageError
+
+if TYPE_CHECKING:
+    from premortem.vault.verbs import base
 
 USAGE_ERROR = 2
 FAILURE = 1
@@ -83,6 +86,14 @@ def run_parser() -> Parser:
     parser.add_argument(
         "--autopsy", action="store_true", help="when premortem stops the run, replay the step that failed"
     )
+    parser.add_argument(
+        "--mirror", metavar="URL", help="copy checkpoints there too: a folder, s3://, gs://, ssh://, hf://"
+    )
+    parser.add_argument(
+        "--deadline",
+        metavar="9h|17:30|slurm|kaggle|colab|auto",
+        help="save and stop in time before this",
+    )
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return parser
 
@@ -102,6 +113,16 @@ def run(tokens: Sequence[str]) -> int:
             f"`--findings {options.findings}` would overwrite a Python file; give it a .json file"
         )
 
+    deadline = None
+    if options.deadline is not None:
+        from premortem.vault.deadline import parse
+
+        deadline = parse(options.deadline)
+    if options.mirror is not None:
+        from premortem.vault.remote import Remote
+
+        Remote(options.mirror).check()
+
     from premortem import launch
 
     return launch.run(
@@ -114,8 +135,15 @@ def run(tokens: Sequence[str]) -> int:
             quiet=options.quiet,
             folder=options.folder,
             autopsy=options.autopsy,
+            mirror=_absolute(options.mirror),
+            deadline=deadline,
         )
     )
+
+
+def _absolute(url: str | None) -> str | None:
+    """A folder stays the same one when the script goes to another."""
+    return str(Path(url).absolute()) if url is not None and "://" not in url else url
 
 
 # --- replay ----------------------------------------------------------------------------------
@@ -232,6 +260,27 @@ def server(tokens: Sequence[str]) -> int:
     return serve()
 
 
+# --- ckpt ------------------------------------------------------------------------------------
+
+
+def ckpt_parser() -> Parser:
+    from premortem.vault import verbs
+
+    return verbs.ckpt_parser()
+
+
+def ckpt_verbs() -> Mapping[str, base.Verb]:
+    from premortem.vault import verbs
+
+    return verbs.ALL
+
+
+def ckpt(tokens: Sequence[str]) -> int:
+    from premortem.vault import verbs
+
+    return verbs.ckpt(tokens)
+
+
 # --- explain ---------------------------------------------------------------------------------
 
 
@@ -339,6 +388,7 @@ class Verb(NamedTuple):
     about: str
     parser: Callable[[], Parser]
     call: Callable[[Sequence[str]], int]
+    below: Callable[[], Mapping[str, base.Verb]] = dict  # its own verbs, where it has some
 
 
 VERBS: dict[str, Verb] = {
@@ -346,6 +396,7 @@ VERBS: dict[str, Verb] = {
     "replay": Verb("run a failed step again until its cause is proved", replay_parser, replay),
     "lint": Verb("read training code and configs before they run", lint_parser, lint),
     "server": Verb("lint while you type, in your editor", server_parser, server),
+    "ckpt": Verb("look at checkpoints, verify them, bring them back", ckpt_parser, ckpt, ckpt_verbs),
     "explain": Verb("what a finding means and what to do", explain_parser, explain),
     "completion": Verb("let your shell complete premortem's words", completion_parser, completion),
     "demo": Verb("see premortem at work in one minute", demo_parser, demo),

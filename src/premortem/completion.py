@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 SHELLS = ("bash", "zsh", "fish")
 INSTALL = {
@@ -22,27 +22,45 @@ class Verb(Protocol):
     def parser(self) -> argparse.ArgumentParser: ...
 
 
-def script(shell: str, verbs: Mapping[str, Verb], top: argparse.ArgumentParser, codes: Sequence[str]) -> str:
+class Tree(Verb, Protocol):
+    """A verb that may have verbs of its own."""
+
+    def below(self) -> Mapping[str, Verb]: ...
+
+
+def script(shell: str, verbs: Mapping[str, Tree], top: argparse.ArgumentParser, codes: Sequence[str]) -> str:
     """Written from the parsers themselves, so that it cannot know less or more than they do."""
     import shtab
 
     whole = argparse.ArgumentParser(prog="premortem", parents=[top], add_help=False)
-    below = whole.add_subparsers()
+    first = whole.add_subparsers()
     for name, verb in verbs.items():
-        own = verb.parser()
-        parser = below.add_parser(name, parents=[own], add_help=False, help=verb.about)
-        if "script.py" in (own.usage or ""):
-            # The script and its arguments are cut off by hand, before argparse sees them.
-            parser.add_argument("script", nargs=argparse.REMAINDER, metavar="PATH")
-        for action in parser._actions:  # noqa: SLF001 - argparse has no public way to its arguments
-            word = action.metavar if isinstance(action.metavar, str) else ""
-            if word in {"PATH", "FILE.json"}:
-                action.complete = shtab.FILE  # type: ignore[attr-defined] # shtab looks for it
-            elif word == "DIR":
-                action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
-            elif word == "CODE|NAME":
-                action.choices = codes
-            elif "|" in word:
-                action.choices = word.split("|")
+        below = verb.below()
+        if not below:
+            _add(first, name, verb, codes)
+            continue
+        second = first.add_parser(name, help=verb.about).add_subparsers()
+        for word, each in below.items():
+            _add(second, word, each, codes)
     text: str = shtab.complete(whole, shell=shell)
     return text if text.endswith("\n") else f"{text}\n"
+
+
+def _add(group: Any, name: str, verb: Verb, codes: Sequence[str]) -> None:
+    import shtab
+
+    own = verb.parser()
+    parser = group.add_parser(name, parents=[own], add_help=False, help=verb.about)
+    if "script.py" in (own.usage or ""):
+        # The script and its arguments are cut off by hand, before argparse sees them.
+        parser.add_argument("script", nargs=argparse.REMAINDER, metavar="PATH")
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to its arguments
+        word = action.metavar if isinstance(action.metavar, str) else ""
+        if word in {"PATH", "FILE.json"}:
+            action.complete = shtab.FILE
+        elif word == "DIR":
+            action.complete = shtab.DIRECTORY
+        elif word == "CODE|NAME":
+            action.choices = codes
+        elif "|" in word:
+            action.choices = word.split("|")

@@ -4,6 +4,8 @@
     └── PremortemError         something a person can put right; the text is a sentence for them
         ├── UsageError         premortem was called wrongly (exit code 2)
         ├── JournalError       a journal cannot be read
+        ├── VaultError         a checkpoint cannot be read, written or trusted
+        │   └── Refused        reading it would run code, or fill the memory
         └── MissingExtra       a part of premortem needs a package that is not installed
     SystemExit
     └── Stopped                a policy ended the run (exit code 3)
@@ -27,6 +29,18 @@ class UsageError(PremortemError):
 
 class JournalError(PremortemError):
     """A journal is missing, damaged, or of another version."""
+
+
+class VaultError(PremortemError):
+    """A checkpoint cannot be read, written or trusted. `record` names the damaged part where one is known."""
+
+    def __init__(self, sentence: str, *, record: str = "") -> None:
+        super().__init__(sentence)
+        self.record = record
+
+
+class Refused(VaultError):  # noqa: N818 - reads as what it says: the file was refused
+    """A checkpoint was not opened: it asks to run code, or to unpack without end."""
 
 
 class MissingExtra(PremortemError):  # noqa: N818 - reads as what it says: "missing extra: torch"

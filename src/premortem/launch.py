@@ -38,9 +38,13 @@ from premortem.program import Ending, Program
 from premortem.termination import Termination
 
 if TYPE_CHECKING:
+    from premortem.vault.deadline import Deadline
+    from premortem.vault.mirror import Mirror
     from premortem.watcher import Watcher
 
 USAGE_ERROR = 2
+# Seconds for which a mirror is waited for, when all is over.
+PATIENCE = {"finished": 900.0, "exited": 300.0, "crashed": 300.0, "stopped": 120.0, "interrupted": 60.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,8 @@ class RunOptions:
     quiet: bool = False
     folder: Path | None = None
     autopsy: bool = False
+    mirror: str | None = None  # a URL that can be connected to
+    deadline: Deadline | None = None
 
 
 def run(options: RunOptions) -> int:
@@ -141,7 +147,7 @@ class Supervision:
         self.watcher: Watcher | None = None
         self._tees: list[Tee] = []
         self._file = FindingsFile(options.findings, console.problem) if options.findings else None
-        self._termination = Termination(self._terminated)
+        self._termination = Termination(self._terminated, self._save, self._busy, self._grace)
 
     def begin(self, program: Program) -> None:
         with never_fatal("journal", None):
@@ -160,7 +166,16 @@ class Supervision:
     def _start_watching(self) -> None:
         from premortem.watcher import Watcher
 
-        self.watcher = Watcher(self.options.policy, self.journal, self._found, self.console.problem)
+        self.watcher = Watcher(
+            self.options.policy,
+            self.journal,
+            self._found,
+            self.console.problem,
+            mirror=self._open_mirror(),
+            deadline=self.options.deadline,
+            on_step=self._stepped,
+            have_done=self._termination.have_done,
+        )
         self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
         streams = [sys.stdout] if sys.stdout is sys.stderr else [sys.stdout, sys.stderr]
@@ -195,6 +210,21 @@ class Supervision:
         meta = {**self._record(), "premortem": __version__, "cwd": Path.cwd(), "pid": self._pid}
         self.journal = Journal.open(folder, meta=meta, on_problem=self.console.problem)
 
+    def _open_mirror(self) -> Mirror | None:
+        if self.options.mirror is None:
+            return None
+        if self.journal is None:
+            self.console.problem("without a run folder there is no mirror; the run goes on without both")
+            return None
+        from premortem.vault.mirror import Mirror
+
+        folder = self.journal.path.parent
+        mirror = Mirror(self.options.mirror, folder / "mirror")
+        adopted = mirror.adopt(folder.parent)
+        if adopted:
+            self.console.problem(f"the mirror gets {adopted} more, which earlier runs could not send")
+        return mirror
+
     # --- while it runs -----------------------------------------------------------------------
 
     def _printed(self, line: LogLine) -> None:
@@ -210,6 +240,31 @@ class Supervision:
             self._write_findings()
         with never_fatal("console", self.journal):
             self.console.finding(finding)
+
+    def _stepped(self) -> None:
+        self._termination.mind_interrupts()
+        self._termination.step_ended()
+
+    def _busy(self) -> bool:
+        safe = self.watcher.safekeeping if self.watcher is not None else None
+        return safe is not None and safe.saves and safe.busy
+
+    def _grace(self) -> float:
+        """A step that takes longer than others wait is no hang: it is waited for, to be saved after."""
+        safe = self.watcher.safekeeping if self.watcher is not None else None
+        return safe.patience if safe is not None and safe.saves else 0.0
+
+    def _save(self, signum: int) -> None:
+        """A signal came: what was trained is saved, and the mirror gets it."""
+        with never_fatal("save", self.journal):
+            safe = self.watcher.safekeeping if self.watcher is not None else None
+            if safe is None or not safe.saves or os.getpid() != self._pid:
+                return
+            path = safe.save_now()
+            if path is not None:
+                self.console.problem(f"{signal.Signals(signum).name}: the state of the training is in {path}")
+            if signum != signal.SIGINT:  # the script goes on after that one, if only to clean up
+                safe.flush(PATIENCE["interrupted"])
 
     def _terminated(self, signum: int) -> bool:
         if self._saying_last_words:
@@ -228,7 +283,9 @@ class Supervision:
             for tee in reversed(self._tees):
                 tee.close()
             if self.watcher is not None:
-                self.watcher.close(_ended(ending, self.watcher.steps))
+                self.watcher.close(
+                    _ended(ending, self.watcher.steps), patience=PATIENCE.get(ending.reason, 60.0)
+                )
         self._ending = ending
         with never_fatal("findings", self.journal):
             self._write_findings()

@@ -5,20 +5,18 @@ The middle of the program is `emit`, and it fits on one screen.
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from premortem import detectors, policy
 from premortem.actions.stop import stop
+from premortem.arrivals import ImportHook
 from premortem.events import Event, LogLine, OptimizerBuilt, RunEnded, RunStarted, SchedulerBuilt, StepStats
 from premortem.failures import Failures
 from premortem.findings import Certainty, Finding
@@ -28,8 +26,11 @@ from premortem.policy import Decision
 from premortem.windows import Windows
 
 if TYPE_CHECKING:
+    from premortem.actions.safekeeping import Safekeeping
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
+    from premortem.vault.deadline import Deadline
+    from premortem.vault.mirror import Mirror
 
 # What the detectors' picture of a step is made of.
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
@@ -46,11 +47,21 @@ class Watcher:
         journal: Journal | None = None,
         on_finding: Callable[[Finding], None] | None = None,
         on_problem: Callable[[str], None] | None = None,
+        *,
+        mirror: Mirror | None = None,
+        deadline: Deadline | None = None,
+        on_step: Callable[[], None] | None = None,
+        have_done: Callable[[Callable[[], None]], bool] = lambda _errand: False,
     ) -> None:
         self.policy = policy.by_name(policy_name)
         self.journal = journal
         self.on_finding = on_finding
         self.on_problem = on_problem
+        self.on_step = on_step
+        self._have_done = have_done
+        self.mirror = mirror
+        self.deadline = deadline
+        self.safekeeping: Safekeeping | None = None
         self.steps = 0
         self._found: list[Finding] = []
         self._said: set[tuple[Any, ...]] = set()
@@ -125,7 +136,7 @@ class Watcher:
         told = next((f for f in self.findings if (f.code, f.where) == same), None)
         if self.on_finding is not None and told is not None:  # else a finding before it explains it
             self.on_finding(told)
-        if self.policy.decide(finding, past) is Decision.STOP:
+        if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self._stopping = finding
 
     def _surpassed(self, finding: Finding) -> list[Finding]:
@@ -170,6 +181,25 @@ class Watcher:
 
                 folder = self.journal.path.parent / "capsules"
                 Capsules(self._attachment, folder, self._argv, self._cwd, self._capsule_written)
+                self._keep_safe(self._attachment, self.journal.path.parent)
+
+    def _keep_safe(self, attachment: Attachment, folder: Path) -> None:
+        from premortem.actions.safekeeping import Safekeeping
+
+        self.safekeeping = Safekeeping(
+            attachment,
+            folder,
+            mirror=self.mirror,
+            deadline=self.deadline,
+            changes=self.policy.refuses,
+            settle=self._stop_if_decided,
+            say=self.on_problem or (lambda _sentence: None),
+            have_done=self._have_done,
+        )
+        self.safekeeping.install()
+        if self.on_step is not None:
+            on_step = self.on_step
+            attachment.optimizers.after_step.append(lambda *_: on_step())
 
     def _capsule_written(self, path: Path, step: int) -> None:
         self.capsules.append(path)
@@ -193,8 +223,7 @@ class Watcher:
         from premortem.actions.keep import keep
 
         try:
-            models, optimizers = self._attachment.in_training()
-            path = keep(self.journal.path.parent, self.steps, models, optimizers)
+            path = keep(self.journal.path.parent, self.steps, self._attachment.training_state())
         except Exception as error:  # noqa: BLE001 - a full disk must not keep the run from being stopped
             self.fault("keep", error)
             told = f"the last good weights could not be saved ({error})"
@@ -219,15 +248,25 @@ class Watcher:
             if self.on_problem is not None:
                 self.on_problem("premortem could not attach to this torch; the run goes on unwatched")
 
-    def close(self, ended: RunEnded | None = None) -> None:
-        """The run is over: let detectors speak a last time, and leave torch as it was."""
+    def close(self, ended: RunEnded | None = None, patience: float = 0.0) -> None:
+        """The run is over: let detectors speak a last time, and leave torch as it was.
+
+        The mirror is waited for, for as many seconds as there is `patience`."""
         if self._attachment is not None:
             self._attachment.drain()
+        if self.safekeeping is not None:
+            try:
+                self.safekeeping.close(patience)
+            except Exception as error:  # noqa: BLE001 - the last words must still be said
+                self.fault("safekeeping", error)
         event = ended or RunEnded()
         event.step = self._reached()
         self.emit(event)
         if self._hook is not None and self._hook in sys.meta_path:
             sys.meta_path.remove(self._hook)
+        if self.safekeeping is not None:
+            self.safekeeping.remove()
+            self.safekeeping = None
         if self._attachment is not None:
             self._attachment.detach()
             self._attachment = None
@@ -262,44 +301,6 @@ def working_folder() -> str:
         return str(Path.cwd())
     except OSError:  # it was deleted under us
         return ""
-
-
-class ImportHook(importlib.abc.MetaPathFinder):
-    """Calls back once, right after a module was imported."""
-
-    def __init__(self, name: str, arrived: Callable[[], None]) -> None:
-        self.name = name
-        self.arrived = arrived
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != self.name:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self.arrived)
-        return spec
-
-
-class _Loader(importlib.abc.Loader):
-    """The real loader, with a call at the end."""
-
-    def __init__(self, real: importlib.abc.Loader, arrived: Callable[[], None]) -> None:
-        self.real = real
-        self.arrived = arrived
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return self.real.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        # The module keeps its own loader: code that asks for it (resources, pickles) sees no difference.
-        if module.__spec__ is not None:
-            module.__spec__.loader = self.real
-        module.__loader__ = self.real
-        self.real.exec_module(module)
-        self.arrived()
 
 
 class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, optimizer):`

@@ -5,22 +5,29 @@ from premortem.detectors.accumulation_not_divided import AccumulationNotDivided
 from premortem.detectors.accumulation_window_broken import AccumulationWindowBroken
 from premortem.detectors.adversarial_labels import AdversarialLabels
 from premortem.detectors.attention_over_wrong_dimension import AttentionOverWrongDimension
+from premortem.detectors.average_not_restored import AverageNotRestored
 from premortem.detectors.base import Detector
 from premortem.detectors.batch_taken_for_time import BatchTakenForTime
 from premortem.detectors.broadcast_in_loss import BroadcastInLoss
 from premortem.detectors.changed_before_backward import ChangedBeforeBackward
 from premortem.detectors.checkpoint_did_not_match import CheckpointDidNotMatch
+from premortem.detectors.checkpoint_does_not_read_back import CheckpointDoesNotReadBack
 from premortem.detectors.checkpoint_non_finite import CheckpointNonFinite
+from premortem.detectors.checkpoint_not_saved import CheckpointNotSaved
 from premortem.detectors.class_sorted_batches import ClassSortedBatches
 from premortem.detectors.clipped_after_step import ClippedAfterStep
 from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
 from premortem.detectors.clipping_reaches_nothing import ClippingReachesNothing
 from premortem.detectors.constant_labels import ConstantLabels
+from premortem.detectors.counter_restarts import CounterRestarts
 from premortem.detectors.data_changed_in_place import DataChangedInPlace
 from premortem.detectors.dead_units import DeadUnits
+from premortem.detectors.deadline_reached import DeadlineReached
 from premortem.detectors.detached_from_loss import DetachedFromLoss
 from premortem.detectors.discriminator_loss_in_generator import DiscriminatorLossInGenerator
+from premortem.detectors.disk_too_full import DiskTooFull
 from premortem.detectors.dropout_near_one import DropoutNearOne
+from premortem.detectors.ephemeral_storage import EphemeralStorage
 from premortem.detectors.evaluated_copy_never_changes import EvaluatedCopyNeverChanges
 from premortem.detectors.evaluated_in_train_mode import EvaluatedInTrainMode
 from premortem.detectors.evaluated_with_gradients import EvaluatedWithGradients
@@ -51,6 +58,7 @@ from premortem.detectors.loss_without_graph import LossWithoutGraph
 from premortem.detectors.loss_without_lower_bound import LossWithoutLowerBound
 from premortem.detectors.masked_non_finite import MaskedNonFinite
 from premortem.detectors.metric_frozen import MetricFrozen
+from premortem.detectors.mirror_behind import MirrorBehind
 from premortem.detectors.nll_without_log_probabilities import NllWithoutLogProbabilities
 from premortem.detectors.no_batches import NoBatches
 from premortem.detectors.non_finite_input import NonFiniteInput
@@ -58,12 +66,14 @@ from premortem.detectors.non_finite_training import NonFiniteTraining
 from premortem.detectors.optimizer_holds_other_parameters import OptimizerHoldsOtherParameters
 from premortem.detectors.optimizer_rebuilt_every_step import OptimizerRebuiltEveryStep
 from premortem.detectors.optimizer_refused_parameters import OptimizerRefusedParameters
+from premortem.detectors.optimizer_state_misplaced import OptimizerStateMisplaced
 from premortem.detectors.optimizer_state_not_restored import OptimizerStateNotRestored
 from premortem.detectors.over_the_batch_dimension import OverTheBatchDimension
 from premortem.detectors.overflow import Overflow
 from premortem.detectors.parameter_without_optimizer import ParameterWithoutOptimizer
 from premortem.detectors.plateau_fed_non_finite import PlateauFedNonFinite
 from premortem.detectors.plateau_wrong_mode import PlateauWrongMode
+from premortem.detectors.poisoned_checkpoint import PoisonedCheckpoint
 from premortem.detectors.raw_scores_in_bce import RawScoresInBce
 from premortem.detectors.refused_too_often import RefusedTooOften
 from premortem.detectors.reseeded_every_step import ReseededEveryStep
@@ -75,6 +85,8 @@ from premortem.detectors.saturated_activations import SaturatedActivations
 from premortem.detectors.saved_weights_never_change import SavedWeightsNeverChange
 from premortem.detectors.scaled_gradients_stepped import ScaledGradientsStepped
 from premortem.detectors.scaler_collapses import ScalerCollapses
+from premortem.detectors.scaler_not_restored import ScalerNotRestored
+from premortem.detectors.schedule_restarts import ScheduleRestarts
 from premortem.detectors.scheduler_before_optimizer import SchedulerBeforeOptimizer
 from premortem.detectors.scheduler_drives_other_optimizer import SchedulerDrivesOtherOptimizer
 from premortem.detectors.scheduler_never_stepped import SchedulerNeverStepped
@@ -82,6 +94,7 @@ from premortem.detectors.scheduler_past_horizon import SchedulerPastHorizon
 from premortem.detectors.scheduler_stepped_per_batch import SchedulerSteppedPerBatch
 from premortem.detectors.scheduler_stepped_per_epoch import SchedulerSteppedPerEpoch
 from premortem.detectors.scheduler_stepped_twice import SchedulerSteppedTwice
+from premortem.detectors.settings_overwritten_by_file import SettingsOverwrittenByFile
 from premortem.detectors.shapes_do_not_fit import ShapesDoNotFit
 from premortem.detectors.sigmoid_before_bce_with_logits import SigmoidBeforeBceWithLogits
 from premortem.detectors.soft_labels_no_probabilities import SoftLabelsNoProbabilities
@@ -181,12 +194,25 @@ ALL: tuple[type[Detector], ...] = (
     StateNotInCheckpoint,  # PM316
     SavedWeightsNeverChange,  # PM317
     KeptByReference,  # PM318
+    PoisonedCheckpoint,  # PM320
     NoBatches,  # PM321
     FewerSamplesThanExpected,  # PM322
     LoaderExhausted,  # PM323
+    CheckpointDoesNotReadBack,  # PM324
+    EphemeralStorage,  # PM325
+    DiskTooFull,  # PM326
+    MirrorBehind,  # PM327
+    DeadlineReached,  # PM328
+    CheckpointNotSaved,  # PM329
     ClassSortedBatches,  # PM331
     SameBatchEveryStep,  # PM332
     ReseededEveryStep,  # PM333
+    OptimizerStateMisplaced,  # PM335
+    ScheduleRestarts,  # PM336
+    SettingsOverwrittenByFile,  # PM337
+    ScalerNotRestored,  # PM338
+    CounterRestarts,  # PM339
+    AverageNotRestored,  # PM340
     DataChangedInPlace,  # PM341
     WorkersShareGenerator,  # PM342
     SoftmaxBeforeCrossEntropy,  # PM401

@@ -11,6 +11,8 @@ from premortem.detectors.wording import count, some
 from premortem.events import Event, FileLoaded, OptimizerStep, RunEnded, StateLoaded
 from premortem.findings import Certainty, Finding, Severity
 
+_MANY = 12  # times as many keys on either side: then a few equal names are a coincidence
+
 
 class CheckpointDidNotMatch(Detector):
     """`load_state_dict` fitted none or hardly any of the weights it was given, and nothing said so.
@@ -65,16 +67,22 @@ class CheckpointDidNotMatch(Detector):
             return
         self._failed.clear()  # whatever failed, something else was tried
         file, self._file = self._file, None
-        if event.key in self._said or not event.given or not event.wanted:
+        if event.key in self._said or not event.wanted:
             return
-        if event.matched == 0:
+        if not event.given:
+            if file is not None and file.tensors:
+                yield self._empty(event, file)
+        elif event.matched == 0:
             yield self._found(event, f"none of its {count(event.given, 'key')} fits")
         elif not event.strict and max(event.would_match, event.renamed) > event.matched:
             yield self._found(event, f"only {event.matched} of its {count(event.given, 'key')} fit")
+        elif not event.strict and min(event.given, event.wanted) >= _MANY * event.matched:
+            few = f"only {event.matched} of its {count(event.given, 'key')} fit"
+            yield self._found(event, few, Severity.WARNING)
         elif file is not None and event.aliased == event.matched and event.taken_at == event.step:
             yield from self._filtered(event, file)
 
-    def _found(self, event: StateLoaded, how_much: str) -> Finding:
+    def _found(self, event: StateLoaded, how_much: str, severity: Severity = Severity.ERROR) -> Finding:
         self._said.add(event.key)
         return self.finding(
             event,
@@ -82,6 +90,7 @@ class CheckpointDidNotMatch(Detector):
             f"{how_much}",
             cause=self._cause(event),
             remedy=self._remedy(event),
+            severity=severity,
             module=event.name,
             given=event.given,
             wanted=event.wanted,
@@ -99,10 +108,16 @@ class CheckpointDidNotMatch(Detector):
         )
 
     def _remedy(self, event: StateLoaded) -> str:
+        if event.entry:
+            return (
+                f"The weights are one level deeper: load the entry `{event.entry}` of it, with `strict=True`."
+            )
         if event.would_match:
             sign, prefix = event.prefix[:1], event.prefix[1:]
             if sign == "-":
                 how = f"{{k.removeprefix('{prefix}'): v for k, v in state.items()}}"
+            elif sign == "~":
+                how = f"{{k.replace('{prefix}', ''): v for k, v in state.items()}}"
             else:
                 how = f"{{'{prefix}' + k: v for k, v in state.items()}}"
             return f"{event.would_match} keys fit with `{how}`; then load with `strict=True`."
@@ -116,6 +131,19 @@ class CheckpointDidNotMatch(Detector):
         yield self.finding(
             event,
             f"`{event.name}.load_state_dict` was given the model's own {count(event.wanted, 'tensor')}: nothing of "
+            f"`{file.path.rpartition('/')[2] or 'the file'}` went in",
+            cause="The entries of the file were filtered by name or shape first, and none was left.",
+            remedy="Compare the file's keys with `model.state_dict().keys()`; a prefix such as `module.` is the usual "
+            "difference.",
+            module=event.name,
+            wanted=event.wanted,
+        )
+
+    def _empty(self, event: StateLoaded, file: FileLoaded) -> Finding:
+        self._said.add(event.key)
+        return self.finding(
+            event,
+            f"`{event.name}.load_state_dict` was given an empty dict: nothing of "
             f"`{file.path.rpartition('/')[2] or 'the file'}` went in",
             cause="The entries of the file were filtered by name or shape first, and none was left.",
             remedy="Compare the file's keys with `model.state_dict().keys()`; a prefix such as `module.` is the usual "

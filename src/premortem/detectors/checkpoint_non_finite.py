@@ -13,7 +13,7 @@ from premortem.findings import Finding, Severity
 
 
 class CheckpointNonFinite(Detector):
-    """The weights that are loaded already hold NaN or infinity.
+    """The weights, or the optimizer's moments, that are loaded already hold NaN or infinity.
 
     ## Why it matters
     The first forward is NaN, whatever the data, the learning rate and the precision are.
@@ -36,19 +36,21 @@ class CheckpointNonFinite(Detector):
             "weights-stay-non-finite",
             "masked-non-finite",
             "overflow",
+            "poisoned-checkpoint",
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded,)
 
     def __init__(self) -> None:
-        self._said: set[int] = set()
+        self._said: set[tuple[str, int]] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, StateLoaded) and event.nonfinite and event.key not in self._said:
-            self._said.add(event.key)
+        if isinstance(event, StateLoaded) and event.nonfinite and (event.target, event.key) not in self._said:
+            self._said.add((event.target, event.key))
+            what = "weights" if event.target == "module" else "moments"
             yield self.finding(
                 event,
-                f"`{event.name}` was loaded with non-finite weights: {some(event.nonfinite)}",
+                f"`{event.name}` was loaded with non-finite {what}: {some(event.nonfinite)}",
                 cause="The state dict itself holds NaN or infinity; nothing after it can be finite.",
                 remedy="Load an older checkpoint, and look why the run that wrote this one died.",
                 module=event.name,

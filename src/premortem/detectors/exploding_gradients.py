@@ -75,6 +75,7 @@ class ExplodingGradients(Detector):
             "saturated-activations",
             "metric-frozen",
             "plateau-fed-non-finite",
+            "poisoned-checkpoint",
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (*Scales.LISTENS, Clip, StepStats)

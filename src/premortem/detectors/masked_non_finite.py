@@ -79,6 +79,7 @@ class MaskedNonFinite(Detector):
             "detached-from-loss",
             "step-without-new-gradients",
             "uninformative-labels",
+            "poisoned-checkpoint",
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (

@@ -51,6 +51,7 @@ class NonFiniteTraining(Detector):
             "loss-not-finite",
             "refused-too-often",
             "dead-units",
+            "poisoned-checkpoint",
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, ModelSeen)

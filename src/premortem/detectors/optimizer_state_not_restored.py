@@ -8,11 +8,19 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.printed import counter
+from premortem.detectors.resuming import FIRST_RESUMED, goes_on
 from premortem.detectors.wording import count
-from premortem.events import Event, FileLoaded, LogLine, OptimizerBuilt, OptimizerStep, StateLoaded
+from premortem.events import (
+    Event,
+    FileLoaded,
+    LogLine,
+    OptimizerBuilt,
+    OptimizerStep,
+    Resumed,
+    Site,
+    StateLoaded,
+)
 from premortem.findings import Certainty, Finding, Severity
-
-FIRST_RESUMED = 2  # a run that counts on from here did not start anew
 
 
 class OptimizerStateNotRestored(Detector):
@@ -42,6 +50,7 @@ class OptimizerStateNotRestored(Detector):
         OptimizerBuilt,
         OptimizerStep,
         LogLine,
+        Resumed,
     )
 
     def __init__(self) -> None:
@@ -66,6 +75,8 @@ class OptimizerStateNotRestored(Detector):
                 self._stepping = event
         elif isinstance(event, LogLine):
             yield from self._printed(event)
+        elif isinstance(event, Resumed):
+            yield from self._looped(event)
 
     def _loaded(self, event: StateLoaded) -> None:
         if event.target == "optimizer":
@@ -85,15 +96,27 @@ class OptimizerStateNotRestored(Detector):
             if value
         )
         if resumed and self._sizes.get(step.optimizer) == file.optimizer_entries:
-            yield self.finding(
-                event,
-                f"the run goes on at {counted[0]} {counted[1]} with the weights of "
-                f"`{file.path.rpartition('/')[2] or 'the checkpoint'}`, but a fresh {step.kind}: the state of "
-                f"{count(file.optimizer_entries, 'parameter')} in the file was not restored",
-                cause="The optimizer's moments start from zero on weights that are far along; the first steps are off.",
-                remedy="Call `optimizer.load_state_dict(...)` with the state in the file, after the optimizer was built.",
-                at=file.at,
-                certainty=Certainty.MEASURED,
-                file=file.path,
-                entries=file.optimizer_entries,
-            )
+            yield self._found(event, counted, file.path, step.kind, file.optimizer_entries, file.at)
+
+    def _looped(self, event: Resumed) -> Iterator[Finding]:
+        """The script need not print its counter: the loop itself goes on from where the file ends."""
+        counted = goes_on(event)
+        if counted is not None and not event.restored and event.entries == event.parameters and self._file:
+            self._file = None
+            yield self._found(event, counted, event.path, event.kind, event.entries, event.at)
+
+    def _found(
+        self, event: Event, counted: tuple[str, int], path: str, kind: str, entries: int, at: Site | None
+    ) -> Finding:
+        return self.finding(
+            event,
+            f"the run goes on at {counted[0]} {counted[1]} with the weights of "
+            f"`{path.rpartition('/')[2] or 'the checkpoint'}`, but a fresh {kind}: the state of "
+            f"{count(entries, 'parameter')} in the file was not restored",
+            cause="The optimizer's moments start from zero on weights that are far along; the first steps are off.",
+            remedy="Call `optimizer.load_state_dict(...)` with the state in the file, after the optimizer was built.",
+            at=at,
+            certainty=Certainty.MEASURED,
+            file=path,
+            entries=entries,
+        )

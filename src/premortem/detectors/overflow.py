@@ -51,6 +51,7 @@ class Overflow(Detector):
             "statistics-not-finite",
             "loss-not-finite",
             "refused-too-often",
+            "poisoned-checkpoint",
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, RunEnded)

@@ -28,7 +28,11 @@ class WeightsStayNonFinite(Detector):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM444", name="weights-stay-non-finite", family="numerics-nan", severity=Severity.ERROR
+        code="PM444",
+        name="weights-stay-non-finite",
+        family="numerics-nan",
+        severity=Severity.ERROR,
+        explains=("poisoned-checkpoint",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (StepStats, StateLoaded, OptimizerBuilt)
 

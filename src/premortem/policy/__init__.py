@@ -11,6 +11,9 @@ from premortem.policy.strict import Strict
 # Findings at which a run is stopped while its weights are still worth keeping.
 WEIGHTS_ARE_GOOD = frozenset({"refused-too-often"})
 
+# Findings that end a run under every policy, because the user has asked for that.
+ASKED_FOR = frozenset({"deadline-reached"})
+
 # To add a policy, write its file and add it here.
 ALL: dict[str, type[Policy]] = {"protect": Protect, "observe": Observe, "strict": Strict}
 
@@ -23,4 +26,14 @@ def by_name(name: str) -> Policy:
     return ALL[name]()
 
 
-__all__ = ["ALL", "WEIGHTS_ARE_GOOD", "Decision", "Observe", "Policy", "Protect", "Strict", "by_name"]
+__all__ = [
+    "ALL",
+    "ASKED_FOR",
+    "WEIGHTS_ARE_GOOD",
+    "Decision",
+    "Observe",
+    "Policy",
+    "Protect",
+    "Strict",
+    "by_name",
+]

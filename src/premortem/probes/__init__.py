@@ -30,6 +30,8 @@ from premortem.probes.pairs import Pairs
 from premortem.probes.recent import Recent
 from premortem.probes.recorder import Recorder
 from premortem.probes.rest import Rest
+from premortem.probes.resuming import Resuming
+from premortem.probes.saved import Saved
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers
 from premortem.probes.seeds import Seeds
@@ -47,6 +49,7 @@ class Attachment:
         self.optimizers = Optimizers(session)
         self.models = models = Models(session)
         self.states = States(session, self.optimizers)
+        self.saved = Saved(session, self.states, models)
         recent = Recent()
         self.lens = Lens(session, models, recent)
         self.pairs = Pairs(session, models)
@@ -81,6 +84,7 @@ class Attachment:
             Seeds(session),
             Draws(session),
             Keeping(session, self.optimizers),
+            Resuming(session, self.optimizers, self.schedulers, self.scalers),
             Compiling(session, self.lens, inquest.lookout),
             inquest.lookout,
             self.recorder,
@@ -111,6 +115,22 @@ class Attachment:
         tracks = self.optimizers.live()
         return models, [optimizer for track in tracks if (optimizer := track.optimizer()) is not None]
 
+    def training_state(self) -> dict[str, Any]:
+        """The state of what is in training, as far as it can be read back without running code."""
+        models, optimizers = self.in_training()
+        schedulers = [
+            scheduler
+            for optimizer in optimizers
+            for scheduler in self.schedulers.of_optimizer(self.session.optimizers.of(optimizer))
+        ]
+        scaler = self.scalers.last() if self.scalers.last is not None else None
+        return {
+            "models": {name: model.state_dict() for name, model in models.items()},
+            "optimizers": [optimizer.state_dict() for optimizer in optimizers],
+            "schedulers": [state for each in schedulers if is_plain(state := each.state_dict())],
+            "scaler": scaler.state_dict() if scaler is not None else {},
+        }
+
     def introduce(self, objects: Sequence[Any]) -> None:
         """Models and optimizers that were built before premortem came."""
         for thing in objects:
@@ -133,3 +153,12 @@ class Attachment:
         self.lens.remove()
         self.optimizers.remove()
         self.session.restore()
+
+
+def is_plain(value: Any) -> bool:
+    """Numbers, words, and lists and dictionaries of them."""
+    if isinstance(value, dict):
+        return all(is_plain(each) for each in value.values())
+    if isinstance(value, (list, tuple)):
+        return all(is_plain(each) for each in value)
+    return value is None or isinstance(value, (bool, int, float, str))

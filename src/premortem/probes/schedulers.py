@@ -24,6 +24,7 @@ class Schedulers:
         self.counts: dict[int, int] = {}
         self.seen_at: dict[int, int] = {}
         self.told: set[int] = set()
+        self.horizons: dict[int, int | None] = {}  # as they were built
         self.veto: Callable[[int, int], bool] | None = None  # (scheduler, optimizer): must it not advance?
         self._depth = 0
         self._inner: list[int] = []  # schedulers that were stepped by the one whose `step` is running
@@ -63,6 +64,7 @@ class Schedulers:
         if key in self.told:
             return
         self.told.add(key)
+        self.horizons[key] = horizon(scheduler)
         self.session.emit(
             SchedulerBuilt(
                 step=self.session.step,
@@ -80,6 +82,12 @@ class Schedulers:
                 parts=tuple(self.session.schedulers.of(part) for part in parts(scheduler)),
             )
         )
+
+    def of_optimizer(self, optimizer: int) -> list[Any]:
+        """Those that are alive and set the rates of this optimizer; not the parts of composed ones."""
+        alive = [s for key in self.told if (s := self.session.schedulers.object(key)) is not None]
+        inner = {id(part) for scheduler in alive for part in parts(scheduler)}
+        return [s for s in alive if id(s) not in inner and self._optimizer(s) == optimizer]
 
     def _optimizer(self, scheduler: Any) -> int:
         optimizer = getattr(scheduler, "optimizer", None)

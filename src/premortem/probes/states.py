@@ -13,11 +13,10 @@ from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import CheckpointSaved, FileLoaded, LoadedWeightsChanged, StateLoaded, UnsavedStateUsed
+from premortem.probes.holdings import counters_in
+from premortem.probes.naming import best_prefix, fitting_entry
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, user_name, user_site, version
-
-_PREFIXES = ("module.", "_orig_mod.", "model.", "net.", "network.", "backbone.", "encoder.", "state_dict.")
-
 
 _MOST_TAKEN = 4096  # state dicts that are still in memory
 _RELATED = 0.5  # correlation, over 64 weights, above which weights have something to do with each other
@@ -136,6 +135,7 @@ class States:
             renamed=renamed([shape(own[n]) for n in missing], [shape(state[n]) for n in unexpected]),
             parameters=tuple(keys.of(p) for _, p in zip(range(64), module.parameters(), strict=False)),
             nonfinite=tuple(n for n in fits if not finite(state[n]))[:8],
+            entry=fitting_entry(own, state, len(fits)),
         )
 
     def _await_use(self, module: nn.Module, name: str) -> None:
@@ -195,7 +195,8 @@ class States:
                 )
 
     def _optimizer_loaded(self, note: Any, result: Any, optimizer: Optimizer, state: Any, *args: Any) -> None:
-        entries = len(state.get("state", {})) if isinstance(state, dict) else 0
+        held = state.get("state", {}) if isinstance(state, dict) else {}
+        entries = len(held)
         self.session.emit(
             StateLoaded(
                 step=self.session.step,
@@ -207,6 +208,13 @@ class States:
                 given=entries,
                 wanted=sum(len(group["params"]) for group in optimizer.param_groups),
                 matched=entries,
+                nonfinite=tuple(
+                    f"state.{position}.{name}"
+                    for position, entry in held.items()
+                    if isinstance(entry, Mapping)
+                    for name, value in entry.items()
+                    if not finite(value)
+                )[:8],
             )
         )
 
@@ -225,6 +233,7 @@ class States:
                 optimizer_lrs=groups,
                 optimizer_entries=entries,
                 counters=counters_in(result),
+                tensors=tensors_held(result),
             )
         )
 
@@ -245,6 +254,14 @@ class States:
                 current=current,
             )
         )
+
+    def told_saved(self, thing: Any, path: str) -> None:
+        """Saved by whoever writes in the place of `torch.save`."""
+        self._saved(None, None, thing, path)
+
+    def asked(self) -> list[nn.Module]:
+        """Models that were asked for their state dict."""
+        return list(self._asked)
 
     def _weights_in(self, thing: Any, depth: int = 0) -> tuple[int | None, bool | None]:
         """A checksum of the weights in what is saved, and whether a model has these weights now."""
@@ -349,11 +366,11 @@ def tied(module: nn.Module, name: str) -> str:
     return " = ".join(names) if len(names) > 1 else ""
 
 
-def counters_in(thing: Any) -> tuple[tuple[str, int], ...]:
-    if not isinstance(thing, Mapping):
-        return ()
-    whole = [(k, v) for k, v in thing.items() if isinstance(k, str) and type(v) is int]
-    return tuple(whole[:8])
+def tensors_held(thing: Any, depth: int = 0) -> int:
+    if not isinstance(thing, Mapping) or depth > 1:
+        return 0
+    values = thing.values()
+    return sum(isinstance(v, torch.Tensor) for v in values) + sum(tensors_held(v, depth + 1) for v in values)
 
 
 def path_of(thing: Any) -> str:
@@ -384,24 +401,6 @@ def finite(value: Any) -> bool:
     if not bad.any():
         return True
     return not torch.isnan(value).any() and not value[~bad].any()
-
-
-def best_prefix(own: Mapping[str, Any], unexpected: tuple[str, ...]) -> tuple[str, int]:
-    """The prefix that, dropped from (or put before) the unexpected keys, makes most of them fit."""
-    best, most = "", 0
-    heads = {name.split(".")[0] + "." for name in unexpected} | set(_PREFIXES)
-    for head in heads:
-        dropped = sum(1 for name in unexpected if name.startswith(head) and name[len(head) :] in own)
-        if dropped > most:
-            best, most = f"-{head}", dropped
-        added = sum(1 for name in unexpected if head + name in own)
-        if added > most:
-            best, most = f"+{head}", added
-    for head in {name.split(".")[0] + "." for name in own}:
-        added = sum(1 for name in unexpected if head + name in own)
-        if added > most:
-            best, most = f"+{head}", added
-    return best, most
 
 
 def optimizer_state_in(thing: Any, depth: int = 0) -> tuple[tuple[float, ...], int]:

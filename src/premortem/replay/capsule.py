@@ -10,9 +10,7 @@ The folder is written under another name and renamed when it is complete, so the
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from premortem.errors import MissingExtra, PremortemError
 from premortem.plain import dumps
+from premortem.vault.atomic import draft_beside, publish_folder, sha256_of, sweep
 
 if TYPE_CHECKING:
     import torch
@@ -45,23 +44,20 @@ class Capsule:
     def save(self, folder: Path) -> None:
         """Whole, or not at all. Raises OSError."""
         save_file = _safetensors().save_file
-        draft = folder.with_name(f".{folder.name}.{os.getpid()}")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        sweep(folder.parent)
+        draft = draft_beside(folder)
+        draft.mkdir()
         try:
             sums = {}
             for name, tensors in zip(FILES, (self.state, self.step), strict=True):
                 save_file(tensors, draft / name)
-                sums[name] = _checksum(draft / name)
-                _sync(draft / name)
+                sums[name] = sha256_of(draft / name)
             manifest = {"capsule": FORMAT, "files": sums, **self.manifest}
             (draft / MANIFEST).write_text(dumps(manifest, indent=1) + "\n", encoding="utf-8")
-            _sync(draft / MANIFEST)
-            draft.replace(folder)
-            _sync(folder.parent)
-        except BaseException:
+            publish_folder(draft, folder)
+        finally:
             shutil.rmtree(draft, ignore_errors=True)
-            raise
 
     @classmethod
     def load(cls, folder: Path) -> Capsule:
@@ -82,7 +78,7 @@ def verified(folder: Path) -> dict[str, Any]:
     manifest = read_manifest(folder)
     for name in FILES:
         try:
-            same = _checksum(folder / name) == manifest["files"].get(name)
+            same = sha256_of(folder / name) == manifest["files"].get(name)
         except OSError as error:
             raise CapsuleError(
                 f"`{name}` of the capsule {folder} cannot be read ({error.strerror})"
@@ -139,22 +135,6 @@ _SHAPE: dict[str, type] = {
 
 def _not_strict(word: str) -> None:
     raise ValueError(f"{word} is no JSON")
-
-
-def _checksum(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _safetensors() -> Any:

@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from premortem.arrivals import ImportHook
 from premortem.errors import UsageError
 from premortem.plain import dumps
 from premortem.program import Program
@@ -20,7 +21,6 @@ from premortem.replay.autopsy import Plan
 from premortem.replay.order import Order
 from premortem.replay.sandbox import Sandbox
 from premortem.replay.trial import Result, Trial
-from premortem.watcher import ImportHook
 
 _MOST_THREADS = 1024
 

@@ -39,6 +39,11 @@ HEALTHY: list[list[Event]] = [
     [FILE, RAISED, replace(LOADED, matched=5, would_match=0), STEP],
     # a state that was filtered, and most of it fitted
     [FILE, replace(LOADED, given=6, matched=6, aliased=2, taken_at=0, would_match=0), STEP],
+    # nothing is given to a part that wants nothing, or where no file was read
+    [replace(FILE, tensors=6), replace(LOADED, given=0, wanted=0, matched=0, would_match=0), STEP],
+    [replace(LOADED, given=0, missing=(), unexpected=(), would_match=0), STEP],
+    # a stem for many small models: most of what is given fits
+    [FILE, replace(LOADED, given=2, wanted=60, matched=2, would_match=0), STEP],
     # the error reaches the user, who sees it; without a crash of that kind nothing is said
     [FILE, RAISED, RunEnded(reason="interrupted")],
 ]

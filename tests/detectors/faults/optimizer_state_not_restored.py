@@ -9,6 +9,7 @@ from premortem.events import (
     LogLine,
     OptimizerBuilt,
     OptimizerStep,
+    Resumed,
     Site,
     StateLoaded,
 )
@@ -34,6 +35,19 @@ def epoch(number: int) -> LogLine:
     )
 
 
+# It prints nothing, and its loop goes on from the file.
+SILENT = Resumed(
+    at=AT,
+    path="/runs/c.pt",
+    optimizer=1,
+    kind="Adam",
+    parameters=4,
+    restored=False,
+    entries=4,
+    counters=(("epoch", 4),),
+    reached=(("epoch", 5),),
+)
+
 EVENTS: list[Event] = [BUILT, FILE, WEIGHTS, STEP, epoch(5)]
 
 HEALTHY: list[list[Event]] = [
@@ -43,4 +57,6 @@ HEALTHY: list[list[Event]] = [
     [BUILT, replace(FILE, optimizer_entries=0), WEIGHTS, STEP, epoch(5)],
     [BUILT, replace(FILE, optimizer_entries=9), WEIGHTS, STEP, epoch(5)],  # another optimizer's state
     [BUILT, FILE, STEP, epoch(5)],  # the file was only looked at
+    [BUILT, FILE, WEIGHTS, MOMENTS, replace(SILENT, restored=True), STEP],
+    [BUILT, FILE, WEIGHTS, replace(SILENT, reached=(("epoch", 0),)), STEP],
 ]

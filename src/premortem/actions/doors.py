@@ -1,0 +1,231 @@
+"""The ways in which scripts save and load their checkpoints; each leads to `saving.py`.
+
+torch.save and torch.load, safetensors, torch.distributed.checkpoint, and Lightning, which writes through fsspec.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from premortem.actions.moves import Moves
+from premortem.actions.reread import of_folder, of_safetensors, of_torch
+from premortem.actions.room import Counting
+from premortem.actions.save import Save, real
+from premortem.actions.saving import Saving
+from premortem.arrivals import ImportHook
+
+if TYPE_CHECKING:
+    from premortem.probes.session import Session
+
+_LIGHTNING = ("lightning.fabric.utilities.cloud_io", "lightning_fabric.utilities.cloud_io")
+
+
+class Doors:
+    """Put in place in a run; the session takes them away with everything else."""
+
+    def __init__(self, session: Session, saving: Saving) -> None:
+        self.session = session
+        self.saving = saving
+        self.shelf = saving.shelf
+        self._hooks: list[ImportHook] = []
+
+    def install(self) -> None:
+        patch = self.session.patch
+        patch(torch, "save", self._torch_save)
+        self._when("safetensors.torch", lambda module: patch(module, "save_file", self._safetensors_save))
+        self._when("torch.distributed.checkpoint", lambda module: patch(module, "save", self._dcp_save))
+        for name in _LIGHTNING:
+            self._when(name, lambda module: patch(module, "_atomic_save", self._lightning_save))
+        if not self.saving.changes:
+            return
+        patch(torch, "load", self._served)
+        self._when("safetensors.torch", lambda module: patch(module, "load_file", self._served))
+        Moves(self.session, self.saving).install()
+
+    def remove(self) -> None:
+        for hook in self._hooks:
+            if hook in sys.meta_path:
+                sys.meta_path.remove(hook)
+
+    def _when(self, name: str, then: Callable[[Any], None]) -> None:
+        """Now, if it was imported; else in the moment it is."""
+
+        def arrived() -> None:
+            if self.session.on:
+                with self.session.looking_at(name):
+                    then(sys.modules[name])
+
+        if name in sys.modules:
+            arrived()
+        else:
+            hook = ImportHook(name, arrived)
+            self._hooks.append(hook)
+            sys.meta_path.insert(0, hook)
+
+    # --- saving --------------------------------------------------------------------------------
+
+    def _torch_save(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+            path = self._target(f)
+            if path is None:
+                result = original(obj, f, *args, **kwargs)
+                self._by_hand(obj, f)
+                return result
+
+            def measure() -> int:
+                counting = Counting()
+                original(obj, counting, *args, **kwargs)
+                return counting.bytes + len(path.name) * 1000  # its name is in front of every record
+
+            def write(to: Path) -> Any:
+                return original(obj, str(to), *args, **kwargs)
+
+            return self._save(obj, path, f, write, of_torch, measure)
+
+        return save
+
+    def _by_hand(self, obj: Any, f: Any) -> None:
+        name = getattr(f, "name", None)
+        if isinstance(f, io.BufferedIOBase) and isinstance(name, str) and self.saving.active():
+            if self.session.listening() and (path := self._target(name)) is not None:
+                self.saving.written_by_hand(Save(obj, path, name, lambda _to: None, of_torch, lambda: None))
+
+    def _safetensors_save(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def save_file(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
+            path = self._target(filename)
+            if path is None:
+                return original(tensors, filename, *args, **kwargs)
+            check = functools.partial(of_safetensors, tensors)
+            return self._save(
+                tensors, path, filename, lambda to: original(tensors, str(to), *args, **kwargs), check
+            )
+
+        return save_file
+
+    def _dcp_save(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def save(state_dict: Any, *args: Any, checkpoint_id: Any = None, **kwargs: Any) -> Any:
+            alone = kwargs.get("no_dist") or not _many()
+            path = self._target(checkpoint_id, folder=True) if alone and not _writer(args, kwargs) else None
+            if path is None:
+                return original(state_dict, *args, checkpoint_id=checkpoint_id, **kwargs)
+
+            def write(to: Path) -> Any:
+                result = original(state_dict, *args, checkpoint_id=to, **kwargs)
+                if to != path and path.is_dir():
+                    _take_along(path, to)
+                return result
+
+            return self._save(state_dict, path, checkpoint_id, write, of_folder)
+
+        return save
+
+    def _lightning_save(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def atomic_save(checkpoint: Any, filepath: Any) -> Any:
+            path = self._target(filepath)
+            if path is None:
+                return original(checkpoint, filepath)
+
+            def write(to: Path) -> None:
+                with to.open("wb") as file:
+                    torch.save(checkpoint, file)
+
+            return self._save(checkpoint, path, filepath, write, of_torch)
+
+        return atomic_save
+
+    def _save(
+        self,
+        thing: Any,
+        path: Path,
+        given: Any,
+        write: Callable[[Path], Any],
+        check: Callable[[Path], str],
+        measure: Callable[[], int | None] = lambda: None,
+    ) -> Any:
+        def unseen(to: Path) -> Any:
+            """The probe of `torch.save` is told afterwards, when the file has its name."""
+            mine = self.session.listening()
+            self.session.looking = self.session.looking or mine
+            try:
+                return write(to)
+            finally:
+                self.session.looking = self.session.looking and not mine
+
+        return self.saving.save(Save(thing, path, os.fspath(given), unseen, check, measure))
+
+    def _target(self, given: Any, *, folder: bool = False) -> Path | None:
+        """The file that is meant, when it is one that can be replaced: no pipe, no device, no file object."""
+        if not isinstance(given, (str, os.PathLike)) or not self.saving.active():
+            return None
+        if "://" in os.fspath(given):
+            return None
+        try:
+            path = real(given)
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            return path if path.parent.is_dir() else None
+        except (OSError, ValueError, TypeError):
+            return None
+        return path if (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)) else None
+
+    # --- loading ----------------------------------------------------------------------
+
+    def _served(self, original: Any) -> Any:
+        """What the script saved is what it loads, also when it lies in quarantine."""
+
+        @functools.wraps(original)
+        def load(f: Any, *args: Any, **kwargs: Any) -> Any:
+            there = self._quarantined(f) if self.shelf.diverted and self.session.on else None
+            if there is None:
+                return original(f, *args, **kwargs)
+            if isinstance(f, (str, os.PathLike)):
+                return original(there, *args, **kwargs)
+            with there.open("rb") as file:
+                return original(file, *args, **kwargs)
+
+        return load
+
+    def _quarantined(self, f: Any) -> Path | None:
+        """For a path, or a file that was opened to be read and was not read yet."""
+        name = f if isinstance(f, (str, os.PathLike)) else getattr(f, "name", None)
+        if not isinstance(name, (str, os.PathLike)):
+            return None
+        path = real(name)
+        if path in self.shelf.diverted and not path.exists():  # the script has removed it
+            del self.shelf.diverted[path]
+        fresh = f is name or (getattr(f, "mode", "") == "rb" and f.tell() == 0)
+        return self.shelf.diverted.get(path) if fresh else None
+
+
+def _many() -> bool:
+    distributed = torch.distributed
+    return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+
+
+def _writer(args: Any, kwargs: Any) -> bool:
+    return bool(args) or kwargs.get("storage_writer") is not None
+
+
+def _take_along(old: Path, new: Path) -> None:
+    """What else lies in the folder: a config, a log. The saver's own files are those of the old checkpoint."""
+    for entry in old.iterdir():
+        if entry.suffix == ".distcp" or entry.name.startswith(".metadata") or (new / entry.name).exists():
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.copytree(entry, new / entry.name, symlinks=True)
+        else:
+            shutil.copy2(entry, new / entry.name, follow_symlinks=False)

@@ -1,0 +1,41 @@
+"""One save, on its way from a door to its place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from premortem.vault.atomic import reason
+from premortem.vault.looked import UNKNOWN, Looked
+
+
+@dataclass
+class Save:
+    """One save, on its way."""
+
+    thing: Any
+    path: Path  # the real one
+    given: str  # as the script wrote it
+    write: Callable[[Path], Any]  # the library's own way; what it returns is returned
+    check: Callable[[Path], str]  # what is wrong with what was written; "" when nothing is
+    measure: Callable[[], int | None]  # how many bytes it will have; None when nobody can tell
+    looked: Looked = UNKNOWN
+
+
+def remove_draft(draft: Path) -> None:
+    if draft.is_dir():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
+        draft.unlink(missing_ok=True)
+
+
+def one_line(error: BaseException) -> str:
+    return reason(error) if isinstance(error, OSError) else (str(error).splitlines() or [""])[0][:200]
+
+
+def real(path: Any) -> Path:
+    return Path(os.path.realpath(os.fspath(path)))

@@ -1,0 +1,47 @@
+"""PM324 checkpoint-does-not-read-back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, SaveChecked
+from premortem.findings import Finding, Severity
+
+
+class CheckpointDoesNotReadBack(Detector):
+    """What was read back after a save is not what was written, twice in a row.
+
+    ## Why it matters
+    The file would load without a word, with other weights in it: `torch.load` does not look at its checksums.
+
+    ## Usual causes
+    A failing disk or cable; a network drive that lost its connection; broken memory.
+
+    ## What to do
+    Save to another disk, and have this one examined. The old file at that path was not touched.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM324",
+        name="checkpoint-does-not-read-back",
+        family="persistence",
+        severity=Severity.ERROR,
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (SaveChecked,)
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, SaveChecked) and event.damaged and event.path not in self._said:
+            self._said.add(event.path)
+            yield self.finding(
+                event,
+                f"`{event.path}` was written twice and is damaged each time: {event.damaged}",
+                cause="The disk does not give back what it was given.",
+                remedy="Save to another disk. What was at this path before is still there.",
+                path=event.path,
+            )

@@ -1,0 +1,50 @@
+"""PM329 checkpoint-not-saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, RoomShort
+from premortem.findings import Finding, Severity
+
+
+class CheckpointNotSaved(Detector):
+    """A checkpoint could not be saved, because the disk is full.
+
+    ## Why it matters
+    From here on nothing that is learnt is kept. A script that catches the exception trains on for nothing.
+
+    ## Usual causes
+    Checkpoints of every epoch that nobody removes; a quota; a checkpoint that grows with the run.
+
+    ## What to do
+    Make room, or save to another disk. The old file at that path is untouched.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM329",
+        name="checkpoint-not-saved",
+        family="persistence",
+        severity=Severity.ERROR,
+        explains=("disk-too-full",),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (RoomShort,)
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if not isinstance(event, RoomShort) or not event.failed or event.path in self._said:
+            return
+        self._said.add(event.path)
+        yield self.finding(
+            event,
+            f"`{event.path}` could not be saved; the old file is untouched",
+            cause="There is no room left on the disk.",
+            remedy="Make room, or save to another disk.",
+            path=event.path,
+            error=event.failed,
+        )

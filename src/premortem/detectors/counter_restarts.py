@@ -1,0 +1,65 @@
+"""PM339 counter-restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.resuming import file_of, starts_anew, stem
+from premortem.events import Event, Resumed
+from premortem.findings import Finding, Severity
+
+
+class CounterRestarts(Detector):
+    """A run is resumed with the optimizer's state, and its epochs or steps are counted from the start again.
+
+    ## Why it matters
+    The run trains longer than planned, runs past the end of its schedule, and names its checkpoints and its log after
+    epochs that were already there.
+
+    ## Usual causes
+    `start_epoch = checkpoint["epoch"] + 1` is read, and the loop still says `range(epochs)`; the counter is reset by a
+    function that is called after the load.
+
+    ## What to do
+    Begin the loop where the file ends: `for epoch in range(start_epoch, epochs)`.
+
+    ## When it stays silent
+    A new training that starts from old weights (without the optimizer's state). Where the script never asked the file
+    how far it was, more epochs may be meant: that is information, no warning.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM339", name="counter-restarts", family="checkpoint", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._said or not isinstance(event, Resumed) or not event.restored:
+            return
+        anew = starts_anew(event)
+        if anew is None:
+            return
+        name, value, saved = anew
+        asked = [held for held in event.held if stem(held[0]) == stem(name)]
+        if any(used for _, _, used in asked):
+            return  # the number of the file is added somewhere, or compared
+        self._said = True
+        known = f"`{asked[0][0]}` is {asked[0][1]} and nothing uses it." if asked else "Nothing reads it."
+        yield self.finding(
+            event,
+            f"the run goes on with `{file_of(event)}` of {stem(name)} {saved}, optimizer included, but `{name}` "
+            f"starts at {value}",
+            cause=f"The file says how far it was, and the loop does not ask. {known}",
+            remedy=f"Begin the loop where the file ends, or say that {stem(name)}s are counted anew on purpose.",
+            severity=Severity.WARNING if asked else Severity.INFO,
+            file=event.path,
+            counter=name,
+            value=value,
+            saved=saved,
+        )

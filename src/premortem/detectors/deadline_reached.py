@@ -1,0 +1,50 @@
+"""PM328 deadline-reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import DeadlineMet, Event
+from premortem.findings import Finding, Severity
+
+
+class DeadlineReached(Detector):
+    """The time given with `--deadline` is nearly over: the run was saved, and is stopped.
+
+    ## Why it matters
+    A session that ends while a step or a save is under way takes with it everything since the last checkpoint.
+
+    ## Usual causes
+    It is what was asked for.
+
+    ## What to do
+    Start again from the state that was saved, or from the script's own last checkpoint. `last_good.pt` holds models,
+    optimizers, schedulers and the scaler; `torch.load` reads it.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM328", name="deadline-reached", family="persistence", severity=Severity.INFO
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (DeadlineMet,)
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._said or not isinstance(event, DeadlineMet):
+            return
+        self._said = True
+        saved = f"the state of the training is in {event.path}" if event.path else "it could not be saved"
+        when = f"{event.left:.0f} seconds before the deadline" if event.left >= 0 else "after the deadline"
+        mirror = {None: "", True: ", and on the mirror", False: ", but not on the mirror yet"}[event.mirrored]
+        yield self.finding(
+            event,
+            f"stopped {when}: {saved}{mirror}",
+            cause=f"One more step, a save and the mirror need {event.needed:.0f} seconds.",
+            remedy="Start again from there when there is time.",
+            left=round(event.left, 1),
+            needed=round(event.needed, 1),
+        )

@@ -1,0 +1,56 @@
+"""PM326 disk-too-full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.wording import count
+from premortem.events import Event, RoomShort
+from premortem.findings import Finding, Severity
+
+
+class DiskTooFull(Detector):
+    """The disk has no room left for a checkpoint beside the one it replaces.
+
+    ## Why it matters
+    A checkpoint is safe because it is written beside the old one. Without room for two, a run that is killed while it
+    saves loses both.
+
+    ## Usual causes
+    Checkpoints of every epoch that nobody removes; a quota; a disk shared with a dataset or a cache.
+
+    ## What to do
+    Remove old checkpoints, save fewer of them, or save to another disk.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM326", name="disk-too-full", family="persistence", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (RoomShort,)
+
+    def __init__(self) -> None:
+        self._said: set[tuple[str, bool]] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if not isinstance(event, RoomShort) or event.failed or (event.path, event.in_place) in self._said:
+            return
+        self._said.add((event.path, event.in_place))
+        yield self.finding(
+            event,
+            self._what(event),
+            cause="There is no room left on the disk.",
+            remedy="Make room, save less often, or save to another disk.",
+            path=event.path,
+            given_up=event.given_up,
+        )
+
+    def _what(self, event: RoomShort) -> str:
+        if event.in_place:
+            return (
+                f"`{event.path}` was overwritten in place, because there is no room for two: a run that is killed "
+                "while it saves would lose both"
+            )
+        return f"{count(event.given_up, 'earlier version')} had to go so that `{event.path}` could be saved"

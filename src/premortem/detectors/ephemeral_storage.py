@@ -1,0 +1,54 @@
+"""PM325 ephemeral-storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, StorageSeen
+from premortem.findings import Certainty, Finding, Severity
+
+
+class EphemeralStorage(Detector):
+    """Checkpoints are saved in a place that is wiped when the session ends, and nowhere else.
+
+    ## Why it matters
+    Hours of training are gone when the session times out, the container is removed or the machine is taken back.
+
+    ## Usual causes
+    A notebook service (Kaggle, Colab) without its lasting folder; the scratch folder of a batch job; the local disk
+    of a rented machine; the inside of a container.
+
+    ## What to do
+    Save to a folder that lasts, or give the run a mirror: `premortem run --mirror URL`, where URL is a mounted drive,
+    s3://, gs://, ssh:// or hf://.
+
+    ## When it stays silent
+    There is a mirror, or nothing tells that the place will be wiped. A temporary folder was chosen for what it is.
+    A place that only might go (memory, a container) is a remark, after ten minutes of training.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM325", name="ephemeral-storage", family="persistence", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (StorageSeen,)
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._said or not isinstance(event, StorageSeen) or event.mirrored:
+            return
+        self._said = True
+        will = "is wiped" if event.certain else "may go"
+        yield self.finding(
+            event,
+            f"what is saved in {event.path} {will} with its place: {event.kind}",
+            cause="Nothing copies the checkpoints to a place that lasts.",
+            remedy="Start it with `premortem run --mirror URL`, or save to a folder that lasts.",
+            severity=Severity.WARNING if event.certain else Severity.INFO,
+            certainty=Certainty.MEASURED if event.certain else Certainty.SUSPECTED,
+            path=event.path,
+        )

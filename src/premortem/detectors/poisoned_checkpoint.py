@@ -1,0 +1,68 @@
+"""PM320 poisoned-checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.wording import count, some
+from premortem.events import Event, SaveChecked
+from premortem.findings import Finding, Severity
+
+
+class PoisonedCheckpoint(Detector):
+    """A checkpoint was saved whose trained weights are not finite, or are all zero.
+
+    ## Why it matters
+    Whoever resumes from it, or ships it, has a model that answers NaN. Where it overwrites the only good checkpoint,
+    everything that was learnt is lost.
+
+    ## Usual causes
+    Training had diverged before the save; a metric that is NaN was taken for the best; weights were cast to a type
+    that is too small for them; an average of models divided by zero.
+
+    ## What to do
+    Check that loss and weights are finite before saving. Under `premortem run` a good file is not overwritten by such
+    a save: it goes to the run's `quarantine` folder, and `torch.load` of that path still gives what was saved as long
+    as the run lasts. After the run, the path holds the last good version.
+
+    ## When it stays silent
+    Buffers, frozen parameters and tensors that belong to no model of the run may hold what they like.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM320", name="poisoned-checkpoint", family="checkpoint", severity=Severity.ERROR
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (SaveChecked,)
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if not isinstance(event, SaveChecked) or not event.poisoned or event.path in self._said:
+            return
+        self._said.add(event.path)
+        zero = event.poisoned == ("all of them",)
+        what = "nothing but zeros" if zero else "weights that are not finite"
+        which = "" if zero else f": {some(event.poisoned)} of {count(event.weights, 'weight')}"
+        yield self.finding(
+            event,
+            f"`{event.path}` was saved with {what}{which}",
+            cause=self._cause(event),
+            remedy="Look for the first step that was not finite; save only what is finite.",
+            parameter=None if zero else event.poisoned[0],
+            path=event.path,
+            quarantined=event.quarantined or None,
+        )
+
+    def _cause(self, event: SaveChecked) -> str:
+        if event.quarantined:
+            return (
+                "The model was broken before it was saved. The file went to quarantine; the good version that was "
+                "there before is still in its place."
+            )
+        if event.overwrote:
+            return "The model was broken before it was saved, and a good file was overwritten with it."
+        return "The model was broken before it was saved. There was no earlier version at this path."

@@ -1,0 +1,44 @@
+"""What detectors of resumed runs ask: does the run count on from where the file was?"""
+
+from __future__ import annotations
+
+from premortem.events import Resumed
+
+_WORDS = {
+    "epoch": frozenset({"epoch", "epochs", "ep"}),
+    "step": frozenset({"step", "steps", "iter", "iters", "iteration", "iterations", "it"}),
+}
+FIRST_RESUMED = 2  # a run that counts on from here did not start anew
+
+
+def stem(name: str) -> str:
+    """What this counter counts: "epoch", "step", or "" when its name does not say."""
+    words = set(name.lower().rpartition(".")[2].split("_"))
+    return next((what for what, spelt in _WORDS.items() if spelt & words), "")
+
+
+def goes_on(event: Resumed) -> tuple[str, int] | None:
+    """The counter of a running loop that goes on from one in the file."""
+    for place, (name, value) in enumerate(event.reached):
+        for saved, number in event.counters:
+            if value < FIRST_RESUMED or not number or not number <= value <= number + 2:
+                continue
+            # Without a name that says so, only the outermost loop can be the one that counts epochs or steps.
+            if stem(name) == stem(saved) != "" or (place == 0 and value <= number + 1):
+                return name, value
+    return None
+
+
+def starts_anew(event: Resumed) -> tuple[str, int, int] | None:
+    """The counter of a running loop that began again, while the file is further: name, its value, the file's."""
+    if goes_on(event) is not None:
+        return None
+    for name, value in event.reached:
+        for saved, number in event.counters:
+            if value <= 1 and number >= max(FIRST_RESUMED, value + 2) and stem(name) == stem(saved) != "":
+                return name, value, number
+    return None
+
+
+def file_of(event: Resumed) -> str:
+    return event.path.rpartition("/")[2] or "the checkpoint"

@@ -1,0 +1,101 @@
+"""How far the user's loops are: the counters of the loops that are running, read from their frames."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import sys
+import types
+from collections.abc import Iterator
+
+from premortem.probes.session import is_user_code
+
+_TOLD = frozenset({"print", "info", "debug", "warning", "log", "write", "save", "dump", "set_description"})
+
+
+def user_frames() -> Iterator[types.FrameType]:
+    """Of the user's own code, innermost first."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_user_code(frame.f_code.co_filename):
+            yield frame
+        frame = frame.f_back
+
+
+def loop_counters(frames: list[types.FrameType]) -> tuple[tuple[str, int], ...]:
+    """Whole numbers that the running loops count with, outermost first."""
+    found: dict[str, int] = {}
+    for frame in reversed(frames):
+        for loop in loops_around(frame.f_code.co_filename, frame.f_lineno):
+            for name in counters_of(loop):
+                value = frame.f_locals.get(name)
+                if type(value) is int:
+                    found.setdefault(name, value)
+    return tuple(found.items())
+
+
+@functools.lru_cache(maxsize=64)
+def tree_of(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def loops_around(file: str, line: int) -> list[ast.For | ast.While]:
+    """Outermost first, within the function that the line is in."""
+    tree = tree_of(file)
+    if tree is None:
+        return []
+    around: list[ast.For | ast.While] = []
+    body: list[ast.stmt] = tree.body
+    while True:
+        statement = next((s for s in body if s.lineno <= line <= (s.end_lineno or s.lineno)), None)
+        if statement is None:
+            return around
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            around = []
+        elif isinstance(statement, (ast.For, ast.While)):
+            around.append(statement)
+        body = [part for part in ast.iter_child_nodes(statement) if isinstance(part, ast.stmt)]
+        for handler in getattr(statement, "handlers", []) + getattr(statement, "cases", []):
+            body += handler.body
+
+
+def counters_of(loop: ast.For | ast.While) -> list[str]:
+    """What it counts with: its own variable or condition, then what is counted up inside (`step += 1`)."""
+    if isinstance(loop, ast.While):
+        own = [node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)]
+    else:
+        first = (
+            loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
+        )
+        own = [first.id] if isinstance(first, ast.Name) else []
+    counted = [
+        node.target.id
+        for node in ast.walk(loop)
+        if isinstance(node, ast.AugAssign)
+        and isinstance(node.op, ast.Add)
+        and isinstance(node.target, ast.Name)
+        and isinstance(node.value, ast.Constant)
+    ]
+    return [*own, *counted]
+
+
+def used(file: str, name: str) -> bool:
+    """Whether this variable is read for more than a message or a save."""
+    tree = tree_of(file)
+    return tree is None or _read_in(tree, name)
+
+
+def _read_in(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.JoinedStr):
+        return False
+    if isinstance(node, ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called in _TOLD:
+            return False
+    if isinstance(node, ast.Name):
+        return node.id == name and isinstance(node.ctx, ast.Load)
+    return any(_read_in(child, name) for child in ast.iter_child_nodes(node))

@@ -1,0 +1,109 @@
+"""What is in a thing that the script saves: which of the weights that are being trained, and whether they are sound."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from premortem.probes.modules import Models
+from premortem.probes.session import Session, user_site
+from premortem.probes.states import States, finite
+from premortem.vault.health import examine
+from premortem.vault.looked import Looked
+
+_DEPTH = 4  # of dictionaries and lists in each other
+_WIDE = 4096  # entries of a list that are looked at
+ALL_ZERO = ("all of them",)
+
+
+class Saved:
+    def __init__(self, session: Session, states: States, models: Models) -> None:
+        self.session = session
+        self.states = states
+        self.models = models
+        self._names: weakref.WeakKeyDictionary[nn.Module, dict[str, bool]] = weakref.WeakKeyDictionary()
+
+    def look(self, thing: Any) -> Looked:
+        """Reads every trained weight in it once."""
+        tensors, checkpoint = 0, isinstance(thing, nn.Module)
+        for _, value, inside in leaves(thing):
+            if isinstance(value, torch.Tensor):
+                tensors += value.numel() * value.element_size()
+                checkpoint = checkpoint or inside
+            elif isinstance(value, nn.Module):
+                checkpoint = True
+        trained = dict(self._trained(thing))
+        broken = broken_among(trained)
+        if broken == list(ALL_ZERO) and not self.session.step:  # before training some layers begin that way
+            broken = []
+        return Looked(checkpoint, len(trained), tuple(broken[:8]), tensors, user_site())
+
+    def told(self, thing: Any, path: str) -> None:
+        """It was saved to `path`: what other probes say of a save."""
+        self.states.told_saved(thing, path)
+
+    def _trained(self, thing: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
+        if isinstance(thing, nn.Module):
+            for name, parameter in thing.named_parameters():
+                if parameter.requires_grad:
+                    yield path + name, parameter
+        elif isinstance(thing, Mapping) and depth < _DEPTH:
+            own = {k: v for k, v in thing.items() if isinstance(k, str) and isinstance(v, torch.Tensor)}
+            owner = self._owner(own)
+            for name, value in own.items():
+                if owner.get(name):
+                    yield path + name, value
+            for name, value in thing.items():
+                if not isinstance(value, torch.Tensor):
+                    yield from self._trained(value, f"{path}{name}.", depth + 1)
+
+    def _owner(self, own: Mapping[str, Any]) -> Mapping[str, bool]:
+        """Of the model whose weights these are, or some of them: each name, and whether it is trained."""
+        if not own:
+            return {}
+        live = [module for known in self.models.known.values() if (module := known.module()) is not None]
+        for module in [*self.states.asked(), *live]:
+            names = self._names.get(module)
+            if names is None:
+                names = self._names[module] = {
+                    name: parameter.requires_grad
+                    for name, parameter in module.named_parameters(remove_duplicate=False)
+                } | {name: False for name, _ in module.named_buffers(remove_duplicate=False)}
+            if names and all(name in names for name in own):
+                return names
+        return {}
+
+
+def leaves(thing: Any, depth: int = 0) -> Iterator[tuple[str, Any, bool]]:
+    """(name, value, whether it lies in a dictionary under a name), as far down as checkpoints go."""
+    if isinstance(thing, Mapping) and depth < _DEPTH:
+        for name, value in thing.items():
+            if isinstance(value, (Mapping, list, tuple)):
+                yield from leaves(value, depth + 1)
+            else:
+                yield str(name), value, True
+    elif isinstance(thing, (list, tuple)) and depth < _DEPTH:
+        for value in thing[:_WIDE]:
+            yield from leaves(value, depth + 1)
+    else:
+        yield "", thing, False
+
+
+def broken_among(trained: Mapping[str, torch.Tensor]) -> list[str]:
+    """The names of those that are not finite; `ALL_ZERO` when there is nothing but zeros in all matrices."""
+    dense = {
+        name: value.detach()
+        for name, value in trained.items()
+        if value.layout == torch.strided and value.numel() and value.device.type != "meta"
+    }
+    health = examine(dense)
+    # Infinity beside zeros alone is meant: a mask.
+    broken = [name for name in health.non_finite if not finite(dense[name])]
+    matrices = {name for name, value in dense.items() if value.dim() > 1 and value.numel() > 8}
+    if not broken and len(matrices) > 1 and matrices <= set(health.all_zero):
+        return list(ALL_ZERO)
+    return broken

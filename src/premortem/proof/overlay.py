@@ -1,0 +1,67 @@
+"""A copy of the script's folder that costs nothing: real folders, links to the files, writes stay inside.
+
+The replay's sandbox sends what is written elsewhere to a scratch folder. A script that resumes also *asks* for its
+files (`os.path.exists`, `glob`), so here the questions are answered from there as well.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from premortem.replay.sandbox import Sandbox
+
+_LEFT_OUT = frozenset({".git", ".premortem", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+_MOST = 20_000  # entries; what lies beyond is linked as a whole
+
+
+def spread(source: Path, target: Path) -> None:
+    """Make `target` look like `source`."""
+    target.mkdir(parents=True)
+    pending = [(source, target)]
+    count = 0
+    while pending:
+        here, there = pending.pop(0)
+        for entry in sorted(os.scandir(here), key=lambda e: e.name):
+            place = there / entry.name
+            if entry.name in _LEFT_OUT:
+                continue
+            count += 1
+            whole = count > _MOST or Path(entry.path, "pyvenv.cfg").exists()
+            if entry.is_dir(follow_symlinks=False) and not whole:
+                place.mkdir()
+                pending.append((Path(entry.path), place))
+            else:
+                place.symlink_to(os.path.realpath(entry.path))
+
+
+class Overlay(Sandbox):
+    def install(self) -> None:
+        symlink = os.symlink
+        super().install()
+        os.symlink = self._linked(symlink)
+        for name in ("stat", "listdir", "scandir", "access"):
+            setattr(os, name, self._asked(getattr(os, name)))
+
+    def _linked(self, original: Any) -> Any:
+        """`last.pt -> epoch_3.pt`: what a link says stays as it is, only its own place may be another."""
+
+        def call(source: Any, target: Any, *args: Any, **kwargs: Any) -> None:
+            original(source, self.instead(target), *args, **kwargs)
+
+        return call
+
+    def _asked(self, original: Any) -> Any:
+        def call(path: Any = ".", *args: Any, **kwargs: Any) -> Any:
+            place = self.reading(path) if isinstance(path, (str, os.PathLike)) else path
+            return original(place, *args, **kwargs)
+
+        return call
+
+    def reading(self, path: Any) -> Any:
+        """Without `Path.exists`, which would ask this very question again."""
+        if not isinstance(path, (str, os.PathLike)) or self.inside(path):
+            return path
+        place = self._place(path)
+        return place if os.path.lexists(place) else path

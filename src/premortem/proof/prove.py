@@ -1,0 +1,222 @@
+"""Runs the script past a save, starts it again from there in a fresh process, and compares the steps bit for bit.
+
+whole run      … step k, save │ k+1 … k+n      the folder is kept as it is at the bar
+resumed run    in that folder │ k+1 … k+n      the same steps, by the script's own resume
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from premortem.errors import UsageError
+from premortem.proof.compare import Comparison, compare
+from premortem.proof.entrances import Entrance, entrances
+from premortem.proof.order import RESUMED, WHOLE, Heard, Order
+from premortem.proof.overlay import spread
+from premortem.replay.started import script_of
+
+_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".tar"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofOptions:
+    argv: list[str]  # as `python` would be given it: a script or -m module, and its arguments
+    steps: int = 5
+    seconds: float = 300.0  # for one launch
+    resume_with: str | None = None  # words that make the script resume; {} stands for the file
+    tell: Callable[[str], None] = lambda _: None
+
+
+@dataclass
+class Proof:
+    comparison: Comparison = field(default_factory=Comparison)
+    saved: str = ""  # the file
+    step: int = 0  # at which it was written
+    entrance: str = ""  # what made the script resume
+    tried: list[str] = field(default_factory=list)
+    problem: str = ""  # why there is nothing to compare
+    repeats: bool | None = None  # whether two fresh runs are the same, when that was asked
+    tail: str = ""  # the last lines that the script printed, when it went wrong
+
+    @property
+    def exact(self) -> bool:
+        return not self.problem and self.comparison.exact
+
+
+def prove(options: ProofOptions) -> Proof:
+    with tempfile.TemporaryDirectory(prefix="premortem-proof-") as folder:
+        return _Director(options, Path(os.path.realpath(folder))).prove()
+
+
+class _Director:
+    def __init__(self, options: ProofOptions, scratch: Path) -> None:
+        self.options = options
+        self.scratch = scratch
+        self.work = scratch / "work"
+        self.snapshot = scratch / "snapshot"
+        self.cwd = Path.cwd()
+        self.script = script_of(options.argv, str(self.cwd))
+        if self.script is not None and not self.script.is_file():
+            raise UsageError(f"there is no script {options.argv[0]} in this folder")
+        self.argv = list(options.argv)
+        if self.script is not None and not Path(os.path.normpath(self.script)).is_relative_to(self.cwd):
+            self.argv[0] = os.path.realpath(self.script)  # it is not in the copy of this folder
+
+    def prove(self) -> Proof:
+        proof = Proof()
+        self.options.tell("running the script past a save of its own")
+        whole = self._whole()
+        if whole.moment is not None:  # what was saved later was not there to resume from
+            whole.saved = [save for save in whole.saved if save["step"] <= whole.moment["step"]]
+        if whole.saved:
+            proof.step = whole.saved[-1]["step"]
+            proof.saved = whole.saved[-1]["path"] or "a checkpoint"
+        if whole.moment is None or not whole.stepped:
+            proof.problem, proof.tail = self._no_save(whole), whole.tail
+            return proof
+        resumed = self._resume(whole, proof)
+        if resumed is None:
+            return proof
+        proof.comparison = compare(whole, resumed)
+        if not proof.comparison.lost and not proof.comparison.exact:
+            self.options.tell("nothing that can be named is lost; does the script repeat itself at all?")
+            proof.repeats = self._repeats(whole)
+        return proof
+
+    def _no_save(self, whole: Heard) -> str:
+        if whole.faults:
+            return f"premortem itself failed in the script's process ({whole.faults[0]})"
+        how = f" ({whole.ended})" if whole.ended else ""
+        if whole.saved:
+            return (
+                f"the script made no step after its first save{how}: give it arguments with which it goes on"
+            )
+        if whole.first is None:
+            return f"the script made no training step{how}"
+        return f"the script saved nothing{how}: there is nothing to resume from"
+
+    # -- launches -------------------------------------------------------------------------
+
+    def _whole(self) -> Heard:
+        self._fresh_folder()
+        shutil.rmtree(self.snapshot, ignore_errors=True)
+        return self._launch(WHOLE, Entrance())
+
+    def _resume(self, whole: Heard, proof: Proof) -> Heard | None:
+        for entrance in self._entrances(whole):
+            proof.tried.append(str(entrance))
+            self.options.tell(f"resuming in a fresh process: {entrance}")
+            self._snapshot_folder()
+            heard = self._launch(RESUMED, entrance)
+            if heard.moment is not None and heard.stepped:
+                proof.entrance, proof.problem, proof.tail = str(entrance), "", ""
+                return heard
+            if heard.loaded and not proof.problem:  # it took the word, but wanted something else: a folder?
+                how = heard.ended or "it was stopped"
+                proof.problem = f"the script read its checkpoint ({entrance}) and made no step: {how}"
+                proof.tail = heard.tail
+        proof.problem = proof.problem or (
+            "the script did not go on from its checkpoint; tried: " + "; ".join(proof.tried) + ". "
+            'If it takes other words, give them: --resume-with "--from {}"'
+        )
+        return None
+
+    def _entrances(self, whole: Heard) -> list[Entrance]:
+        paths = self._paths(whole)
+        if self.options.resume_with is not None:
+            words = self.options.resume_with.split()
+            return [Entrance([word.replace("{}", paths[0]) for word in words])]
+        return entrances(self.script, whole.options, paths, self.options.argv)
+
+    def _paths(self, whole: Heard) -> list[str]:
+        """What a script may be given to go on from: the files of the last save, and their folder."""
+        files = list(dict.fromkeys(s["path"] for s in reversed(whole.saved) if s["path"]))
+        if not files:
+            written = [
+                p for p in (self.snapshot / "work").rglob("*") if p.suffix in _SUFFIXES and not p.is_symlink()
+            ]
+            newest = sorted(written, key=lambda p: p.stat().st_mtime, reverse=True)
+            files = [str(p.relative_to(self.snapshot / "work")) for p in newest]
+        folder = str(Path(files[0]).parent) if files else "."
+        return [*files[:2], *([folder] if folder != "." else [])]
+
+    def _repeats(self, whole: Heard) -> bool:
+        self._fresh_folder()
+        shutil.rmtree(self.snapshot, ignore_errors=True)
+        again = self._launch(WHOLE, Entrance())
+        return bool(again.stepped) and again.stepped[0] == whole.stepped[0]
+
+    def _fresh_folder(self) -> None:
+        for name in ("work", "written"):
+            shutil.rmtree(self.scratch / name, ignore_errors=True)
+        spread(self.cwd, self.work)
+
+    def _snapshot_folder(self) -> None:
+        for name in ("work", "written"):
+            shutil.rmtree(self.scratch / name, ignore_errors=True)
+            if (self.snapshot / name).exists():
+                shutil.copytree(self.snapshot / name, self.scratch / name, symlinks=True)
+
+    def _launch(self, mode: str, entrance: Entrance) -> Heard:
+        results = self.scratch / "results.jsonl"
+        order = Order(
+            mode=mode,
+            results=results,
+            scratch=self.scratch,
+            work=self.work,
+            snapshot=self.snapshot,
+            argv=[*self.argv, *entrance.words],
+            steps=self.options.steps,
+        )
+        results.unlink(missing_ok=True)
+        paper, printed = self.scratch / "order.json", self.scratch / "printed.txt"
+        paper.write_text(order.to_json(), encoding="utf-8")
+        with printed.open("wb") as sink:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "premortem.proof.child", str(paper)],
+                cwd=self.work,
+                env=self._environment(entrance),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            late = False
+            try:
+                process.wait(timeout=self.options.seconds)
+            except subprocess.TimeoutExpired:
+                late = True
+            finally:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)  # the workers of its loaders too
+                process.wait()
+        heard = Heard.read(results)
+        if late:
+            heard.ended = f"it took longer than {self.options.seconds:g} s, see --seconds"
+        lines = printed.read_text(encoding="utf-8", errors="replace").splitlines()
+        heard.tail = "\n".join(lines[-12:])
+        return heard
+
+    def _environment(self, entrance: Entrance) -> dict[str, str]:
+        own = self.scratch / "tmp"
+        own.mkdir(exist_ok=True)
+        package = str(Path(__file__).parents[2])
+        inherited = os.environ.get("PYTHONPATH", "")
+        return {
+            **os.environ,
+            **entrance.environment,
+            "PYTHONPATH": os.pathsep.join(filter(None, [package, inherited])),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TMPDIR": str(own),
+            "WANDB_MODE": "disabled",
+            "PREMORTEM_CAPSULE_MIB": "0",
+        }

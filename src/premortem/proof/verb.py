@@ -1,0 +1,65 @@
+"""`premortem ckpt prove train.py ARGS…`"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from premortem.arguments import Parser, split
+from premortem.errors import UsageError
+
+NOT_THE_SAME = 1
+
+
+def parser() -> Parser:
+    parser = Parser(
+        prog="premortem ckpt prove",
+        usage="premortem ckpt prove [options] script.py ARGS...",
+        description="Run the script past a save of its own, start it again from there in a fresh process, and compare the "
+        "steps that follow bit for bit. What it writes goes to a folder that is thrown away.",
+    )
+    parser.add_argument("--steps", type=int, default=5, metavar="N", help="steps to compare (default: 5)")
+    parser.add_argument(
+        "--seconds", type=float, default=300.0, metavar="S", help="the longest one launch may take"
+    )
+    parser.add_argument(
+        "--resume-with",
+        metavar="WORDS",
+        help='what makes the script resume, where that is not found out; {} is the file: "--from {}"',
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON for other programs")
+    parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
+    return parser
+
+
+def call(tokens: Sequence[str]) -> int:
+    from rich.console import Console as Terminal
+
+    from premortem.proof import page
+    from premortem.proof.prove import ProofOptions, prove
+
+    rules = parser()
+    command = split(rules, tokens)
+    options = rules.parse(command.options)
+    if not command.target:
+        raise UsageError("which script? premortem ckpt prove train.py")
+    if options.steps < 1:
+        raise UsageError("`--steps` counts steps: at least 1")
+    terminal = Terminal(highlight=False, markup=False, emoji=False)
+    if not terminal.is_terminal:
+        terminal.width = 140
+    with Terminal(stderr=True, highlight=False, markup=False).status("starting") as status:
+        proof = prove(
+            ProofOptions(
+                argv=[*(["-m"] if command.module else []), command.target, *command.argv],
+                steps=options.steps,
+                seconds=options.seconds,
+                resume_with=options.resume_with,
+                tell=status.update,
+            )
+        )
+    if options.json:
+        sys.stdout.write(page.record(proof))
+    else:
+        page.show(proof, terminal)
+    return 0 if proof.exact else NOT_THE_SAME

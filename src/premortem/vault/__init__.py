@@ -1,0 +1,1 @@
+"""The vault: checkpoints that cannot be lost, torn or poisoned."""

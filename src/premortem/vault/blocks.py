@@ -1,0 +1,60 @@
+"""Pieces of files."""
+
+from __future__ import annotations
+
+import io
+from typing import IO, Any
+
+from premortem.errors import VaultError
+
+BLOCK = 4 << 20  # bytes read at once
+
+
+class Window(io.RawIOBase):
+    """A piece of a file, as a file: distributed checkpoints put many archives into one."""
+
+    def __init__(self, file: IO[bytes], start: int, length: int) -> None:
+        super().__init__()
+        self._file, self._start, self._length, self._at = file, start, length, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        base = {0: 0, 1: self._at, 2: self._length}[whence]
+        if base + offset < 0:
+            raise OSError("before the beginning")
+        self._at = base + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        wanted = min(len(buffer), max(self._length - self._at, 0))
+        self._file.seek(self._start + self._at)
+        got = self._file.read(wanted)
+        buffer[: len(got)] = got
+        self._at += len(got)
+        return len(got)
+
+
+def read_exactly(file: IO[bytes], start: int, length: int, name: str) -> bytearray:
+    """Into memory of our own: a file that shrinks under a memory map would kill the process."""
+    try:
+        file.seek(start)
+        block = bytearray(length)
+        view, got = memoryview(block), 0
+        while got < length:
+            count = file.readinto(view[got:])  # type: ignore[attr-defined]
+            if not count:
+                raise VaultError(f"the file ends in the middle of the record `{name}`", record=name)
+            got += count
+    except OSError as error:
+        raise VaultError(
+            f"the record `{name}` cannot be read ({error.strerror or error})", record=name
+        ) from error
+    return block

@@ -1,0 +1,264 @@
+"""The calls that belong in a checkpoint, and what each leaves behind here instead of being made."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from premortem.errors import Refused, VaultError
+from premortem.vault import dtypes
+from premortem.vault.stubs import Named, Opaque, Storage, TensorStub
+
+TORCH = {"torch._utils", "torch._tensor", "torch.nn.parameter"}
+_DATA_CALLS = {
+    "argparse.Namespace",
+    "array.array",
+    "collections.ChainMap",
+    "collections.Counter",
+    "collections.UserDict",
+    "collections.UserList",
+    "collections.deque",
+    "copyreg.__newobj__",
+    "datetime.date",
+    "datetime.datetime",
+    "datetime.time",
+    "datetime.timedelta",
+    "datetime.timezone",
+    "decimal.Decimal",
+    "fractions.Fraction",
+    "functools.partial",  # calls nothing until it is called, and nothing here calls it
+    "logging.getLogger",
+    "pathlib.Path",
+    "pathlib.PosixPath",
+    "pathlib.PurePosixPath",
+    "pathlib.PureWindowsPath",
+    "pathlib.WindowsPath",
+    "pathlib._local.PosixPath",
+    "pathlib._local.WindowsPath",
+    "random.Random",
+    "re._compile",
+    "torch.torch_version.TorchVersion",
+    "types.GenericAlias",
+    "types.SimpleNamespace",
+    "uuid.UUID",
+    "zoneinfo.ZoneInfo",
+    # Values that pandas, numpy and torch write as calls.
+    "pandas._libs.internals._unpickle_block",
+    "pandas.core.indexes.base._new_Index",
+    "numpy.dtype",
+    "numpy.ndarray",
+    "numpy.core.multiarray._reconstruct",
+    "numpy._core.multiarray._reconstruct",
+    "numpy.core.multiarray.scalar",
+    "numpy._core.multiarray.scalar",
+    "numpy.core.numeric._frombuffer",
+    "numpy._core.numeric._frombuffer",
+    "numpy.random._pickle.__bit_generator_ctor",
+    "numpy.random._pickle.__generator_ctor",
+    "numpy.random._pickle.__randomstate_ctor",
+    "torch.device",
+    "torch.serialization._get_layout",
+    "torch.storage._load_from_bytes",  # only noted here: what it would load is not loaded
+}
+
+
+_PACKAGES = {
+    "asyncio", "collections", "concurrent", "ctypes", "distutils", "email", "encodings", "html", "http", "importlib",
+    "json", "logging", "multiprocessing", "os", "pathlib", "re", "sqlite3", "sys", "tkinter", "unittest", "urllib",
+    "xml", "xmlrpc", "zoneinfo",
+}  # fmt: skip
+# Not even their names belong in a checkpoint: what is not called by the file is called by whoever uses it.
+_NEVER = {
+    "ctypes", "importlib", "nt", "os", "posix", "pty", "pydoc", "runpy", "shutil", "socket", "subprocess", "sys",
+    "timeit", "webbrowser",
+}  # fmt: skip
+_NEVER_BUILT_IN = {
+    "__import__", "breakpoint", "compile", "delattr", "eval", "exec", "globals", "input", "open", "setattr", "vars",
+}  # fmt: skip
+
+
+def check_name(name: Named) -> None:
+    """Raises Refused."""
+    top = name.module.partition(".")[0]
+    if (top in _NEVER and in_standard_library(name.module)) or (
+        name.module in {"builtins", "io"} and name.name in _NEVER_BUILT_IN
+    ):
+        raise Refused(f"holds `{name}`, which has no place in a checkpoint; do not load this file")
+
+
+def is_data(maker: Named) -> bool:
+    """Plain data: dates, paths, numpy's numbers and random states, and the like."""
+    if maker.module.startswith("numpy.random.") and maker.name.startswith("__pyx_unpickle_"):
+        return True
+    if maker.module == "numpy.dtypes":
+        return True
+    return str(maker) in _DATA_CALLS
+
+
+def is_function(maker: Named) -> bool:
+    """Whatever the standard library offers beyond plain data, and what is not named like a class elsewhere."""
+    if in_standard_library(maker.module):
+        return True
+    return not maker.name.rpartition(".")[2].lstrip("_")[:1].isupper()
+
+
+def in_standard_library(module: str) -> bool:
+    """A module `code` is; `code.models` is somebody's own, because the standard one has nothing below it."""
+    top, _, below = module.partition(".")
+    return top in sys.stdlib_module_names and (not below or top in _PACKAGES)
+
+
+def rebuilt(maker: Named, args: tuple[Any, ...]) -> Any:
+    if maker.name == "_rebuild_from_type_v2":
+        return _subclass(*args)
+    rebuild = _REBUILD.get(maker.name)
+    if rebuild is not None:
+        return rebuild(*args)
+    if maker.name.startswith("_rebuild"):
+        found = [arg for arg in args if isinstance(arg, TensorStub)]
+        return found[0] if found else Opaque(maker, args)
+    if maker.name[:1].isupper():
+        return Opaque(maker, args)
+    raise Refused(f"would call `{maker}` when it is loaded; do not load this file")
+
+
+def _tensor(storage: Any, offset: Any, size: Any, stride: Any, *_rest: Any) -> TensorStub:
+    if not isinstance(storage, Storage):
+        raise VaultError("a tensor has no storage")
+    shape, steps = _whole(size), _whole(stride)
+    if len(shape) != len(steps) or not isinstance(offset, int) or offset < 0:
+        raise VaultError("the shape and the strides of a tensor do not fit together")
+    # Conjugated and negated views are kept as a mark on the bytes of the original.
+    marks = [key for each in _rest if isinstance(each, dict) for key, value in each.items() if value is True]
+    return TensorStub(storage, storage.dtype, shape, steps, offset, note=" ".join(map(str, marks)))
+
+
+def _tensor_v3(*given: Any) -> TensorStub:
+    storage, offset, size, stride, _grad, _hooks, dtype = given[:7]
+    stub = _tensor(storage, offset, size, stride)
+    stub.dtype = dtypes.of_torch(str(getattr(dtype, "name", dtype)))
+    return stub
+
+
+def _parameter(data: Any, *_rest: Any) -> Any:
+    return data
+
+
+def _qtensor(storage: Any, offset: Any, size: Any, stride: Any, *_rest: Any) -> TensorStub:
+    stub = _tensor(storage, offset, size, stride)
+    stub.note = "quantized"
+    return stub
+
+
+def _sparse(layout: Any, data: Any) -> TensorStub:
+    parts = tuple(part for part in data if isinstance(part, TensorStub))
+    sizes = [part for part in data if isinstance(part, tuple)]
+    values = parts[-1] if parts else None
+    shape = _whole(sizes[-1]) if sizes else ()
+    return TensorStub(None, values.dtype if values else "float32", shape, parts=parts, note=_layout(layout))
+
+
+def _layout(layout: Any) -> str:
+    return str(layout.given[0]) if isinstance(layout, Opaque) and layout.given else "sparse"
+
+
+def _meta(dtype: Any, size: Any, *_rest: Any) -> TensorStub:
+    return TensorStub(None, dtypes.of_torch(str(getattr(dtype, "name", dtype))), _whole(size), note="meta")
+
+
+def _subclass(function: Any, _kind: Any, args: Any, *_state: Any) -> Any:
+    """A tensor of a class of its own, around a plain one."""
+    if not isinstance(function, Named) or function.module not in TORCH:
+        raise Refused(f"would call `{function}` when it is loaded; do not load this file")
+    return rebuilt(function, tuple(args))
+
+
+def _whole(sizes: Any) -> tuple[int, ...]:
+    if not isinstance(sizes, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in sizes):
+        raise VaultError("a tensor has a size that is no number")
+    return tuple(sizes)
+
+
+def _method(target: Any, name: Any, *_rest: Any) -> Opaque:
+    """How a method is written. Of an object or a class that was not made, nothing can be got."""
+    getter = Named("builtins", "getattr")
+    harmless = isinstance(target, Opaque) or (
+        isinstance(target, Named) and not in_standard_library(target.module)
+    )
+    if not harmless or not isinstance(name, str) or name.startswith("__"):
+        raise Refused(f"would call `{getter}` when it is loaded; do not load this file")
+    return Opaque(getter, (target, name))
+
+
+def _type_of(*given: Any) -> Opaque:
+    """`type(None)` is how the type of None is written. With more, a new class would be made."""
+    if len(given) != 1:
+        raise Refused("would make a new class when it is loaded; do not load this file")
+    return Opaque(Named("builtins", "type"), given)
+
+
+def _of_typing(target: Any, _key: Any) -> Opaque:
+    """`Optional[int]`, as configurations hold it."""
+    if not isinstance(target, Named) or target.module not in {"typing", "builtins", "collections.abc"}:
+        raise Refused("would call `operator.getitem` when it is loaded; do not load this file")
+    return Opaque(target)
+
+
+def _ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
+    return OrderedDict(pairs)
+
+
+def _encoded(text: Any, coding: Any = "latin1") -> bytes:
+    """How the second protocol writes bytes."""
+    if not isinstance(text, str) or str(coding).replace("-", "").lower() not in {"latin1", "utf8", "ascii"}:
+        raise VaultError("bytes are written in an unknown way")
+    return text.encode(coding)
+
+
+def _set(items: Any = ()) -> set[Any]:
+    return {item for item in items if not isinstance(item, (list, dict, set))}
+
+
+def _bytes(*given: Any) -> bytes:
+    # `bytearray(10**12)` is a request for memory, not data.
+    if given and isinstance(given[0], int):
+        raise Refused("asks for empty memory by its size")
+    if given and isinstance(given[0], str):
+        return _encoded(*given[:2])
+    return bytes(given[0]) if given and isinstance(given[0], (bytes, list)) else b""
+
+
+def _size(sizes: Any = ()) -> tuple[int, ...]:
+    return _whole(sizes)
+
+
+KNOWN: dict[str, Callable[..., Any]] = {
+    "collections.OrderedDict": _ordered,
+    "collections.defaultdict": lambda *_factory: {},
+    "_codecs.encode": _encoded,
+    "builtins.getattr": _method,
+    "builtins.type": _type_of,
+    "operator.getitem": _of_typing,
+    "_operator.getitem": _of_typing,
+    "builtins.set": _set,
+    "builtins.frozenset": _set,
+    "builtins.bytearray": _bytes,
+    "builtins.bytes": _bytes,
+    "builtins.complex": lambda real=0.0, imag=0.0: complex(real, imag),
+    "builtins.range": lambda *bounds: tuple(bounds),
+    "builtins.slice": lambda *bounds: tuple(bounds),
+    "torch.Size": _size,
+}
+_REBUILD: dict[str, Callable[..., Any]] = {
+    "_rebuild_tensor": _tensor,
+    "_rebuild_tensor_v2": _tensor,
+    "_rebuild_tensor_v3": _tensor_v3,
+    "_rebuild_parameter": _parameter,
+    "_rebuild_parameter_with_state": _parameter,
+    "_rebuild_qtensor": _qtensor,
+    "_rebuild_sparse_tensor": _sparse,
+    "_rebuild_sparse_csr_tensor": _sparse,
+    "_rebuild_meta_tensor_no_storage": _meta,
+}

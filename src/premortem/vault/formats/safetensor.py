@@ -1,0 +1,128 @@
+"""safetensors: eight bytes with the length of a JSON header, the header, the tensors end to end.
+
+The format has no checksum, but its arithmetic must come out: every tensor as long as its shape and type say, one
+after the other, up to the last byte of the file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from premortem.errors import VaultError
+from premortem.vault import dtypes
+from premortem.vault.blocks import read_exactly
+from premortem.vault.contents import Advance, Contents
+from premortem.vault.stubs import Storage, TensorStub
+
+_MOST_HEADER = 100_000_000  # bytes; the limit of the format itself
+
+
+class Safetensors(Contents):
+    format = "safetensors"
+
+    def __init__(self, path: Path, file: IO[bytes], size: int) -> None:
+        self._file, self._size = file, size
+        self._start, header = _header(file, size)
+        self._places: dict[str, tuple[int, int]] = {}
+        metadata = header.pop("__metadata__", None)
+        tree: dict[str, Any] = {name: self._tensor(name, entry) for name, entry in header.items()}
+        self._adds_up()
+        super().__init__(path, tree)
+        if isinstance(metadata, Mapping):
+            self.plain.update({f"__metadata__.{key}": value for key, value in metadata.items()})
+
+    @staticmethod
+    def recognises(path: Path) -> bool:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            head = file.read(9)
+        # The extension counts too: a damaged header should be called that, not an unknown file.
+        return (path.suffix == ".safetensors" and len(head) > 0) or (len(head) == 9 and head[8:] == b"{")
+
+    @staticmethod
+    def open(path: Path) -> Contents:
+        file = path.open("rb")
+        try:
+            return Safetensors(path, file, path.stat().st_size)
+        except BaseException:
+            file.close()
+            raise
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def close(self) -> None:
+        self._file.close()
+
+    def fetch(self, storage: str, start: int, length: int) -> bytearray:
+        place, size = self._places[storage]
+        if start + length > size:
+            raise VaultError(f"`{storage}` is shorter than its shape says", record=storage)
+        return read_exactly(self._file, self._start + place + start, length, storage)
+
+    def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
+        advance(self._size)
+        yield from ()  # what can be told was told when it was opened
+
+    def _tensor(self, name: str, entry: Any) -> TensorStub:
+        try:
+            dtype = dtypes.SAFETENSORS.get(entry["dtype"], "")
+            shape = tuple(entry["shape"])
+            start, end = entry["data_offsets"]
+        except (TypeError, KeyError, ValueError):
+            raise VaultError(f"the header does not describe `{name}` in full", record=name) from None
+        numbers = (*shape, start, end)
+        if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in numbers):
+            raise VaultError(f"the header gives `{name}` a size that is none", record=name)
+        count = math.prod(shape)
+        if dtype and count * dtypes.BYTES[dtype] != end - start:
+            raise VaultError(
+                f"`{name}` is {end - start:,} bytes long, which does not fit its shape and type", record=name
+            )
+        if self._start + end > self._size:
+            raise VaultError(f"the file ends before the end of `{name}`: it was cut off", record=name)
+        self._places[name] = (start, end - start)
+        strides = [math.prod(shape[place + 1 :]) for place in range(len(shape))]
+        note = "" if dtype else f"{str(entry['dtype'])[:20]}"
+        return TensorStub(
+            Storage(name, dtype or "uint8", count), dtype or "uint8", shape, tuple(strides), note=note
+        )
+
+    def _adds_up(self) -> None:
+        at = 0
+        for name, (start, size) in sorted(self._places.items(), key=lambda item: (item[1][0], item[1][1])):
+            if start != at:
+                raise VaultError(f"`{name}` does not begin where the tensor before it ends", record=name)
+            at = start + size
+        if self._start + at != self._size:
+            extra = self._size - self._start - at
+            raise VaultError(f"{extra:,} bytes follow the last tensor, which belong to none", record="end")
+
+
+def _header(file: IO[bytes], size: int) -> tuple[int, dict[str, Any]]:
+    if size < 8:
+        raise VaultError("the file is too short to have a header", record="header")
+    length = struct.unpack("<Q", read_exactly(file, 0, 8, "header"))[0]
+    if length > _MOST_HEADER or 8 + length > size:
+        raise VaultError("the header is longer than the file: it was cut off, or is damaged", record="header")
+    try:
+        header = json.loads(read_exactly(file, 8, length, "header"), object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise VaultError(f"the header is damaged; it is not valid JSON ({error})", record="header") from None
+    if not isinstance(header, dict):
+        raise VaultError("the header is damaged; it describes no tensors", record="header")
+    return 8 + length, header
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice")
+    return found

@@ -1,0 +1,91 @@
+"""`torch.save` since 1.6: a zip with `data.pkl` and one record for each storage."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from premortem.errors import VaultError
+from premortem.vault import inert, lift
+from premortem.vault.contents import Advance, Contents
+from premortem.vault.zips import MAGIC, Archive
+
+_MOST_PICKLE = 4 << 30  # bytes
+
+
+class Zipped(Contents):
+    format = "torch zip"
+
+    def __init__(self, path: Path, file: IO[bytes], size: int) -> None:
+        self._file, self._size = file, size
+        self._archive = Archive(file, size)
+        self.checksums = self._archive.has_checksums
+        super().__init__(path, self._pickled())
+        self.big_endian = bytes(self._piece("byteorder")) == b"big"
+
+    @staticmethod
+    def recognises(path: Path) -> bool:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(4) == MAGIC
+
+    @staticmethod
+    def open(path: Path) -> Contents:
+        file = path.open("rb")
+        try:
+            return Zipped(path, file, path.stat().st_size)
+        except BaseException:
+            file.close()
+            raise
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def close(self) -> None:
+        self._file.close()
+
+    def fetch(self, storage: str, start: int, length: int) -> bytearray:
+        return self._archive.read(f"data/{storage}", start, length)
+
+    def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
+        yield from self._archive.damaged(advance)
+        entries = self._archive.entries
+        for name, stub in self.stubs.items():
+            for each in stub.parts or (stub,):
+                if each.storage is None:
+                    continue
+                record = entries.get(f"data/{each.storage.key}")
+                if record is None:
+                    yield f"data/{each.storage.key}", f"it is missing, and `{name}` lies in it"
+                    continue
+                try:
+                    lift.check_room(name, each, record.size)
+                except VaultError as error:
+                    yield record.name, str(error)
+
+    def _pickled(self) -> Any:
+        if "archive_format" in self._archive.entries:
+            self.format = (
+                "exported program"  # its weights are laid out in a way of its own; its checksums are not
+            )
+            return {}
+        if "data.pkl" not in self._archive.entries:
+            raise VaultError(
+                "it is a zip, but not one of torch: there is no `data.pkl` in it", record="data.pkl"
+            )
+        if self._archive.entries["data.pkl"].size > _MOST_PICKLE:
+            raise VaultError("`data.pkl` is far too large", record="data.pkl")
+        found = inert.read(io.BytesIO(self._archive.checked("data.pkl")), "data.pkl")
+        self.foreign = found.foreign
+        return found.value
+
+    def _piece(self, name: str) -> bytearray:
+        return (
+            self._archive.read(name, 0, min(self._archive.entries[name].size, 16))
+            if name in self._archive.entries
+            else bytearray()
+        )

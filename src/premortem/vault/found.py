@@ -1,0 +1,177 @@
+"""The checkpoints of a place, told from the names of its files and from their manifests."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from premortem.errors import VaultError
+from premortem.vault import formats
+from premortem.vault.manifest import NAME, Manifest
+from premortem.vault.mirror import SUFFIX
+from premortem.vault.place import Advance, Place
+from premortem.vault.store import STATE
+
+_FILES = (".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".tar", ".pt2")
+_SURE = (".pt", ".pth", ".ckpt", ".safetensors", ".pth.tar", ".pt.tar")
+_QUARANTINE = "quarantine/"
+_STEP = re.compile(r"step-\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One checkpoint. `name` is its path within the place."""
+
+    name: str
+    kind: str  # checkpoint, kept, quarantined, adopted or file
+    files: tuple[str, ...]  # names within the place
+    bytes: int
+    manifest: Manifest | None = None
+    time: float | None = None
+    problem: str = ""  # why it does not count
+    remark: str = ""  # what a person should know of it all the same
+
+    @property
+    def step(self) -> int | None:
+        return self.manifest.step if self.manifest is not None else None
+
+    @property
+    def source(self) -> str:
+        """What it was saved as, by the script or by a person."""
+        return self.manifest.source if self.manifest is not None else ""
+
+    @property
+    def is_folder(self) -> bool:
+        return self.files != (self.name,)
+
+
+def checkpoints(place: Place, only: str = "") -> list[Found]:
+    """All of them, or the one that was named; oldest first where that is known."""
+    sizes = place.some((only, only + SUFFIX)) if only else place.names()
+    capsules = _capsules(sizes)
+    taken = {name for name in sizes if posixpath.dirname(name) in capsules}
+    found: list[Found] = []
+    for each in _described(place, sizes):
+        found.append(each)
+        taken.update(each.files)
+        taken.add(each.name + SUFFIX)
+    found += _folders(place, sizes, taken)
+    for name, size in sizes.items():
+        if name not in taken and _is_checkpoint(place, name, sure=bool(only)):
+            remark = "" if place.local(name) else "no manifest: not sent by premortem, or not sent to its end"
+            found.append(Found(name, "file", (name,), size, time=place.written(name), remark=remark))
+    return sorted(found, key=lambda each: (each.time or 0.0, each.step or 0, each.name))
+
+
+def _described(place: Place, sizes: dict[str, int]) -> Iterator[Found]:
+    """Those with a manifest."""
+    for name in sizes:
+        folder, base = posixpath.split(name)
+        if base == NAME:
+            target, files = folder or ".", _below(folder, sizes)
+        elif name.endswith(SUFFIX):
+            target = name[: -len(SUFFIX)]
+            files = (target,) if target in sizes else _below(target, sizes)
+        else:
+            continue
+        raw = place.read(name)
+        if b'"vault"' not in raw:
+            continue  # many things are called a manifest
+        size = sum(sizes[each] for each in files)
+        try:
+            manifest = Manifest.parse(raw, name)
+        except VaultError as error:
+            yield Found(target, "file", files, size, time=place.written(name), problem=str(error))
+            continue
+        kind = "quarantined" if _QUARANTINE in target else manifest.kind
+        problem = "" if files else "the file that its manifest describes is not there"
+        yield Found(target, kind, files, size, manifest, manifest.time or place.written(name), problem)
+
+
+def _folders(place: Place, sizes: dict[str, int], taken: set[str]) -> Iterator[Found]:
+    """Several files that are one checkpoint: distributed ones, shards, and what is left of one of a vault."""
+    for name in list(sizes):
+        folder, base = posixpath.split(name)
+        problem = ""
+        if name in taken:
+            continue
+        if base == STATE and _STEP.fullmatch(posixpath.basename(folder or place.title)):
+            files = _below(folder, sizes)
+            problem = f"there is no {NAME}: without one it does not count as a checkpoint"
+        elif base == ".metadata":
+            files = _below(folder, sizes)
+        elif base.endswith(".index.json"):
+            shards = {posixpath.join(folder, each) for each in _shards(place.read(name))}
+            files = (name, *(each for each in sizes if each in shards))
+        else:
+            continue
+        taken.update(files)
+        size = sum(sizes[each] for each in files)
+        yield Found(folder or ".", "file", files, size, time=place.written(name), problem=problem)
+
+
+def _capsules(sizes: dict[str, int]) -> set[str]:
+    """Folders of a failed step: they hold what was broken, and are no checkpoints."""
+    return {posixpath.dirname(name) for name in sizes if posixpath.basename(name) == "capsule.json"}
+
+
+def _below(folder: str, sizes: dict[str, int]) -> tuple[str, ...]:
+    return tuple(each for each in sizes if not folder or each.startswith(f"{folder}/"))
+
+
+def _shards(index: bytes) -> set[str]:
+    try:
+        return {str(name) for name in json.loads(index)["weight_map"].values()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return set()
+
+
+def _is_checkpoint(place: Place, name: str, *, sure: bool) -> bool:
+    lower = name.lower()
+    if sure and not lower.endswith(SUFFIX):
+        return True
+    if not lower.endswith(_FILES):
+        return False
+    path = place.local(name)
+    if path is None or lower.endswith(_SURE):
+        return True
+    # `.bin` and `.tar` are many things; the first bytes decide.
+    return any(each.recognises(path) for each in formats.ALL)
+
+
+def recorded(found: Found) -> Manifest | None:
+    """What it must be compared with. A checkpoint of a vault compares itself, tensor by tensor."""
+    return Manifest() if found.kind == "checkpoint" else found.manifest
+
+
+@contextmanager
+def at_hand(place: Place, found: Found, advance: Advance) -> Iterator[Path]:
+    """The checkpoint as a path of this machine: fetched to a scratch folder when it is away. Raises VaultError."""
+    path = place.local("" if found.name == "." else found.name)
+    if path is not None:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="premortem-") as scratch:
+        yield copied(place, found, Path(scratch), advance)
+
+
+def copied(place: Place, found: Found, folder: Path, advance: Advance) -> Path:
+    """Copy its files into `folder`, under their own names. Raises VaultError or OSError."""
+    if shutil.disk_usage(folder).free < found.bytes:
+        raise VaultError(f"there is no room for {found.bytes:,} bytes in {folder}")
+    target = folder / (posixpath.basename(found.name.rstrip("/.")) or "checkpoint")
+    for name in found.files:
+        inside = posixpath.relpath(name, found.name) if found.is_folder else ""
+        if inside.startswith(".."):
+            raise VaultError(f"`{name}` does not lie in `{found.name}`")
+        path = target / inside if inside else target
+        path.parent.mkdir(parents=True, exist_ok=True)
+        place.bring(name, path, advance)
+    return target

@@ -1,0 +1,18 @@
+"""A second name for the same bytes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+
+def link_or_copy(path: Path, held: Path, *, copy: bool = False) -> None:
+    """The bytes as they are now. A file that is replaced, not rewritten, needs no second copy."""
+    try:
+        if not copy:
+            os.link(path, held)
+            return
+    except OSError:
+        pass  # another file system, or one without links
+    shutil.copyfile(path, held)

@@ -1,0 +1,20 @@
+"""What a look at a thing that is about to be saved said: plain words, so that rooms can hand it on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from premortem.events import Site
+
+
+class Looked(NamedTuple):
+    """The default: it is no checkpoint, and nothing is wrong with it."""
+
+    checkpoint: bool = False  # it holds a state dict, a model, or an optimizer's state
+    weights: int = 0  # trained ones in it
+    poisoned: tuple[str, ...] = ()  # those that are not finite
+    bytes: int = 0  # of all tensors in it
+    at: Site | None = None  # the line that saves it
+
+
+UNKNOWN = Looked(checkpoint=True)  # nobody could look: treated with all care

@@ -1,0 +1,80 @@
+"""A path to resume from, whatever it is: a vault, one checkpoint of it, or a stranger's file. Verified first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from premortem.errors import Refused, VaultError
+from premortem.vault import store
+from premortem.vault.contents import open_contents
+from premortem.vault.manifest import NAME, Manifest
+from premortem.vault.saved import OurSaved, Saved, TheirSaved
+from premortem.vault.verify import verify
+
+PREFIX = "step-"
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoint folders of a vault, the one saved last first. Whether they are whole is not asked."""
+    return sorted(folders(folder), key=lambda each: (_saved_at(each), number_of(each) or 0), reverse=True)
+
+
+def folders(folder: Path) -> list[Path]:
+    """The same, in no order."""
+    try:
+        return [each for each in folder.iterdir() if each.is_dir() and number_of(each) is not None]
+    except OSError:
+        return []
+
+
+def _saved_at(path: Path) -> float:
+    """By its manifest: files that were copied are younger than what they hold, and steps can begin anew."""
+    try:
+        return Manifest.read(path / NAME).time
+    except VaultError:
+        with suppress(OSError):
+            return path.stat().st_mtime
+        return 0.0
+
+
+def number_of(path: Path) -> int | None:
+    digits = path.name.removeprefix(PREFIX)
+    return int(digits) if path.name.startswith(PREFIX) and digits.isdecimal() else None
+
+
+def newest_whole(candidates: list[Path]) -> tuple[OurSaved | None, list[str]]:
+    """The first that verifies, and a sentence for each that did not."""
+    damaged: list[str] = []
+    for path in candidates:
+        try:
+            manifest = Manifest.read(path / NAME)
+            return OurSaved(path, store.load(path, manifest)), damaged
+        except VaultError as error:
+            damaged.append(str(error))
+    return None, damaged
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Saved]:
+    """Raises VaultError."""
+    if (path / NAME).is_file():
+        manifest = Manifest.read(path / NAME)
+        if manifest.kind == "checkpoint":
+            yield OurSaved(path, store.load(path, manifest))
+            return
+    candidates = checkpoints(path) if path.is_dir() else []
+    if candidates:
+        saved, damaged = newest_whole(candidates)
+        if saved is None:
+            raise VaultError(f"no checkpoint in {path} is whole: {'; '.join(damaged)}")
+        yield saved
+        return
+    verdict = verify(path, numbers=False)  # the numbers are looked at where they are compared
+    if not verdict.ok:
+        kind = Refused if verdict.refused else VaultError
+        told = verdict.reason if str(path) in verdict.reason else f"{path}: {verdict.reason}"
+        raise kind(told, record=verdict.damaged[0].record if verdict.damaged else "")
+    with open_contents(path) as contents:
+        yield TheirSaved(path, contents)

@@ -1,0 +1,52 @@
+"""What is remembered of files that somebody else wrote, so that from then on a checksum stands.
+
+    .premortem/records/best.pt-1f0c9a.json    a manifest: sha256 and bytes of each file, and what its numbers were like
+
+Nothing is written beside the file itself. A record is looked for in this folder and in those above the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from premortem.errors import VaultError
+from premortem.vault.manifest import Manifest
+from premortem.vault.shelf import slug
+
+HOME = ".premortem"
+_FOLDER = "records"
+
+
+def remember(path: Path, manifest: Manifest) -> Path:
+    """Write the record of a file or folder. Raises VaultError."""
+    home = Path.cwd() / HOME
+    record = home / _FOLDER / f"{slug(path.resolve())}.json"
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        ignore = home / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise VaultError(f"{record.parent} cannot be made ({error.strerror})") from error
+    manifest.write(record)
+    return record
+
+
+def recall(path: Path) -> Manifest | None:
+    """The record of this very path, if there is one. A damaged record is no record."""
+    name = f"{slug(path.resolve())}.json"
+    for folder in _folders(path):
+        record = folder / HOME / _FOLDER / name
+        if record.is_file():
+            try:
+                return Manifest.read(record)
+            except VaultError:
+                continue
+    return None
+
+
+def _folders(path: Path) -> Iterator[Path]:
+    here = Path.cwd()
+    yield here
+    yield from (folder for folder in path.resolve().parents if folder != here)

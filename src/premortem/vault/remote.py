@@ -1,0 +1,160 @@
+"""A place elsewhere: a folder, s3://, gs://, ssh://, hf://, whatever fsspec can open.
+
+What was put there is read back and compared by checksum; before that it does not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from premortem.errors import MissingExtra, UsageError, VaultError
+from premortem.vault.atomic import write_whole
+
+_BLOCK = 1 << 20
+# A connection that is dead must be noticed: these libraries wait for minutes, or for ever.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "s3": {
+        "config_kwargs": {"connect_timeout": 10, "read_timeout": 30, "retries": {"max_attempts": 1}},
+        # Lists of what is there, kept from before, would hide what has just been written.
+        "use_listings_cache": False,
+    },
+    "gs": {"use_listings_cache": False},
+    "gcs": {"use_listings_cache": False},
+}
+
+
+class Remote:
+    """One target. Every method may raise anything that its library raises."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self.url = url
+        self.shown = without_password(url)
+        self._options = options
+        self.protocol = protocol_of(url)
+        self._fs: Any = None
+        self._root = ""
+
+    def check(self) -> None:
+        """Raises UsageError or MissingExtra when this can never work. Does not ask the network."""
+        self._connect()
+
+    def forget(self) -> None:
+        """The connection is not to be trusted any more; the next call makes another one."""
+        self._fs = None
+
+    def put(self, path: Path, name: str, sha256: str) -> None:
+        """Upload a file and read it back. Raises VaultError when what came back is something else."""
+        fs, target = self._at(name)
+        fs.makedirs(posixpath.dirname(target), exist_ok=True)
+        if not self._holds(name, sha256, path.stat().st_size):
+            if self.protocol == "file":
+                write_whole(Path(target), lambda file: _copy(path, file))
+            else:
+                fs.put_file(str(path), target)
+            self._same(name, sha256)
+
+    def write(self, name: str, content: bytes) -> None:
+        """A small file, whole, read back."""
+        fs, target = self._at(name)
+        if self.protocol == "file":
+            write_whole(Path(target), lambda file: _all(file, content))
+        else:
+            fs.pipe_file(target, content)
+        self._same(name, hashlib.sha256(content).hexdigest())
+
+    def read(self, name: str) -> bytes:
+        fs, target = self._at(name)
+        content: bytes = fs.cat_file(target)
+        return content
+
+    def names(self) -> dict[str, int]:
+        """Every file there, and how long it is."""
+        fs = self._connect()
+        found = fs.find(self._root, detail=True)
+        return {
+            name.removeprefix(self._root).lstrip("/"): int(about.get("size") or 0)
+            for name, about in found.items()
+            if about.get("type") == "file"
+        }
+
+    def is_file(self) -> bool:
+        """Whether the address is that of one file."""
+        return bool(self._connect().isfile(self._root))
+
+    def open(self, name: str) -> Any:
+        """For reading from its beginning to its end."""
+        fs, target = self._at(name)
+        return fs.open(target, "rb", cache_type="readahead", block_size=4 * _BLOCK)
+
+    def sha256(self, name: str) -> str:
+        digest = hashlib.sha256()
+        with self.open(name) as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+        return digest.hexdigest()
+
+    def remove(self, name: str) -> None:
+        fs, target = self._at(name)
+        if fs.exists(target):
+            fs.rm(target)
+
+    def _holds(self, name: str, sha256: str, size: int) -> bool:
+        """Whether it is there already, from an attempt whose answer was lost."""
+        fs, target = self._at(name)
+        try:
+            return fs.size(target) == size and self.sha256(name) == sha256
+        except FileNotFoundError:
+            return False
+
+    def _same(self, name: str, sha256: str) -> None:
+        if self.sha256(name) != sha256:
+            raise VaultError(f"what was read back from {self.shown}/{name} is not what was sent")
+
+    def _at(self, name: str) -> tuple[Any, str]:
+        fs = self._connect()
+        return fs, posixpath.join(self._root, name)
+
+    def _connect(self) -> Any:
+        if self._fs is not None:
+            return self._fs
+        try:
+            import fsspec  # type: ignore[import-untyped]
+        except ImportError:
+            raise MissingExtra("a mirror", "mirror") from None
+        options = {**_OPTIONS.get(self.protocol, {}), **self._options}
+        try:
+            self._fs, self._root = fsspec.core.url_to_fs(self.url, skip_instance_cache=True, **options)
+        except ImportError as error:
+            raise VaultError(f"a mirror on {self.protocol}:// needs one more package: {error}") from error
+        except ValueError as error:
+            raise UsageError(f"`{self.shown}` is no place that can be mirrored to ({error})") from error
+        self._root = self._root.rstrip("/")
+        return self._fs
+
+
+def protocol_of(url: str) -> str:
+    return url.partition("://")[0] if "://" in url else "file"
+
+
+def without_password(url: str) -> str:
+    """What may be printed and written down."""
+    if "://" not in url:
+        return url
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{parts.netloc.rpartition('@')[2]}"))
+
+
+def _copy(path: Path, file: Any) -> None:
+    with path.open("rb") as source:
+        while block := source.read(_BLOCK):
+            file.write(block)
+
+
+def _all(file: Any, content: bytes) -> None:
+    file.write(content)

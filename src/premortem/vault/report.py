@@ -1,0 +1,176 @@
+"""What a resume has to say, before the first step: what fits, what does not, who wins.
+
+checkpoint   runs/vault/step-000001200, step 1,200
+error        model       3 weights of the model are not in the checkpoint: `head.weight`, …
+warning      optimizer   lr: the checkpoint has 0.001, the script 0.0003. The checkpoint wins.
+restored     model, optimizer, scheduler, rng
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sized
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from premortem.errors import VaultError
+from premortem.vault.matching import Match
+
+Level = Literal["error", "warning", "note"]
+_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
+_WIDTH = 110
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One thing to know. `about` is the piece: model, optimizer, …"""
+
+    level: Level
+    about: str
+    text: str
+    remedy: str = ""
+
+
+@dataclass
+class ResumeReport:
+    """The verdict on one resume. `start` is the step to go on with; 0 when there was nothing to resume."""
+
+    path: Path | None = None
+    step: int | None = None
+    epoch: int | None = None  # of the loader, where one was restored
+    remarks: list[Remark] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+    extra: Any = None  # what was given to `save(extra=…)`
+    metrics: dict[str, float] = field(default_factory=dict)
+    loaded: bool = False  # False when nothing was asked to change
+
+    @property
+    def start(self) -> int:
+        return 0 if self.step is None else self.step + 1
+
+    @property
+    def ok(self) -> bool:
+        """Whether training can go on as if it had not been interrupted, as far as can be seen."""
+        return not any(remark.level == "error" for remark in self.remarks)
+
+    @property
+    def verdict(self) -> str:
+        if self.path is None:
+            return "There is no checkpoint to resume from; training begins at step 0."
+        errors = [remark for remark in self.remarks if remark.level == "error"]
+        if errors:
+            return f"This checkpoint does not fit: {len(errors)} error{'s' * (len(errors) > 1)}."
+        warnings = sum(remark.level == "warning" for remark in self.remarks)
+        if warnings:
+            return f"This checkpoint fits, with {warnings} thing{'s' * (warnings > 1)} to know first."
+        return "This checkpoint fits."
+
+    def add(self, level: Level, about: str, text: str, remedy: str = "") -> None:
+        remark = Remark(level, about, text, remedy)
+        if remark not in self.remarks:  # groups of an optimizer often agree
+            self.remarks.append(remark)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "path": str(self.path),
+            "ok": self.ok,
+            "verdict": self.verdict,
+            "start": self.start,
+        }
+
+    def show(self) -> None:
+        """Print it on stderr."""
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        stream = getattr(sys, "stderr", None)
+        if stream is None:
+            return
+        console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        console = (
+            console
+            if console.is_terminal
+            else Console(file=stream, highlight=False, markup=False, emoji=False, width=_WIDTH)
+        )
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        table.add_row(Text("resume"), Text(""), Text(self._where()))
+        shown: set[str] = set()
+        order = {"error": 0, "warning": 1, "note": 2}
+        for remark in sorted(self.remarks, key=lambda each: order[each.level]):
+            table.add_row(
+                Text(remark.level, style=_STYLES[remark.level]), Text(remark.about), Text(remark.text)
+            )
+            if remark.remedy and remark.remedy not in shown:
+                shown.add(remark.remedy)
+                table.add_row(Text(""), Text(""), Text(remark.remedy, style="dim"))
+        if self.restored:
+            table.add_row(Text("restored", style="green"), Text(""), Text(", ".join(self.restored)))
+        table.add_row(Text("verdict", style="bold"), Text(""), Text(self.verdict))
+        console.print(table)
+
+    def _where(self) -> str:
+        if self.path is None:
+            return "nothing to resume from"
+        return str(self.path) if self.step is None else f"{self.path}, step {self.step:,}"
+
+
+class ResumeRefused(VaultError):  # noqa: N818 - reads as what it says
+    """The checkpoint does not fit, and nothing was changed. `report` has every detail."""
+
+    def __init__(self, report: ResumeReport) -> None:
+        lines = [
+            f"{remark.level}: {remark.about}: {remark.text} {remark.remedy}".rstrip()
+            for remark in report.remarks
+            if remark.level != "note"
+        ]
+        super().__init__("\n  ".join([f"{report.path} does not fit, and nothing was loaded.", *lines]))
+        self.report = report
+
+
+def tell(match: Match, about: str, report: ResumeReport) -> None:
+    """How the weights of a checkpoint match those of a model."""
+    partly = "Call resume with strict=False to load what fits."
+    if match.renaming:
+        report.add(
+            "warning",
+            about,
+            f"The names fit only {match.renaming}; that is how they were read.",
+            match.remedy,
+        )
+    if match.missing:
+        told = f"{_count(match.missing)} in the model and not in the checkpoint: {some(match.missing)}."
+        report.add("error", about, told, partly)
+    if match.unexpected:
+        told = f"{_count(match.unexpected)} in the checkpoint and not in the model: {some(match.unexpected)}."
+        report.add("error", about, told, partly)
+    if match.aside:
+        told = f"{_count(match.aside)} in the checkpoint for something else: {some(match.aside, 2)}."
+        report.add("note", about, told)
+    if match.reshaped:
+        shapes = [f"`{key}` {list(a)} → {list(b)}" for key, (a, b) in match.reshaped.items()]
+        more = f" and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else ""
+        told = f"Other shapes, checkpoint → model: {', '.join(shapes[:_SHOWN])}{more}."
+        report.add("error", about, told, partly)
+    if match.cast:
+        kinds = sorted({f"{a} → {b}" for a, b in match.cast.values()})
+        report.add(
+            "warning", about, f"{_count(match.cast)} converted, checkpoint → model: {', '.join(kinds)}."
+        )
+
+
+def _count(names: Sized) -> str:
+    return f"{len(names)} weight{' is' if len(names) == 1 else 's are'}"
+
+
+def some(names: Iterable[str], most: int = _SHOWN) -> str:
+    """A few of many names."""
+    listed = list(names)
+    shown = ", ".join(f"`{name}`" for name in listed[:most])
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"

@@ -1,0 +1,117 @@
+"""`premortem ckpt adopt`: from now on a checksum stands for a file that somebody else wrote."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from premortem.arguments import Parser
+from premortem.errors import UsageError, VaultError
+from premortem.vault import records
+from premortem.vault.atomic import write_whole
+from premortem.vault.manifest import FileRecord, HealthRecord, Manifest
+from premortem.vault.mirror import SUFFIX
+from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, terminal, words
+from premortem.vault.verify import Verdict, checksum, verify
+
+_BLOCK = 1 << 20
+
+
+def adopt_parser() -> Parser:
+    made = parser(
+        "adopt",
+        "[options] PATH...",
+        "Verify checkpoints that others wrote and remember their sha256 in .premortem/records, so that from now on "
+        "`ckpt verify` and a resume notice a single flipped bit. Nothing is written beside them.",
+    )
+    made.add_argument("paths", nargs="*", metavar="PATH", help="files, or folders that are one checkpoint")
+    made.add_argument(
+        "--into", type=Path, metavar="DIR", help="also put a verified copy there, with its manifest"
+    )
+    return made
+
+
+def call(tokens: Sequence[str]) -> int:
+    options = adopt_parser().parse(tokens)
+    if not options.paths:
+        raise UsageError("which checkpoint? premortem ckpt adopt PATH")
+    done: list[dict[str, Any]] = []
+    screen = terminal()
+    for where in options.paths:
+        path = Path(where)
+        if "://" in where or not path.exists():
+            raise UsageError(f"`{where}` is not on this machine; `ckpt restore` brings a mirror's copy here")
+        if options.into is not None and path.is_dir():
+            raise UsageError(f"`{where}` is a folder; `--into` takes files")
+        verdict = _whole(path)
+        told = {"path": where, "adopted": False, "reason": verdict.reason, "files": {}}
+        if not verdict.ok:
+            _say(options.json, screen, "not adopted", "bold red", f"{where}  {verdict.reason}")
+        else:
+            manifest = _adopted(path, verdict, options.into)
+            told |= {"adopted": True, "files": {name: each.sha256 for name, each in manifest.files.items()}}
+            first = next(iter(manifest.files.values()))
+            what = f"sha256 {first.sha256}" if len(manifest.files) == 1 else f"{len(manifest.files)} files"
+            _say(options.json, screen, "adopted", "bold green", f"{where}  {what}")
+        done.append(told)
+    if options.json:
+        print_json(done)
+    return 0 if all(each["adopted"] for each in done) else FAILED
+
+
+def _whole(path: Path) -> Verdict:
+    with progress(f"verifying {path.name}", 2 * _size(path)) as advance:
+        # An older record does not count: this is how a file that was saved again gets a new one.
+        return verify(path, recorded=Manifest(), advance=advance)
+
+
+def _adopted(path: Path, verdict: Verdict, into: Path | None) -> Manifest:
+    health = verdict.health
+    manifest = Manifest(
+        time=time.time(),
+        kind="adopted",
+        source=str(path.resolve()),
+        files=dict(_sums(path)),
+        health=HealthRecord(True, [], health.all_zero if health else []),
+    )
+    records.remember(path, manifest)
+    if into is not None:
+        into.mkdir(parents=True, exist_ok=True)
+        written = write_whole(into / path.name, lambda file: _copy(path, file))
+        if written.sha256 != manifest.files[path.name].sha256:
+            raise VaultError(f"{path} changed while it was copied; adopt it again")
+        manifest.write(into / f"{path.name}{SUFFIX}")
+    return manifest
+
+
+def _sums(path: Path) -> list[tuple[str, FileRecord]]:
+    if path.is_file():
+        return [(path.name, checksum(path))]
+    files = sorted(each for each in path.rglob("*") if each.is_file())
+    return [(each.relative_to(path).as_posix(), checksum(each)) for each in files]
+
+
+def _size(path: Path) -> int:
+    return (
+        path.stat().st_size
+        if path.is_file()
+        else sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+    )
+
+
+def _copy(path: Path, file: Any) -> None:
+    with path.open("rb") as source:
+        while block := source.read(_BLOCK):
+            file.write(block)
+
+
+def _say(quiet: bool, screen: Any, mark: str, style: str, sentence: str) -> None:
+    if not quiet:
+        screen.print(Text(f"{mark}  ", style) + words(sentence), soft_wrap=True)
+
+
+ADOPT = Verb("give somebody else's file a checksum that stands", adopt_parser, call)

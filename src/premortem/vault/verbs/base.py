@@ -1,0 +1,121 @@
+"""What the verbs of `premortem ckpt` have in common: how they are called, and how they show things."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from rich.console import Console as Terminal
+from rich.table import Table
+from rich.text import Text
+
+from premortem.arguments import Parser
+from premortem.plain import plain
+
+Advance = Callable[[int], None]
+_PATIENCE = 1.0  # seconds before a bar appears
+DIFFERENT = FAILED = 1  # exit codes
+
+
+class Verb(NamedTuple):
+    """One word after `premortem ckpt`."""
+
+    about: str
+    parser: Callable[[], Parser]
+    call: Callable[[Sequence[str]], int]
+
+
+def parser(name: str, usage: str, description: str) -> Parser:
+    made = Parser(
+        prog=f"premortem ckpt {name}", usage=f"premortem ckpt {name} {usage}", description=description
+    )
+    made.add_argument("--json", action="store_true", help="print JSON for other programs")
+    return made
+
+
+def terminal() -> Terminal:
+    made = Terminal(highlight=False, markup=False, emoji=False)
+    if not made.is_terminal:
+        made.width = 140  # a pipe or a file has no width; names should not be cut for it
+    return made
+
+
+def table(*titles: str) -> Table:
+    """Titles that begin with > are of numbers."""
+    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in titles:
+        right = title.startswith(">")
+        made.add_column(title.lstrip(">"), justify="right" if right else "left", overflow="fold")
+    return made
+
+
+def words(value: Any, style: str = "") -> Text:
+    """Text of a stranger's file must not steer the terminal."""
+    text = str(value)
+    return Text("".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text), style)
+
+
+def print_json(value: Any) -> None:
+    text = json.dumps(plain(value), allow_nan=False, indent=2) + "\n"
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough; Python would complain once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def size(count: int) -> str:
+    number, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if number < 1024:
+            break
+        number, unit = number / 1024, larger
+    return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
+
+
+def when(seconds: float | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds else ""
+
+
+def shape(sizes: Sequence[int]) -> str:
+    return "×".join(map(str, sizes)) or "scalar"
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Advance]:
+    """A bar on stderr when somebody is looking and it takes longer than a moment. `total` is in bytes."""
+    stream = sys.stderr
+    if stream is None or not stream.isatty():
+        yield lambda _count: None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=Terminal(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task(what, total=max(total, 1))
+    began, shown = time.monotonic(), False
+
+    def advance(count: int) -> None:
+        nonlocal shown
+        bar.advance(task, count)
+        if not shown and time.monotonic() - began > _PATIENCE:
+            shown = True
+            bar.start()
+
+    try:
+        yield advance
+    finally:
+        if shown:
+            bar.stop()

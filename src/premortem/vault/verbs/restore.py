@@ -1,0 +1,149 @@
+"""`premortem ckpt restore`: bring a kept version or a mirror's copy back to a path, verified first."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from premortem.arguments import Parser
+from premortem.errors import UsageError, VaultError
+from premortem.vault import formats
+from premortem.vault.atomic import draft_beside, drafted, in_one_sentence, publish_folder, sweep
+from premortem.vault.found import Found, copied, recorded
+from premortem.vault.links import link_or_copy
+from premortem.vault.manifest import Manifest
+from premortem.vault.mirror import SUFFIX
+from premortem.vault.place import Place
+from premortem.vault.records import HOME
+from premortem.vault.shelf import slug
+from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, size, terminal, words
+from premortem.vault.verbs.choosing import candidates
+from premortem.vault.verify import Verdict, checksum, verify
+
+_PUT_ASIDE = 3  # of what was replaced at one path, the newest
+
+
+def restore_parser() -> Parser:
+    made = parser(
+        "restore",
+        "[options] PATH|URL [--to TARGET]",
+        "Bring a checkpoint back: a version that a run kept, one of a vault, or a mirror's copy. It is verified first; "
+        "when the newest is not whole, the newest that is comes back. The target is replaced whole or not at all.",
+    )
+    made.add_argument(
+        "path", nargs="?", metavar="PATH", help="a kept file, a run, a vault, or a mirror's address"
+    )
+    made.add_argument("--to", type=Path, metavar="PATH", help="where to (default: where it was saved)")
+    made.add_argument("--step", type=int, metavar="N", help="the version of this step")
+    made.add_argument(
+        "--file", default="", metavar="NAME", help="the file that is meant, when there are several"
+    )
+    made.add_argument(
+        "--force", action="store_true", help="replace what is there; it is put aside in .premortem"
+    )
+    return made
+
+
+def call(tokens: Sequence[str]) -> int:
+    options = restore_parser().parse(tokens)
+    if options.path is None:
+        raise UsageError("what? premortem ckpt restore PATH --to TARGET")
+    place, versions = candidates(options.path, step=options.step, file=options.file)
+    target = options.to or (Path(versions[0].source) if versions[0].source else None)
+    if target is None:
+        raise UsageError("it does not say where it was saved; give it a place with --to")
+    if target.is_dir() and not (
+        versions[0].is_folder and any(each.recognises(target) for each in formats.ALL)
+    ):
+        # Into the folder: only another checkpoint is ever replaced as a whole.
+        target /= Path(versions[0].source or versions[0].name).name or place.title
+    if target.exists() and not options.force:
+        raise UsageError(f"`{target}` exists; `--force` replaces it")
+    passed_over: list[str] = []
+    for version in versions:
+        verdict = _brought(place, version, target)
+        if verdict.ok:
+            _tell(version, target, passed_over, options.json)
+            return 0
+        passed_over.append(f"{version.name}: {verdict.reason}")
+    if options.json:
+        print_json({"restored": None, "to": str(target), "passed_over": passed_over})
+    else:
+        for sentence in passed_over:
+            terminal().print(Text("damaged  ", "bold red") + words(sentence), soft_wrap=True)
+        terminal().print(words(f"Nothing was restored; {target} is as it was."))
+    return FAILED
+
+
+def _brought(place: Place, version: Found, target: Path) -> Verdict:
+    """Copy beside the target, verify the copy, then let it take its place."""
+    if version.problem:
+        return Verdict(target, False, version.problem)
+    with in_one_sentence(target), progress(f"restoring {version.name}", 4 * version.bytes) as advance:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        sweep(target.parent)
+        folder = draft_beside(target)
+        folder.mkdir()
+        try:
+            copy = copied(place, version, folder, advance)
+            verdict = verify(copy, recorded=recorded(version), advance=advance)
+            if verdict.ok:
+                _set_aside(target)
+                _published(copy, target)
+        except VaultError as error:
+            return Verdict(target, False, str(error))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    return verdict
+
+
+def _set_aside(target: Path) -> None:
+    """What is replaced stays for a second thought: `ckpt list` shows it, and it can be restored in turn."""
+    if target.is_file():
+        kept = _aside(target)
+        link_or_copy(target, kept)
+        about = Manifest(time=time.time(), kind="kept", source=str(target.resolve()))
+        about.files[kept.name] = checksum(kept)
+        about.write(kept.with_name(kept.name + SUFFIX))
+
+
+def _aside(target: Path) -> Path:
+    folder = Path.cwd() / HOME / "replaced" / slug(target.resolve())
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in sorted(each for each in folder.iterdir() if not each.name.endswith(SUFFIX))[: 1 - _PUT_ASIDE]:
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+        old.with_name(old.name + SUFFIX).unlink(missing_ok=True)
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    return folder / f"{stamp}-{uuid.uuid4().hex[:4]}{target.suffix}"
+
+
+def _published(copy: Path, target: Path) -> None:
+    if copy.is_dir():
+        replaced = publish_folder(copy, target)
+        if replaced is not None:
+            shutil.move(replaced, _aside(target))
+        return
+    with drafted(target) as draft:
+        copy.replace(draft)
+
+
+def _tell(version: Found, target: Path, passed_over: list[str], as_json: bool) -> None:
+    if as_json:
+        told: dict[str, Any] = {"restored": version.name, "step": version.step, "to": str(target)}
+        print_json({**told, "bytes": version.bytes, "passed_over": passed_over})
+        return
+    screen = terminal()
+    for sentence in passed_over:
+        screen.print(Text("passed over  ", "yellow") + words(sentence), soft_wrap=True)
+    step = "" if version.step is None else f" of step {version.step:,}"
+    sentence = f"{target}  from {version.name}{step}, {size(version.bytes)}, verified"
+    screen.print(Text("restored  ", "bold green") + words(sentence), soft_wrap=True)
+
+
+RESTORE = Verb("bring a kept version or a mirror's copy back", restore_parser, call)

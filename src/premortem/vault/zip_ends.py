@@ -1,0 +1,41 @@
+"""The end of a zip that torch wrote: the directory, and the three short records that say where it is.
+
+directory    one entry for each record
+zip64 end    how many entries, how long the directory is, where it begins
+locator      where the zip64 end is
+end          the same again in short numbers
+"""
+
+from __future__ import annotations
+
+import struct
+
+_ENTRY = struct.Struct("<4s6H3I5H2I")
+_END64 = struct.Struct("<4sQ2H2I4Q")
+_LOCATOR = struct.Struct("<4sIQI")
+_END = struct.Struct("<4s4H2IH")
+
+
+def agrees(raw: bytes, start: int, entries: int) -> bool:
+    """Whether all of it fits together. `raw` is what follows the last record, from `start` on."""
+    length = 0
+    for _ in range(entries):
+        if len(raw) < length + _ENTRY.size:
+            return False
+        fields = _ENTRY.unpack_from(raw, length)
+        length += _ENTRY.size + sum(fields[10:13])
+    rest = raw[length:]
+    if len(rest) == _END.size:
+        return rest == _short_end(entries, length, start)
+    if len(rest) != _END64.size + _LOCATOR.size + _END.size:
+        return False
+    long = _END64.unpack_from(rest)
+    # The two fields in between name the program that wrote it.
+    expected = (b"PK\x06\x06", 44, *long[2:4], 0, 0, entries, entries, length, start)
+    locator = _LOCATOR.pack(b"PK\x06\x07", 0, start + length, 1)
+    return long == expected and rest[_END64.size :] == locator + _short_end(entries, length, start)
+
+
+def _short_end(entries: int, length: int, start: int) -> bytes:
+    few = min(entries, 0xFFFF)
+    return _END.pack(b"PK\x05\x06", 0, 0, few, few, min(length, 0xFFFFFFFF), min(start, 0xFFFFFFFF), 0)

@@ -1,0 +1,35 @@
+"""Epoch 6 begins with the rate of epoch 0."""
+
+from dataclasses import replace
+
+from premortem.events import Event, Resumed, Schedule, Site
+
+RESUMED = Resumed(
+    step=0,
+    at=Site("train.py", 31, "main"),
+    path="/runs/last.pt",
+    optimizer=1,
+    kind="AdamW",
+    parameters=4,
+    restored=True,
+    entries=4,
+    counters=(("epoch", 5),),
+    reached=(("epoch", 6),),
+    saved_rates=(0.001,),
+    rates=(0.001,),
+)
+FRESH = Schedule("CosineAnnealingLR", 0, 20, 20, 6, 20)
+JUMPED = replace(RESUMED, rates=(0.01,), schedules=(FRESH,))
+
+EVENTS: list[Event] = [JUMPED]
+
+HEALTHY: list[list[Event]] = [
+    [replace(RESUMED, schedules=(FRESH._replace(position=6),))],
+    [replace(JUMPED, reached=(("epoch", 0),))],  # a warm restart: it counts its epochs anew
+    [replace(JUMPED, restored=False)],
+    # the schedule is built for the rest, from the rate that is there
+    [replace(RESUMED, schedules=(FRESH._replace(horizon=14),))],
+    # nothing is in the file, and the first rate is that of the file: the offset is in the lambda
+    [replace(RESUMED, schedules=(Schedule("LambdaLR", 0, None, None, None, None),))],
+    [replace(RESUMED, schedules=(Schedule("ExponentialLR", 0, None, None, 6, None),))],
+]

@@ -1,0 +1,210 @@
+"""`premortem run` and the saves of scripts that know nothing of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from premortem.vault.manifest import Manifest
+from tests.vault.writing import scripts
+
+PREMORTEM = [sys.executable, "-m", "premortem", "run", "--findings", "f.json", "--folder", "run"]
+
+
+class Place:
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / "out").mkdir()
+
+    def start(self, code, *options, plain=False, **settings):
+        (self.folder / "train.py").write_text(code)
+        command = [sys.executable] if plain else [*PREMORTEM, *options]
+        return subprocess.Popen(
+            [*command, "train.py"],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"} | settings.pop("env", {}),
+            **settings,
+        )
+
+    def run(self, code, *options, **settings):
+        with self.start(code, *options, **settings) as process:
+            out, err = process.communicate(timeout=120)
+        self.err = err
+        return process.returncode, out
+
+    def findings(self):
+        found = json.loads((self.folder / "f.json").read_text())["findings"]
+        return [(each["code"], each["severity"]) for each in found]
+
+    def faults(self):
+        import sqlite3
+
+        with sqlite3.connect(self.folder / "run" / "journal.sqlite") as journal:
+            return journal.execute("select unit, error from faults").fetchall()
+
+    def bytes(self, pattern):
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in self.folder.glob(pattern)}
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def loaded(path):
+    code = f"import torch, json; print(bool(torch.load({str(path)!r})['0.weight'].isfinite().all()))"
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_a_healthy_script_writes_the_same_bytes_and_hears_nothing(place):
+    alone = place.run(scripts.SAVES, plain=True)
+    before = place.bytes("*.pt") | place.bytes("out/*.pt")
+    for name in before:
+        (place.folder / name).unlink()
+    code, out = place.run(scripts.SAVES, "--quiet")
+    assert (code, out.replace("'f.json', ", "").replace("'run', ", "")) == alone
+    assert place.bytes("*.pt") | place.bytes("out/*.pt") == before
+    assert place.findings() == []
+    assert place.faults() == []
+    assert list(place.folder.glob("**/*partial*")) == []
+
+
+def test_earlier_versions_of_an_overwritten_path_are_kept(place):
+    place.run(scripts.SAVES)
+    versions = sorted(place.folder.glob("run/kept/last.pt-*/*.pt"))
+    assert [path.name.partition("-")[2] for path in versions] == ["step-10.pt", "step-15.pt"]
+    manifest = Manifest.read(versions[1].with_name(versions[1].name + ".manifest.json"))
+    assert (manifest.step, manifest.kind, Path(manifest.source)) == (15, "kept", place.folder / "last.pt")
+
+
+def test_a_poisoned_save_never_replaces_a_good_file_and_the_script_does_not_notice(place):
+    code, out = place.run(scripts.POISONED)
+    assert code == 0
+    assert out.splitlines() == [
+        "loaded right afterwards: False True",
+        "the first of its name: False",
+        "after a rename: False False",
+        "after a copy: False",
+        "through a file object: False",
+        "removed: False",
+        "and gone",
+    ]
+    [version] = place.folder.glob("run/kept/best.pt-*/*.pt")
+    assert loaded(version) == "True"
+    assert loaded(place.folder / "other.pt") == "True"
+    assert loaded(place.folder / "first.pt") == "False"  # nothing good was there
+    assert len(list(place.folder.glob("run/quarantine/*/*.pt"))) >= 2
+    assert place.findings()[0] == ("PM320", "error")
+    assert place.faults() == []
+
+
+def test_who_only_observes_changes_nothing(place):
+    code, _ = place.run(scripts.POISONED, "--policy", "observe")
+    assert code == 0
+    assert loaded(place.folder / "first.pt") == "False"
+    assert loaded(place.folder / "other.pt") == "False"
+    assert {path.name for path in (place.folder / "run").iterdir()} == {"journal.sqlite"}
+    assert ("PM320", "error") in place.findings()
+
+
+def test_a_script_that_moves_its_files_finds_them_where_it_put_them(place):
+    code, out = place.run(scripts.MOVES, "--mirror", "mirror")
+    assert (code, out) == (0, "['final.pt', 'x.pt'] True\n")
+    mirrored = {path.parent.name.rpartition("-")[0] for path in place.folder.glob("mirror/run/*/*.pt")}
+    assert mirrored >= {"x.pt", "final.pt"}
+    assert "x.tmp" not in mirrored
+    assert place.faults() == []
+
+
+def test_other_ways_to_save(place):
+    code, out = place.run(scripts.OTHERS)
+    assert (code, out) == (0, "False\nTrue mine\n"), place.err
+    kept = {path.parent.name.rpartition("-")[0] for path in place.folder.glob("run/kept/*/*")}
+    assert kept == {"a.safetensors", "b.safetensors", "d", "thread.pt", "handle.pt"}
+    assert place.faults() == []
+    assert ("PM320", "error") in place.findings()
+
+
+def test_a_run_that_is_killed_while_it_saves_leaves_a_whole_file(place):
+    for attempt in range(6):
+        with place.start(scripts.FOREVER, "--folder", f"run{attempt}") as process:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(1.0 + 0.037 * attempt)
+            process.send_signal(signal.SIGKILL)
+        with zipfile.ZipFile(place.folder / "last.pt") as archive:
+            assert archive.testzip() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
+def test_a_signal_saves_and_is_handed_on(place, number):
+    with place.start(scripts.TRAINS, "--mirror", "mirror") as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == -number
+    path = place.folder / "run" / "last_good.pt"
+    code = (
+        f"import torch; s = torch.load({str(path)!r}); print(s['step'] > 5, s['schedulers'][0]['last_epoch'] - s['step'] in"
+        " (0, -1), list(s['models']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True True ['model']\n"
+    assert len(list(place.folder.glob("mirror/run/last_good.pt/*.pt.manifest.json"))) >= 2
+    assert "the state of the training is in" in err
+    assert place.faults() == []
+
+
+def test_the_workers_of_a_loader_die_of_the_signal_and_the_run_is_saved(place):
+    with place.start(scripts.WORKERS, start_new_session=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGTERM
+    assert (place.folder / "run" / "last_good.pt").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", [scripts.TRAINS, scripts.EVALUATES])
+def test_a_deadline_saves_and_stops_in_time(place, code):
+    began = time.monotonic()
+    returned, _ = place.run(code, "--deadline", "40s", "--mirror", "mirror")
+    assert returned == 3
+    assert time.monotonic() - began < 40
+    assert (place.folder / "run" / "last_good.pt").exists()
+    assert ("PM328", "info") in place.findings()
+    assert len(list(place.folder.glob("mirror/run/last_good.pt/*.pt.manifest.json"))) >= 2
+    assert place.faults() == []
+
+
+def test_a_colab_session_without_a_drive_is_warned_at_the_first_step(place):
+    place.run(scripts.SAVES, env={"COLAB_RELEASE_TAG": "release"})
+    assert place.findings() == [("PM325", "warning")]
+    found = json.loads((place.folder / "f.json").read_text())["findings"][0]
+    assert found["step"] == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (["--deadline", "soon"], "is no time"),
+        (["--deadline", "slurm"], "no Slurm session"),
+        (["--mirror", "nowhere://x"], "nowhere"),
+    ],
+)
+def test_what_cannot_work_is_said_before_the_run(place, option, words):
+    code, out = place.run("print('ran')", *option)
+    assert (code != 0, out) == (True, "")
+    assert words in place.err

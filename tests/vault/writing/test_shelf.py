@@ -1,0 +1,148 @@
+"""Earlier versions: kept, rotated, given up; and what must not take their place."""
+
+import pytest
+
+from premortem.vault import shelf as room
+from premortem.vault.atomic import sha256_of
+from premortem.vault.manifest import Manifest
+from premortem.vault.shelf import Shelf
+
+
+def save(shelf, path, content, step, poisoned=()):
+    """As `saving.py` does it."""
+    draft = path.with_name("draft")
+    draft.write_bytes(content)
+    shelf.keep(path)
+    draft.replace(path)
+    shelf.published(path, step, poisoned)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "best.pt"
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    made = Shelf(tmp_path / "run")
+    yield made
+    made.clerk.wait(5)
+
+
+def versions(shelf):
+    return {path.name: path.read_bytes() for path in shelf.folder.glob("kept/*/*.pt")}
+
+
+def test_the_newest_earlier_versions_are_kept(shelf, path):
+    for step in range(5):
+        save(shelf, path, b"%d" % step, step)
+    assert versions(shelf) == {"000003-step-2.pt": b"2", "000004-step-3.pt": b"3"}
+    assert path.read_bytes() == b"4"
+
+
+def test_a_version_has_a_manifest_with_its_checksum(shelf, path):
+    save(shelf, path, b"one", 1)
+    save(shelf, path, b"two", 2)
+    shelf.clerk.wait(5)
+    [version] = shelf.folder.glob("kept/*/*.pt")
+    manifest = Manifest.read(version.with_name(version.name + ".manifest.json"))
+    assert (manifest.step, manifest.source) == (1, str(path))
+    assert manifest.files[version.name].sha256 == sha256_of(version)
+
+
+def test_a_file_of_an_earlier_run_is_kept_too(shelf, path):
+    path.write_bytes(b"from last week")
+    save(shelf, path, b"new", 1)
+    assert list(versions(shelf).values()) == [b"from last week"]
+
+
+def test_versions_stay_within_the_budget(tmp_path, path):
+    shelf = Shelf(tmp_path / "run", most=25)
+    other = tmp_path / "other.pt"
+    for step in range(4):
+        save(shelf, path, b"x" * 10, step)
+        save(shelf, other, b"y" * 10, step)
+    assert sum(map(len, versions(shelf).values())) <= 25
+    shelf.clerk.wait(5)
+
+
+def test_what_is_too_large_for_the_budget_is_not_kept_and_nothing_fails(tmp_path, path):
+    shelf = Shelf(tmp_path / "run", most=5)
+    save(shelf, path, b"x" * 10, 1)
+    save(shelf, path, b"y" * 10, 2)
+    assert versions(shelf) == {}
+    assert path.read_bytes() == b"y" * 10
+
+
+def test_room_can_be_made(shelf, path):
+    for step in range(3):
+        save(shelf, path, b"%d" % step, step)
+    assert shelf.make_room(path) == 2
+    assert versions(shelf) == {}
+
+
+def test_on_another_file_system_versions_lie_beside_the_file(shelf, path, monkeypatch):
+    link = room.os.link
+
+    def across(source, target):
+        if str(shelf.folder) in str(target):
+            raise OSError(18, "Invalid cross-device link")
+        link(source, target)
+
+    monkeypatch.setattr(room.os, "link", across)
+    save(shelf, path, b"one", 1)
+    save(shelf, path, b"two", 2)
+    assert versions(shelf) == {}
+    [version] = path.parent.glob(".premortem/kept/*/*.pt")
+    assert version.read_bytes() == b"one"
+    assert (path.parent / ".premortem" / ".gitignore").read_text() == "*\n"
+
+
+def test_without_links_a_version_is_copied(shelf, path, monkeypatch):
+    def never(source, target):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(room.os, "link", never)
+    save(shelf, path, b"one", 1)
+    save(shelf, path, b"two", 2)
+    assert list(versions(shelf).values()) == [b"one"]
+    assert not (path.parent / ".premortem").exists()
+
+
+def test_a_poisoned_file_stands_for_the_path_until_a_good_one_comes(shelf, path):
+    save(shelf, path, b"good", 1)
+    draft = path.with_name("draft")
+    for content in (b"bad", b"worse"):
+        draft.write_bytes(content)
+        place = shelf.divert(draft, path, 2, ("fc.weight",))
+        assert shelf.diverted[path] == place
+    assert path.read_bytes() == b"good"
+    assert [each.read_bytes() for each in shelf.folder.glob("quarantine/*/*.pt")] == [b"worse"]
+    save(shelf, path, b"better", 3)
+    assert shelf.diverted == {}
+
+
+def test_a_poisoned_first_file_is_not_kept_as_a_version(shelf, path):
+    save(shelf, path, b"bad", 1, poisoned=("fc.weight",))
+    assert not shelf.good_at(path)
+    save(shelf, path, b"good", 2)
+    assert versions(shelf) == {}
+    assert shelf.good_at(path)
+
+
+def test_a_run_forgets_what_ended_runs_kept_of_the_same_path(tmp_path, path, monkeypatch):
+    runs = [Shelf(tmp_path / name) for name in ("one", "two", "three")]
+    for number, shelf in enumerate(runs):
+        for step in range(3):
+            save(shelf, path, b"%d %d" % (number, step), step)
+        shelf.clerk.wait(5)
+    assert [len(versions(shelf)) for shelf in runs] == [2, 2, 2]  # they are all of this process, which lives
+    monkeypatch.setattr(room, "owner_is_dead", lambda folder: folder.parent.name == "one")
+    save(runs[1], path, b"again", 9)
+    save(runs[1], path, b"and again", 10)
+    assert [len(versions(shelf)) for shelf in runs] == [2, 2, 2]
+    fresh = Shelf(tmp_path / "four")
+    for step in range(3):
+        save(fresh, path, b"x", step)
+    fresh.clerk.wait(5)
+    assert [len(versions(shelf)) for shelf in runs] == [0, 2, 2]

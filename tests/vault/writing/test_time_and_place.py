@@ -1,0 +1,99 @@
+"""Deadlines as people write them, and storage that does not last."""
+
+from datetime import datetime
+
+import pytest
+
+from premortem.errors import UsageError
+from premortem.vault import deadline, storage
+from premortem.vault.storage import Mount
+
+NOW = datetime(2026, 11, 15, 16, 0, 0).astimezone().timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("9h", 9 * 3600),
+        ("1h30m", 5400),
+        ("90min", 5400),
+        ("1.5 h", 5400),
+        ("45s", 45),
+        ("2d", 2 * 86400),
+        ("17:30", 5400),
+        ("15:30", 23.5 * 3600),
+        ("2026-11-15T17:30", 5400),
+        ("2026-11-15 17:30", 5400),
+    ],
+)
+def test_a_time_is_read_as_people_write_it(text, seconds):
+    assert deadline.parse(text, now=NOW, environ={}).at == pytest.approx(NOW + seconds)
+
+
+@pytest.mark.parametrize("text", ["soon", "", "25:99", "9 hours", "h", "-3h", "2020-01-01T00:00", "0s"])
+def test_what_is_no_time_is_refused_in_one_sentence(text):
+    with pytest.raises(UsageError, match="--deadline"):
+        deadline.parse(text, now=NOW, environ={})
+
+
+def test_sessions_tell_when_they_end():
+    assert deadline.parse("slurm", environ={"SLURM_JOB_END_TIME": "123"}).at == 123
+    assert deadline.parse("auto", environ={"SLURM_JOB_END_TIME": "123"}).at == 123
+    began = deadline.session_began()
+    assert deadline.parse("kaggle", environ={"KAGGLE_KERNEL_RUN_TYPE": "Batch"}).at == pytest.approx(
+        began + 12 * 3600, abs=2
+    )
+    tpu = {"KAGGLE_KERNEL_RUN_TYPE": "Batch", "TPU_WORKER_ID": "0"}
+    assert deadline.parse("auto", environ=tpu).at == pytest.approx(began + 9 * 3600, abs=2)
+    assert deadline.parse("colab", environ={"COLAB_RELEASE_TAG": "r"}).at == pytest.approx(
+        began + 12 * 3600, abs=2
+    )
+    for word in ("slurm", "kaggle", "colab", "auto"):
+        with pytest.raises(UsageError, match=word):
+            deadline.parse(word, environ={})
+
+
+@pytest.fixture
+def mounted(monkeypatch):
+    def at(*mounts):
+        monkeypatch.setattr(storage, "mounts", lambda: [Mount("/dev/sda1", "/", "ext4"), *mounts])
+
+    at()
+    return at
+
+
+KAGGLE = {"KAGGLE_KERNEL_RUN_TYPE": "Batch"}
+COLAB = {"COLAB_RELEASE_TAG": "r"}
+
+
+def test_an_ordinary_disk_and_a_temporary_folder_are_fine(mounted, tmp_path):
+    assert storage.judge(storage.Path("/home/me/project"), {}) is None
+    mounted(Mount("tmpfs", "/tmp", "tmpfs"))
+    assert storage.judge(tmp_path, {}) is None
+
+
+def test_what_a_session_wipes_is_certain(mounted):
+    mounted(Mount("drive", "/content/drive", "fuse.drive"))
+    assert storage.judge(storage.Path("/kaggle/temp"), KAGGLE).certain
+    assert storage.judge(storage.Path("/kaggle/working/x"), KAGGLE) is None
+    assert not storage.judge(
+        storage.Path("/kaggle/working"), {"KAGGLE_KERNEL_RUN_TYPE": "Interactive"}
+    ).certain
+    assert storage.judge(storage.Path("/content/ckpt"), COLAB).certain
+    assert storage.judge(storage.Path("/content/drive/MyDrive"), COLAB) is None
+    assert storage.judge(storage.Path("/scratch/7/x"), {"SLURM_TMPDIR": "/scratch/7"}).certain
+    assert storage.nothing_lasts(COLAB) is None
+    mounted()
+    assert storage.nothing_lasts(COLAB).certain
+    assert storage.nothing_lasts(KAGGLE) is None
+
+
+def test_a_disk_with_a_warning_on_it_is_certain(mounted, tmp_path):
+    mounted(Mount("/dev/sdb1", str(tmp_path), "ext4"))
+    (tmp_path / "DATALOSS_WARNING_README.txt").write_text("This is a temporary disk.")
+    assert storage.judge(tmp_path / "x", {}).certain
+
+
+def test_memory_is_only_a_remark(mounted):
+    mounted(Mount("tmpfs", "/ramdisk", "tmpfs"))
+    assert not storage.judge(storage.Path("/ramdisk/x"), {}).certain
