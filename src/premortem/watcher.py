@@ -169,8 +169,7 @@ class Watcher:
             from premortem.probes import Attachment
 
             self._attachment = Attachment(self.emit, self._probe_failed)
-            for ended in (self._attachment.optimizers.after_step, self._attachment.optimizers.after_rested):
-                ended.append(lambda *_: self._stop_if_decided())
+            self._attachment.optimizers.after_step.append(lambda *_: self._stop_if_decided())
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
 

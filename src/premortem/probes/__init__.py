@@ -92,17 +92,16 @@ class Attachment:
         for probe in probes:
             probe.install()
         self.optimizers.after_step.append(self._step_ended)
-        self.optimizers.after_rested.append(self._step_rested)
 
     def _step_ended(self, optimizer: Any, track: Any, step: int) -> None:
+        if self.session.resting:
+            self.models.in_training.clear()
+            self.backwards.losses.clear()
+            return
         self.models.step_ended()
         self.backwards.step_ended()
         self.inquest.step_ended()
         self.lens.focus()
-
-    def _step_rested(self, optimizer: Any, track: Any, step: int) -> None:
-        self.models.in_training.clear()
-        self.backwards.losses.clear()
 
     def alarm(self, steps: int = 4) -> None:
         """Something looks wrong: audit the next steps."""

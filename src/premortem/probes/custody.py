@@ -42,6 +42,7 @@ class CustodyProbe:
     def install(self) -> None:
         self.optimizers.before_step.append(self._remember)
         self.optimizers.after_step.append(self._compare)
+        self.optimizers.told_only |= {self._remember, self._compare}
 
     def _remember(self, optimizer: Any, track: Track) -> None:
         self._auditing = self.session.auditing

@@ -39,6 +39,7 @@ class Keeping:
 
     def install(self) -> None:
         self.optimizers.after_step.append(self._stepped)
+        self.optimizers.told_only.add(self._stepped)
 
     def _stepped(self, optimizer: Any, track: Any, step: int) -> None:
         if track.steps % _EVERY != 1:

@@ -159,8 +159,7 @@ class Optimizers:
         self.last_site: Site | None = None  # of the last step
         self.before_step: list[Any] = []  # called with (optimizer, track) while gradients are in place
         self.after_step: list[Any] = []  # called with (optimizer, track, step)
-        self.before_rested: list[Any] = []  # likewise, around a step that is not told
-        self.after_rested: list[Any] = []
+        self.told_only: set[Any] = set()  # those of them that a rested step leaves out
         self._stepping: list[int] = []
         self._handles: list[Any] = []
         self._failed: set[int] = set()  # optimizers whose constructor raised
@@ -404,8 +403,9 @@ class Optimizers:
                 return
             self.inside = key
             if self.session.resting:
-                for listener in self.before_rested:
-                    listener(optimizer, track)
+                for listener in self.before_step:
+                    if listener not in self.told_only:
+                        listener(optimizer, track)
                 return
             now = track.marks()
             track.emptied = track.left_empty(now) or (
@@ -486,8 +486,9 @@ class Optimizers:
 
     def _rested(self, optimizer: Optimizer, track: Track) -> None:
         self.session.rest.step_rested(track.key)
-        for listener in self.after_rested if self.session.resting else self.after_step:
-            listener(optimizer, track, self.session.step)
+        for listener in self.after_step:
+            if listener not in self.told_only or not self.session.resting:
+                listener(optimizer, track, self.session.step)
 
 
 def same_gradients(now: list[Any], then: list[Any]) -> bool:

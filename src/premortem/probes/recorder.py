@@ -107,7 +107,6 @@ class Recorder:
         self.window.step = 1
         self.models.on_call.append(self.called)
         self.optimizers.after_step.append(self._after_step)
-        self.optimizers.after_rested.append(self._after_step)
 
     def _after_step(self, optimizer: Any, track: Any, step: int) -> None:
         try:  # of its own: the listeners after it must still hear the step

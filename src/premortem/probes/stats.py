@@ -104,8 +104,6 @@ class Stats:
     def install(self) -> None:
         self.optimizers.before_step.append(self._measure)
         self.optimizers.after_step.append(self._finish)
-        self.optimizers.before_rested.append(self._measure)
-        self.optimizers.after_rested.append(self._finish)
 
     def drain(self) -> None:
         for ring in self.rings.values():

@@ -46,7 +46,6 @@ class Capsules:
             guard.listeners.append(self.refused)
         else:
             attachment.optimizers.before_step.append(self._before_step)
-            attachment.optimizers.before_rested.append(self._before_step)
 
     def refused(self, refusal: Any) -> None:
         """The guard refused a step: weights and optimizer state are as they were before it."""
