@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.numerics.grade import Grade  # noqa: E402 - from the checkout
-from tests.numerics.manifest import entries  # noqa: E402
+from tests.numerics.manifest import entries, plain  # noqa: E402
 
 
 def premortem(words: list[str], folder: str) -> None:
@@ -50,11 +50,13 @@ def examine(entry: dict[str, Any]) -> dict[str, Any]:
     grade = Grade(entry, "", [f for f in said if f["severity"] in ("error", "warning")])
     certificate = again.get("certificate") or {}
     data = entry["stage"] == "data"
+    lines = {entry["line"], *entry.get("also_lines", ())}
+    ops = {plain(name) for name in entry["op"]}
     return {
         "file": entry["file"],
         "detected": grade.detected,
-        "op": grade.op or data or certificate.get("op") in entry["op"],
-        "line": grade.line or entry["line"] is None or certificate.get("line") == entry["line"],
+        "op": grade.op or data or plain(certificate.get("op", "")) in ops,
+        "line": grade.line or entry["line"] is None or certificate.get("line") in lines,
         "capsule": bool(capsules),
         "reproduced": bool(again.get("reproduced")),
         "bitwise": bool(again.get("bitwise")),

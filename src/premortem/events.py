@@ -530,6 +530,7 @@ class BufferBroken(Event):
 
     module: str  # "model.bn"
     buffer: str  # "running_var"
+    origin: NonFinite | None = None  # how it came into being, where the microscope has seen it
 
 
 # --- update ----------------------------------------------------------------------------------
@@ -713,6 +714,7 @@ class ScalerUpdate(Event):
 
     scale: float | None
     skipped: bool
+    loss: float | None = None  # of the step that was left out, where it was broken before any scaling
 
 
 # --- evaluation ------------------------------------------------------------------------------

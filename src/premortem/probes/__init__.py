@@ -60,7 +60,8 @@ class Attachment:
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
         self.schedulers = Schedulers(session, self.optimizers)
-        self.scalers = Scalers(session, self.optimizers, self.stats)
+        self.scalers = Scalers(session, self.optimizers, self.stats, inquest)
+        self.scalers.left_out.append(self.recorder.left_out)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,

@@ -39,10 +39,13 @@ def kind_of(func: Any) -> Kind:
     written = frozenset(
         a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
     )
+    names = tuple(a.name for a in schema.arguments)
+    if "training" in names and "backward" not in op:  # batch norm writes its statistics and does not say so
+        written |= {"running_mean", "running_var"} & set(names)
     returned = [r.alias_info for r in schema.returns]
     return Kind(
         op,
-        tuple(a.name for a in schema.arguments),
+        names,
         written,
         view=not written and any(alias is not None for alias in returned),
         empty="empty" in op or op in {"resize", "set"},
