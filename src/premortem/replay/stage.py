@@ -215,8 +215,10 @@ class Stage:
         if trial.apply:
             result.bad_update = updated(optimizer, update, trial, names)
         if self._microscope is not None:
-            found = self._microscope.certificate(buffer)
-            result.certificate = certificate(found) if found is not None else None
+            # Without a backward pass (`autograd.grad`, `torch.func`) the gradients themselves are asked about.
+            broken = [buffer] if buffer is not None else [g for g in gradients(optimizer) if not finite(g)]
+            asked = [self._microscope.certificate(tensor) for tensor in [*broken, None]]
+            result.certificate = next((certificate(found) for found in asked if found is not None), None)
         return result
 
     # -- what the script is given ---------------------------------------------------------
