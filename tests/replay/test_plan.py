@@ -27,9 +27,9 @@ def manifest(**facts):
     return {**record, **facts}
 
 
-def played(rule, samples=16, **facts):
+def played(rule, samples=16, options=None, **facts):
     """The plan, answered by `rule(trial)`: whether the failure is there."""
-    plan = Plan(manifest(**facts), {})
+    plan = Plan(manifest(**facts), options or {})
     while plan.trial is not None:
         assert len(plan.report.results) < 100
         trial = plan.trial
@@ -144,6 +144,12 @@ def test_a_broken_buffer_must_have_the_same_bits():
     assert report("b").bitwise
     assert report("b").failure == "buffer"
     assert not report("c").bitwise
+
+
+def test_a_quick_replay_tries_no_changes():
+    report = played(lambda _trial: True, options={"quick": True})
+    assert report.reproduced
+    assert report.outcomes == []
 
 
 def test_a_step_that_does_not_fail_again_is_not_reproduced():
