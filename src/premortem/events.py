@@ -360,6 +360,13 @@ class Masked(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class LossTested(Event):
+    """The script asked whether a scalar with a graph is finite (`torch.isnan(loss)`). CPU only."""
+
+    value: float
+
+
+@dataclass(slots=True, kw_only=True)
 class LossCall(Event):
     """A loss function of torch.nn.functional was called (nn.CrossEntropyLoss etc. call those).
 

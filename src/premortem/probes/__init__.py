@@ -27,6 +27,7 @@ from premortem.probes.losses import Losses
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.pairs import Pairs
+from premortem.probes.questions import Questions
 from premortem.probes.recent import Recent
 from premortem.probes.recorder import Recorder
 from premortem.probes.scalers import Scalers
@@ -75,6 +76,7 @@ class Attachment:
             self.schedulers,
             self.scalers,
             Clipping(session, self.optimizers),
+            Questions(session, inquest),
             Seeds(session),
             Draws(session),
             Keeping(session, self.optimizers),

@@ -63,6 +63,10 @@ class Inquest:
         self.loss_broken |= by_itself(value, loss)
         self._tell(lambda: self._forward_case(loss, value, at))
 
+    def asked(self, loss: torch.Tensor, value: float, at: Site | None) -> None:
+        """The script itself has seen that it is not finite; perhaps there will be no backward pass."""
+        self._tell(lambda: self._forward_case(loss, value, at))
+
     def after(self, value: float | None, at: Site | None) -> bool | None:
         """Whether the gradients that backward left (a sample of them) are finite; None when not looked at."""
         grads = self._gradients()
