@@ -61,6 +61,7 @@ class MaskedNonFinite(Detector):
             "weights-stay-non-finite",
             "overflow",
             "metric-frozen",
+            "metric-not-finite",
             "raw-scores-in-bce",
             "update-refused",
             "statistics-not-finite",

@@ -29,7 +29,11 @@ class StatisticsNotFinite(Detector):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM453", name="statistics-not-finite", family="numerics-nan", severity=Severity.ERROR
+        code="PM453",
+        name="statistics-not-finite",
+        family="numerics-nan",
+        severity=Severity.ERROR,
+        explains=("metric-not-finite",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (BufferBroken,)
 
