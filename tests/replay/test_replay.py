@@ -27,7 +27,7 @@ CASES = [
     Case("two_models.py", 4, "pow", "torch.pow(", "without the loss term `spread`"),
     Case("autocast.py", 3, "exp", "torch.exp(", "without sample 8", [8]),
     Case("trainer_class.py", 5, "log1p", "torch.log1p(", "without sample 1", [1]),
-    Case("grows_with_the_step.py", 12, "exp", "penalty =", "without the loss term `penalty`"),
+    Case("grows_with_the_step.py", 11, "mul", "penalty =", "without the loss term `penalty`"),
     Case("compiled.py", 4, "div", "x.sum(", "without sample 6", [6]),
     Case("half_precision.py", 8, "", "", "float32, autocast off"),
 ]
