@@ -216,8 +216,8 @@ class Stage:
             result.bad_update = updated(optimizer, update, trial, names)
         if self._microscope is not None:
             # Without a backward pass (`autograd.grad`, `torch.func`) the gradients themselves are asked about.
-            broken = [buffer] if buffer is not None else [g for g in gradients(optimizer) if not finite(g)]
-            asked = [self._microscope.certificate(tensor) for tensor in [*broken, None]]
+            broken = [g for g in gradients(optimizer) if not finite(g)]
+            asked = [self._microscope.certificate(tensor) for tensor in [buffer, *broken]]
             result.certificate = next((certificate(found) for found in asked if found is not None), None)
         return result
 
