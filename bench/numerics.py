@@ -1,17 +1,18 @@
 """How much of a planted set of numerics faults is detected, located and replayed.
 
-    python bench/numerics.py [--jobs 2] [--only TEXT] [--json FILE]
+    python bench/numerics.py [--jobs 2] [--only TEXT] [--quick] [--json FILE]
 
 Each script of tests/numerics/faults is run with `premortem run`; when that leaves a capsule, `premortem replay` runs
 the failed step again. Detected: said at most two steps after the first non-finite value was born. Op, line: named by
 the run itself or by the replay, and right by the manifest, which was made with torch's own means. Bitwise: the replay
-gives the very loss of the run.
+gives the very loss of the run. `--quick` leaves out the changes that a replay tries to remove the failure.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
 import subprocess
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.numerics.grade import Grade  # noqa: E402 - from the checkout
-from tests.numerics.manifest import entries  # noqa: E402
+from tests.numerics.manifest import entries, plain  # noqa: E402
 
 
 def premortem(words: list[str], folder: str) -> None:
@@ -37,7 +38,7 @@ def read(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def examine(entry: dict[str, Any]) -> dict[str, Any]:
+def examine(entry: dict[str, Any], quick: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         run, findings, replay = Path(folder, "run"), Path(folder, "f.json"), Path(folder, "r.json")
         premortem(
@@ -45,16 +46,19 @@ def examine(entry: dict[str, Any]) -> dict[str, Any]:
         )
         capsules = sorted((run / "capsules").glob("step-*"), key=lambda path: int(path.name[5:]))
         if capsules:
-            premortem(["replay", "--json", str(replay), str(capsules[0])], folder)
+            words = ["replay", *["--quick"] * quick, "--json", str(replay), str(capsules[0])]
+            premortem(words, folder)
         said, again = read(findings).get("findings", []), read(replay)
     grade = Grade(entry, "", [f for f in said if f["severity"] in ("error", "warning")])
     certificate = again.get("certificate") or {}
     data = entry["stage"] == "data"
+    lines = {entry["line"], *entry.get("also_lines", ())}
+    ops = {plain(name) for name in entry["op"]}
     return {
         "file": entry["file"],
         "detected": grade.detected,
-        "op": grade.op or data or certificate.get("op") in entry["op"],
-        "line": grade.line or entry["line"] is None or certificate.get("line") == entry["line"],
+        "op": grade.op or data or plain(certificate.get("op", "")) in ops,
+        "line": grade.line or entry["line"] is None or certificate.get("line") in lines,
         "capsule": bool(capsules),
         "reproduced": bool(again.get("reproduced")),
         "bitwise": bool(again.get("bitwise")),
@@ -68,12 +72,13 @@ def main() -> None:
     )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     planted = [entry for entry in entries(options.only) if "stage" in entry]
     rows = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for row in pool.map(examine, planted):
+        for row in pool.map(functools.partial(examine, quick=options.quick), planted):
             rows.append(row)
             print(row, flush=True)
     counts = {key: sum(row[key] for row in rows) for key in rows[0] if isinstance(rows[0][key], bool)}

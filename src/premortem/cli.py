@@ -167,6 +167,9 @@ def replay_parser() -> Parser:
     parser.add_argument(
         "--seconds", type=float, default=600.0, metavar="S", help="the longest one launch may take"
     )
+    parser.add_argument(
+        "--quick", action="store_true", help="reproduce it and name the operation; try no changes"
+    )
     parser.add_argument("--show-output", action="store_true", help="show what the script prints")
     parser.add_argument("--json", type=Path, metavar="FILE.json", help="write what was found to this file")
     return parser
@@ -189,6 +192,7 @@ def replay(tokens: Sequence[str]) -> int:
             cwd=options.cwd,
             cpu=options.device == "cpu",
             trust=options.trust,
+            quick=options.quick,
             show_output=options.show_output,
             seconds=options.seconds,
         )

@@ -360,6 +360,13 @@ class Masked(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class LossTested(Event):
+    """The script asked whether a scalar with a graph is finite (`torch.isnan(loss)`). CPU only."""
+
+    value: float
+
+
+@dataclass(slots=True, kw_only=True)
 class LossCall(Event):
     """A loss function of torch.nn.functional was called (nn.CrossEntropyLoss etc. call those).
 
@@ -530,6 +537,7 @@ class BufferBroken(Event):
 
     module: str  # "model.bn"
     buffer: str  # "running_var"
+    origin: NonFinite | None = None  # how it came into being, where the microscope has seen it
 
 
 # --- update ----------------------------------------------------------------------------------
@@ -715,6 +723,7 @@ class ScalerUpdate(Event):
 
     scale: float | None
     skipped: bool
+    loss: float | None = None  # of the step that was left out, where it was broken before any scaling
 
 
 # --- evaluation ------------------------------------------------------------------------------

@@ -86,5 +86,6 @@ def test_steps_that_are_thrown_away_again_and_again():
 
 
 def test_every_way_to_hide_it():
-    for run in ("WHOLE", "OF_GRADIENTS", "WIPED_OUT", "REPLACED", "SKIPPED"):
+    asked = ("ASKED_AND_SKIPPED", "ASKED_AND_REPLACED")
+    for run in ("WHOLE", "OF_GRADIENTS", "WIPED_OUT", "REPLACED", "SKIPPED", *asked):
         assert observe(MaskedNonFinite(), heard(getattr(masked_non_finite, run))), run

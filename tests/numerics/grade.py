@@ -67,7 +67,7 @@ class Grade(NamedTuple):
         if self.entry["line"] is None:
             return self.found
         right = {self.entry["line"], *self.entry.get("also_lines", ())}
-        here = Path(self.entry["file"]).name
+        here = Path(self.entry.get("source", self.entry["file"])).name
         return any(
             f["where"]["line"] in right and Path(f["where"]["file"] or "").name == here for f in self.about_it
         )

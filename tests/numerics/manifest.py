@@ -3,7 +3,7 @@
 `manifest.json` has one line for each script. `step` counts the calls of any optimizer's step, from 1, and is the one in
 which the first non-finite value is born; `line` is that of the operation, `op` the spellings that are right, `stage`
 forward, backward, update or data (born before torch saw it: no op, no line), `sample` the index in the batch where it is
-one sample. A clean script has a file and nothing else.
+one sample; `source` the file that has the line, when that is not the script. A clean script has a file and nothing else.
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+_PATHS = {"path": "file", "source": "source"}
 
 
 def entries(only: str = "") -> list[dict[str, Any]]:
     found = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
-    return [{**entry, "path": str(HERE / entry["file"])} for entry in found if only in entry["file"]]
+    return [
+        {**entry, **{key: str(HERE / entry[name]) for key, name in _PATHS.items() if name in entry}}
+        for entry in found
+        if only in entry["file"]
+    ]
 
 
 def plain(op: str) -> str:

@@ -58,6 +58,19 @@ def test_a_clean_script_hears_nothing(entry: dict[str, Any]) -> None:
     assert result.loud == [], result
 
 
+# What a script hides: `bug_*` is broken though its loss looks well, `ok_*` uses the same means and is not.
+MASKED = sorted((HERE / "masked").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", MASKED, ids=lambda script: script.stem)
+def test_what_is_hidden_is_told_and_what_is_handled_is_not(script: Path) -> None:
+    result = grade({"file": f"masked/{script.name}", "path": str(script)})
+    found = [(f["name"], f["family"], f["severity"]) for f in result.loud or []]
+    broken = script.stem.startswith("bug_")
+    assert result.loud is not None, result
+    assert found == [("masked-non-finite", "numerics-masked", "error")] * broken, result
+
+
 def finding(**changes: Any) -> dict[str, Any]:
     found = {"code": "PM1", "family": "numerics-nan", "severity": "error", "step": 24, "message": ""}
     where = {"file": "/x/turnstile_counts.py", "line": 19}

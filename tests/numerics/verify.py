@@ -20,6 +20,7 @@ import runpy
 import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 # Imported once, here: each script then runs in a fork of this process.
@@ -32,6 +33,7 @@ from tests.numerics.manifest import entries, plain
 
 torch.set_num_threads(1)
 
+_ENGINE = "_engine_run_backward"
 MOST = 12  # births that are kept; what follows the first few are echoes
 
 
@@ -63,7 +65,8 @@ class Watch(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = func.overloadpacket.__name__
-        if len(self.births) >= MOST or name.startswith("empty") or _asked_for([*args, *kwargs.values()]):
+        given = _asked_for([*args, *kwargs.values()])
+        if len(self.births) >= MOST or name.startswith(("empty", "set_")) or given:
             return func(*args, **kwargs)
         operands = list(_tensors([args, kwargs]))
         before = [_badness(each) for each in operands]
@@ -79,18 +82,21 @@ class Watch(TorchDispatchMode):
 
     def _write(self, name: str, made: torch.Tensor) -> None:
         node = torch._C._current_autograd_node()
-        stage = "backward" if node is not None else "update" if self._stepping else "forward"
-        line = self._forward_line(node) if node is not None else self._line()
+        # A closure runs inside `step` too, but with gradients.
+        stepping = self._stepping and not torch.is_grad_enabled()
+        stage = "backward" if node is not None else "update" if stepping else "forward"
+        line = self._line() if node is None else self._line(until=_ENGINE) or self._forward_line(node)
         bad = made.isnan() if made.isnan().any() else ~made.isfinite()
         rows = bad.reshape(len(bad), -1).any(1).nonzero().flatten().tolist() if bad.ndim else []
         self.births.append(
             Birth(self._done + 1, stage, name, node.name() if node is not None else "", line, rows)
         )
 
-    def _line(self) -> int | None:
+    def _line(self, until: str = "") -> int | None:
+        """Of the script, as far up as that function: a derivative that was written by hand has its own line."""
         frame = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != self.script:
-            frame = frame.f_back
+            frame = None if frame.f_code.co_name == until else frame.f_back
         return frame.f_lineno if frame is not None else None
 
     def _forward_line(self, node: Any) -> int | None:
@@ -129,13 +135,16 @@ def _asked_for(arguments: list[Any]) -> bool:
     return any(isinstance(each, float) and not math.isfinite(each) for each in arguments)
 
 
-def births(script: str) -> tuple[list[Birth], int | None]:
-    """Of one run, in a process of its own; and the first step with a gradient that is not finite."""
+def births(script: str, source: str = "") -> tuple[list[Birth], int | None]:
+    """Of one run, in a process of its own; and the first step with a gradient that is not finite.
+
+    `source` is the file whose lines count, when that is not the script itself."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         torch._dynamo.config.disable = True  # compiled or not, the arithmetic is the same
-        watch = Watch(script)
+        watch = Watch(source or script)
+        sys.path.insert(0, str(Path(script).parent))  # as Python does for a script
         with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             with torch.autograd.set_detect_anomaly(True, check_nan=False), watch:
@@ -152,7 +161,7 @@ def births(script: str) -> tuple[list[Birth], int | None]:
 
 def wrong(entry: dict[str, Any]) -> str:
     """What the manifest says about this script and torch does not; empty when they agree."""
-    seen, spoiled = births(entry["path"])
+    seen, spoiled = births(entry["path"], entry.get("source", ""))
     if "stage" not in entry:  # a scaler's own skips come from gradients that overflow on purpose
         harm = [b for b in seen if b.stage != "backward"]
         return f"a clean script makes {harm[0]}" if harm else ""

@@ -164,6 +164,60 @@ def test_a_closure_is_not_the_update(parts):
     assert (scope.certificate().stage, scope.certificate().op) == ("forward", "log")
 
 
+def test_an_overflow_that_a_division_has_swallowed_is_the_origin(parts):
+    def loss(model, x, y):
+        count = torch.ones(70_000).half().sum()  # infinite; what is divided by it is 0
+        return (model(x).square().sum() / count.float()).log()
+
+    seen = looked_at(loss, parts)
+    assert (seen.op, seen.made, seen.dtype) == ("sum", "inf", "float16")
+
+
+def test_a_logarithm_that_an_exponential_undoes_is_not(parts):
+    def loss(model, x, y):
+        share = torch.zeros(BATCH).log().exp()  # exactly 0: nothing was lost
+        return (share + 0 * model(x)[:, 0]).log().sum()
+
+    seen = looked_at(loss, parts)
+    assert seen.at.line == loss.__code__.co_firstlineno + 2
+
+
+def test_statistics_of_batch_norm():
+    norm = nn.BatchNorm1d(4)
+    with Microscope() as scope, torch.no_grad():
+        norm(torch.randn(BATCH, 4))
+        norm(torch.randn(BATCH, 4) * 1e20)
+    assert scope.faults == []
+    seen = scope.certificate(norm.running_var)
+    assert (seen.op, seen.stage, seen.made) == ("batch_norm", "forward", "inf")
+
+
+def test_gradients_of_torch_func(parts):
+    model, x, _ = parts
+    weights = {name: p.detach() for name, p in model.named_parameters()}
+
+    def loss(weights):
+        return torch.func.functional_call(model, weights, (x * 0,)).mul(0).sqrt().mean()
+
+    with Microscope() as scope:
+        found = torch.func.grad(loss)(weights)
+    assert scope.faults == []
+    seen = scope.certificate(found["layers.0.weight"])
+    assert (seen.op, seen.stage, seen.at.line) == ("sqrt", "backward", loss.__code__.co_firstlineno + 1)
+
+
+def test_what_a_step_made_is_known_as_long_as_it_lives():
+    with Microscope() as scope:
+        table = torch.ones(3) / torch.zeros(3)
+        for _ in range(300):  # each makes a candidate that dies with it
+            (torch.ones(3) / torch.zeros(3)).sum()
+            scope.step_passed()
+        seen = scope.certificate(table * 2)
+    assert scope.faults == []
+    assert seen.op == "div"
+    assert seen.at.line == test_what_a_step_made_is_known_as_long_as_it_lives.__code__.co_firstlineno + 2
+
+
 def test_a_recomputed_forward_keeps_its_line(parts):
     model, x, _ = parts
 

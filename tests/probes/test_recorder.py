@@ -86,6 +86,43 @@ def test_buffers_are_those_of_before_the_forward_pass(attachment):
     assert int(seen["0.1.num_batches_tracked"]) == 11
 
 
+def test_a_teacher_that_follows_is_kept_as_it_was_before(attachment):
+    student, teacher = nn.Linear(3, 3), nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(student.parameters(), 0.1)
+    for _ in range(12):
+        with torch.no_grad():
+            goal = teacher(torch.randn(4, 3))
+        nn.functional.mse_loss(student(torch.randn(4, 3)), goal).backward()
+        optimizer.step()
+        before = teacher.weight.detach().clone()
+        with torch.no_grad():
+            teacher.weight.lerp_(student.weight, 0.1)
+    window = attachment.recorder.window
+    copies = dict(zip([name for _, name in window.buffers], window.copies, strict=True))
+    assert torch.equal(copies["weight"], before)
+    assert not torch.equal(copies["weight"], teacher.weight)
+
+
+def test_a_buffer_that_breaks_is_told_before_the_step_and_one_that_began_so_is_not(attachment):
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    model.register_buffer("lowest", torch.full((2,), float("inf")))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    heard = []
+    attachment.recorder.broken.append(
+        lambda _optimizer, track, name, value: heard.append((track.steps, name))
+    )
+    for number in range(14):
+        model.lowest += 1
+        loss = model(torch.randn(8, 3)).mean()
+        if number == 12:
+            with torch.no_grad():
+                model(torch.randn(8, 3) * 1e25)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert [(steps, name[1]) for steps, name in heard] == [(12, "1.running_var")]
+
+
 def test_the_batch_of_the_step_is_kept_and_the_older_ones_are_not(attachment):
     references = []
 

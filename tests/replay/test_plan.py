@@ -27,9 +27,9 @@ def manifest(**facts):
     return {**record, **facts}
 
 
-def played(rule, samples=16, **facts):
+def played(rule, samples=16, options=None, **facts):
     """The plan, answered by `rule(trial)`: whether the failure is there."""
-    plan = Plan(manifest(**facts), {})
+    plan = Plan(manifest(**facts), options or {})
     while plan.trial is not None:
         assert len(plan.report.results) < 100
         trial = plan.trial
@@ -87,7 +87,69 @@ def test_what_depends_on_the_place_in_the_loop_is_replayed_there():
     report = played(lambda trial: trial.launch.get("position") == 7)
     assert report.at_its_place
     assert report.reproduced
-    assert all(result.trial.launch == {"position": 7} for result in report.results[1:])
+    assert all(result.trial.launch["position"] == 7 for result in report.results[1:])
+
+
+def certified(stage):
+    return {"stage": stage, "op": "" if stage == "data" else "div"}
+
+
+def test_what_came_in_with_the_data_is_looked_for_in_the_whole_script():
+    def rule(trial):
+        stage = "forward" if trial.launch.get("whole") else "data"
+        return Result(
+            trial, losses=[NAN], gradients="g", certificate=certified(stage) if trial.microscope else None
+        )
+
+    report = played(rule)
+    whole = [result.trial for result in report.results if result.trial.launch.get("whole")]
+    assert [(trial.microscope, trial.launch["position"]) for trial in whole] == [(True, 7)]
+    assert report.certificate == certified("forward")
+
+
+def test_what_the_whole_script_does_not_make_stays_data():
+    report = played(
+        lambda trial: Result(
+            trial, losses=[NAN], gradients="g", certificate=certified("data") if trial.microscope else None
+        )
+    )
+    assert report.certificate == certified("data")
+    assert played(lambda _: True, steps=2001).certificate is None  # too far
+
+
+def test_an_operation_that_was_seen_is_not_looked_for_again():
+    report = played(lambda t: Result(t, losses=[NAN], gradients="g", certificate=certified("forward")))
+    assert not any("whole" in result.trial.launch for result in report.results)
+
+
+def test_a_step_that_agrees_but_does_not_fail_is_taken_to_its_place():
+    def rule(trial):
+        there = "position" in trial.launch
+        return Result(trial, losses=[GOOD], gradients="g", bad_update=["w"] if there else [])
+
+    report = played(rule, reason="update", losses=[GOOD])
+    assert report.at_its_place
+    assert report.reproduced
+
+
+def test_a_broken_buffer_must_have_the_same_bits():
+    def report(bits):
+        return played(
+            lambda t: Result(t, losses=[GOOD], gradients="g", bad_buffer=True, buffer=bits),
+            losses=[GOOD],
+            reason="buffer",
+            buffer={"name": "model/0/bn.running_var", "bits": "b"},
+        )
+
+    assert report("b").bitwise
+    assert report("b").failure == "buffer"
+    assert not report("c").bitwise
+
+
+def test_a_quick_replay_tries_no_changes():
+    report = played(lambda _trial: True, options={"quick": True})
+    assert report.reproduced
+    assert report.outcomes == []
 
 
 def test_a_step_that_does_not_fail_again_is_not_reproduced():

@@ -58,6 +58,7 @@ from premortem.detectors.loss_without_graph import LossWithoutGraph
 from premortem.detectors.loss_without_lower_bound import LossWithoutLowerBound
 from premortem.detectors.masked_non_finite import MaskedNonFinite
 from premortem.detectors.metric_frozen import MetricFrozen
+from premortem.detectors.metric_not_finite import MetricNotFinite
 from premortem.detectors.mirror_behind import MirrorBehind
 from premortem.detectors.nll_without_log_probabilities import NllWithoutLogProbabilities
 from premortem.detectors.no_batches import NoBatches
@@ -251,6 +252,7 @@ ALL: tuple[type[Detector], ...] = (
     LittleHeadroom,  # PM451
     LossNotFinite,  # PM452
     StatisticsNotFinite,  # PM453
+    MetricNotFinite,  # PM454
 )
 
 __all__ = ["ALL", "Detector"]

@@ -13,6 +13,7 @@ from premortem.events import (
     Backward,
     Event,
     LossCall,
+    LossTested,
     Masked,
     ModelSeen,
     NonFinite,
@@ -60,6 +61,7 @@ class MaskedNonFinite(Detector):
             "weights-stay-non-finite",
             "overflow",
             "metric-frozen",
+            "metric-not-finite",
             "raw-scores-in-bce",
             "update-refused",
             "statistics-not-finite",
@@ -89,6 +91,7 @@ class MaskedNonFinite(Detector):
         Backward,
         ZeroGrad,
         LossCall,
+        LossTested,
         NonFinite,
         ModelSeen,
     )
@@ -103,6 +106,7 @@ class MaskedNonFinite(Detector):
         self._whole: set[int] = set()  # steps in which nearly all of an output was masked
         self._replaced = 0
         self._skipped = 0  # losses in a row that were not finite and not used
+        self._tested = 0  # ... which the script has asked about
         self._unused = 0  # backward passes in a row that left broken gradients nobody stepped on
         self._origin: NonFinite | None = None
         self._done = False
@@ -125,7 +129,12 @@ class MaskedNonFinite(Detector):
         elif isinstance(event, OptimizerStep):
             self._unused = 0
         elif isinstance(event, LossCall):
-            yield from self._compared(event)
+            if event.grad and event.value is not None:
+                self._skipped = 0 if math.isfinite(event.value) else self._skipped + 1
+                yield from self._compared(event, self._skipped)
+        elif isinstance(event, LossTested):
+            self._tested = 0 if math.isfinite(event.value) else self._tested + 1
+            yield from self._compared(event, self._tested)
         elif isinstance(event, StepStats):
             yield from self._stepped(event)
 
@@ -179,14 +188,14 @@ class MaskedNonFinite(Detector):
 
     def _went_back(self, event: Backward) -> Iterator[Finding]:
         """A loss that was not finite, and backward on something that is: it was replaced."""
-        if self._skipped and event.value is not None and math.isfinite(event.value):
+        if (self._skipped or self._tested) and event.value is not None and math.isfinite(event.value):
             self._replaced += 1
             if self._replaced >= 2 * _STEPS:
                 yield self._said(
                     event,
                     f"a loss that was not finite was replaced by {event.value:.4g} before backward, {self._replaced} times",
                 )
-        self._skipped = 0
+        self._skipped = self._tested = 0
         if event.grads_finite and event.value is not None and math.isfinite(event.value):
             self._origin = None  # that is over
         broken = event.grads_finite is False or (event.value is not None and not math.isfinite(event.value))
@@ -198,15 +207,12 @@ class MaskedNonFinite(Detector):
                 skips=True,
             )
 
-    def _compared(self, event: LossCall) -> Iterator[Finding]:
+    def _compared(self, event: Event, row: int) -> Iterator[Finding]:
         """`if torch.isnan(loss): continue`, again and again."""
-        if not event.grad or event.value is None:
-            return
-        self._skipped = 0 if math.isfinite(event.value) else self._skipped + 1
-        if self._skipped >= _SKIPPED:
+        if row >= _SKIPPED:
             yield self._said(
                 event,
-                f"{self._skipped} batches in a row gave a loss that is not finite and were skipped",
+                f"{row} batches in a row gave a loss that is not finite and were skipped",
                 skips=True,
             )
 

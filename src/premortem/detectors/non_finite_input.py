@@ -42,6 +42,7 @@ class NonFiniteInput(Detector):
             "plateau-fed-non-finite",
             "checkpoint-non-finite",
             "metric-frozen",
+            "metric-not-finite",
             "raw-scores-in-bce",
             "update-refused",
             "statistics-not-finite",

@@ -45,6 +45,7 @@ class NonFiniteTraining(Detector):
             "plateau-fed-non-finite",
             "checkpoint-non-finite",
             "metric-frozen",
+            "metric-not-finite",
             "raw-scores-in-bce",
             "update-refused",
             "statistics-not-finite",

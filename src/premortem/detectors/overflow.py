@@ -46,6 +46,7 @@ class Overflow(Detector):
             "checkpoint-non-finite",
             "exploding-gradients",
             "metric-frozen",
+            "metric-not-finite",
             "raw-scores-in-bce",
             "update-refused",
             "statistics-not-finite",

@@ -7,7 +7,9 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, StepRefused
+from premortem.detectors.certificate import evidence, known, sentence
+from premortem.events import Event, NonFinite, StepRefused
+from premortem.failures import better
 from premortem.findings import Certainty, Finding, Severity
 
 ROW = 20  # refused steps in a row
@@ -37,23 +39,36 @@ class RefusedTooOften(Detector):
         severity=Severity.ERROR,
         explains=("update-refused",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepRefused,)
+    listens: ClassVar[tuple[type[Event], ...]] = (NonFinite, StepRefused)
 
     def __init__(self) -> None:
+        self._origin: NonFinite | None = None  # of what broke last
         self._said = False
 
-    def observe(self, event: StepRefused) -> Iterator[Finding]:
-        if self._said or (event.row < ROW and event.total < TOTAL):
-            return
-        self._said = True
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, NonFinite):
+            if self._origin is None or better(event, self._origin):
+                self._origin = event
+        elif isinstance(event, StepRefused):
+            if not self._said and (event.row >= ROW or event.total >= TOTAL):
+                self._said = True
+                yield self._refused(event)
+
+    def _refused(self, event: StepRefused) -> Finding:
+        origin = self._origin if known(self._origin) else None
+        birth = f"; {sentence(origin)}" if origin is not None else ""
         how = f"the last {event.row} steps were" if event.row >= ROW else f"{event.total} steps were"
-        yield self.finding(
+        return self.finding(
             event,
-            f"{how} refused, because their updates were not finite ({event.made} were made)",
+            f"{how} refused, because their updates were not finite ({event.made} were made){birth}",
             cause="What makes them lies in the model, the loss or the precision, not in one batch.",
             remedy="Repair what makes the values non-finite, and resume from the last good weights.",
             certainty=Certainty.PROVED,
+            at=origin.at if origin is not None else None,
+            module=(origin.module or None) if origin is not None else None,
+            parameter=(origin.parameter or None) if origin is not None else None,
             row=event.row,
             total=event.total,
-            made=event.made,
+            finite_steps=event.made,
+            **evidence(origin),
         )

@@ -7,7 +7,9 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, ScalerUpdate
+from premortem.detectors.certificate import evidence, known, sentence
+from premortem.events import Event, NonFinite, ScalerUpdate
+from premortem.failures import better
 from premortem.findings import Finding, Severity
 
 ROW = 24  # halvings in a row; a scaler that starts at 65536 finds its level after a few
@@ -34,33 +36,44 @@ class ScalerCollapses(Detector):
         name="scaler-collapses",
         family="numerics-overflow",
         severity=Severity.ERROR,
-        explains=("step-never-called", "updates-too-small", "gradients-thrown-away"),
+        explains=("step-never-called", "updates-too-small", "gradients-thrown-away", "update-refused"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ScalerUpdate,)
+    listens: ClassVar[tuple[type[Event], ...]] = (NonFinite, ScalerUpdate)
 
     def __init__(self) -> None:
+        self._origin: NonFinite | None = None  # of what broke last
         self._last: float | None = None
         self._first: float | None = None
         self._row = 0
         self._said = False
 
-    def observe(self, event: ScalerUpdate) -> Iterator[Finding]:
-        if event.scale is None or self._said:
-            return
-        last, self._last = self._last, event.scale
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, NonFinite):
+            if self._origin is None or better(event, self._origin):
+                self._origin = event
+        elif isinstance(event, ScalerUpdate) and event.scale is not None and not self._said:
+            yield from self._moved(event, event.scale)
+
+    def _moved(self, event: ScalerUpdate, scale: float) -> Iterator[Finding]:
+        last, self._last = self._last, scale
         if last is None or self._first is None:
-            self._first = event.scale
+            self._first = scale
             return
-        self._row = self._row + 1 if event.scale < last else 0
-        if self._row < ROW and not event.scale < SMALL < self._first:
+        self._row = self._row + 1 if scale < last else 0
+        if self._row < ROW and not scale < SMALL < self._first:
             return
         self._said = True
+        origin = self._origin if known(self._origin) else None
+        birth = f"; {sentence(origin)}" if origin is not None else ""
         yield self.finding(
             event,
             f"the gradient scaler refused {self._row} steps in a row; its scale fell from {self._first:.4g} to "
-            f"{event.scale:.4g}",
+            f"{scale:.4g}{birth}",
             cause="A gradient is not finite at any scale: what breaks lies in the forward pass, not in the scaling.",
             remedy="Run a few steps in float32 or bfloat16, and repair what is not finite there.",
+            at=origin.at if origin is not None else None,
+            module=(origin.module or None) if origin is not None else None,
             row=self._row,
-            scale=event.scale,
+            scale=scale,
+            **evidence(origin),
         )

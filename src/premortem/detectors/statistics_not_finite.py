@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.certificate import certainty, evidence, known, sentence
 from premortem.events import BufferBroken, Event
 from premortem.findings import Finding, Severity
 
@@ -28,16 +29,25 @@ class StatisticsNotFinite(Detector):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM453", name="statistics-not-finite", family="numerics-nan", severity=Severity.ERROR
+        code="PM453",
+        name="statistics-not-finite",
+        family="numerics-nan",
+        severity=Severity.ERROR,
+        explains=("metric-not-finite",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (BufferBroken,)
 
     def observe(self, event: BufferBroken) -> Iterator[Finding]:
+        origin = event.origin if known(event.origin) else None
+        birth = f" ({sentence(origin)})" if origin is not None else ""
         yield self.finding(
             event,
-            f"`{event.buffer}` of {event.module} is not finite: in eval mode the model gives NaN",
+            f"`{event.buffer}` of {event.module} is not finite: in eval mode the model gives NaN{birth}",
             cause="A forward pass in train mode wrote it; averages never get rid of NaN or infinity.",
             remedy="Keep such a batch out of the model, and collect the statistics anew (`reset_running_stats()`).",
             module=event.module,
             parameter=f"{event.module}.{event.buffer}",
+            at=origin.at if origin is not None else None,
+            certainty=certainty(origin),
+            **evidence(origin),
         )

@@ -9,7 +9,15 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.certificate import evidence, known, sentence
-from premortem.events import BatchDrawn, Event, ModelSeen, NonFinite, OptimizerStep, StepRefused
+from premortem.events import (
+    BatchDrawn,
+    Event,
+    ModelSeen,
+    NonFinite,
+    OptimizerStep,
+    ScalerUpdate,
+    StepRefused,
+)
 from premortem.failures import climbing
 from premortem.findings import Certainty, Finding, Severity
 
@@ -32,7 +40,7 @@ class UpdateRefused(Detector):
 
     ## When it stays silent
     While the learning rate climbs without end (a range test is there to find the limit), and when a gradient
-    scaler refuses steps by itself.
+    scaler leaves a step out although the loss was finite: that is its work.
     """
 
     card: ClassVar[Card] = Card(
@@ -43,6 +51,7 @@ class UpdateRefused(Detector):
         BatchDrawn,
         NonFinite,
         OptimizerStep,
+        ScalerUpdate,
         StepRefused,
     )
 
@@ -65,9 +74,31 @@ class UpdateRefused(Detector):
             self._batch = event.index + 1
         elif isinstance(event, ModelSeen):
             self._names.update({parameter.key: parameter.name for parameter in event.parameters})
-        elif isinstance(event, StepRefused) and not self._said and not climbing(list(self._rates)):
+        elif self._said or climbing(list(self._rates)):
+            return
+        elif isinstance(event, StepRefused):
             self._said = True
             yield self._refused(event)
+        elif isinstance(event, ScalerUpdate) and event.loss is not None:
+            self._said = True
+            yield self._left_out(event, event.loss)
+
+    def _left_out(self, event: ScalerUpdate, loss: float) -> Finding:
+        """By a gradient scaler, which cannot help here."""
+        origin = self._origin if known(self._origin) else None
+        birth = f"; {sentence(origin)}" if origin is not None else ""
+        where = f" on batch {self._batch} of its epoch" if self._batch is not None else ""
+        return self.finding(
+            event,
+            f"the gradient scaler left out the step{where}: the loss was {loss:.4g} before it was scaled{birth}",
+            cause="The loss itself is broken, so the scale is halved for nothing, and falls with every such batch.",
+            remedy="Find what makes it: the batch, or the operation. A smaller scale does not help.",
+            certainty=Certainty.PROVED,
+            at=origin.at if origin is not None else None,
+            module=(origin.module or None) if origin is not None else None,
+            batch=self._batch,
+            **evidence(origin),
+        )
 
     def _refused(self, event: StepRefused) -> Finding:
         name = self._names.get(event.worst, "a parameter") if event.worst is not None else "a parameter"

@@ -27,6 +27,7 @@ from premortem.probes.losses import Losses
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.pairs import Pairs
+from premortem.probes.questions import Questions
 from premortem.probes.recent import Recent
 from premortem.probes.recorder import Recorder
 from premortem.probes.rest import Rest
@@ -67,7 +68,8 @@ class Attachment:
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
         self.schedulers = Schedulers(session, self.optimizers)
-        self.scalers = Scalers(session, self.optimizers, self.stats)
+        self.scalers = Scalers(session, self.optimizers, self.stats, inquest)
+        self.scalers.left_out.append(self.recorder.left_out)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
@@ -81,6 +83,7 @@ class Attachment:
             self.schedulers,
             self.scalers,
             Clipping(session, self.optimizers),
+            Questions(session, inquest),
             Seeds(session),
             Draws(session),
             Keeping(session, self.optimizers),

@@ -44,6 +44,7 @@ class Inquest:
         self._open = False  # since the last finite step
         self._certified = False  # ... and the microscope has seen it
         self.gradients_finite = True  # so were the last ones
+        self.loss_broken = False  # one that was sent backward since the last step
 
     # -- others tell ----------------------------------------------------------------------
 
@@ -59,6 +60,11 @@ class Inquest:
         value = float(loss.detach())
         if math.isfinite(value):
             return
+        self.loss_broken |= by_itself(value, loss)
+        self._tell(lambda: self._forward_case(loss, value, at))
+
+    def asked(self, loss: torch.Tensor, value: float, at: Site | None) -> None:
+        """The script itself has seen that it is not finite; perhaps there will be no backward pass."""
         self._tell(lambda: self._forward_case(loss, value, at))
 
     def after(self, value: float | None, at: Site | None) -> bool | None:
@@ -79,6 +85,7 @@ class Inquest:
         seen = self.lookout.certificate()
         if seen is not None and seen.stage == "update":
             self._tell(lambda: self._as_event(seen, None))
+        self.loss_broken = False
         self.lookout.step_ended()
 
     def _may_read(self, tensor: torch.Tensor) -> bool:
@@ -204,6 +211,11 @@ class Inquest:
                     if len(found) >= _SAMPLED:
                         return found
         return found
+
+
+def by_itself(value: float, loss: torch.Tensor) -> bool:
+    """Not finite, and not only because a gradient scaler made it too large for 16 bits."""
+    return math.isnan(value) or (math.isinf(value) and loss.dtype != torch.float16)
 
 
 def broken_rows(tensor: torch.Tensor) -> tuple[int, ...] | None:

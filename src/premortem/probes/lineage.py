@@ -14,6 +14,10 @@ from premortem.probes.operations import readable
 from premortem.probes.places import storage
 
 _MOST_CANDIDATES = 256
+# They make finite numbers of infinity: 1/inf is 0, and looks like any other 0.
+_ABSORBING = frozenset(
+    "div reciprocal rsqrt exp exp2 expm1 sigmoid tanh softmax atan atan2 erf erfc pow".split()
+)
 
 
 class Candidate(NamedTuple):
@@ -31,9 +35,11 @@ class Lineage:
         # The weak reference keeps the number from being given to other memory.
         self._memory: dict[int, tuple[StorageWeakRef, frozenset[int]]] = {}
         self._empty: dict[int, StorageWeakRef] = {}
+        # Finite memory, computed from numbers that were too large for their type.
+        self._absorbed: dict[int, tuple[StorageWeakRef, frozenset[int]]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._memory)
+        return bool(self._memory or self._absorbed)
 
     def register(self, event: NonFinite, *, constant: bool = False) -> int:
         if len(self.candidates) < _MOST_CANDIDATES:
@@ -60,12 +66,44 @@ class Lineage:
         if fills(tensor):
             self._memory.pop(storage(tensor), None)
 
+    def followed(self, op: str, operands: Iterable[torch.Tensor], made: Iterable[torch.Tensor]) -> None:
+        """A finite result. An overflow that vanished in it may still show: as a logarithm of 0, a division by 0."""
+        numbers: set[int] = set()
+        for operand in operands:
+            key = storage(operand)
+            if key in self._absorbed:
+                numbers |= self._absorbed[key][1]
+            if op in _ABSORBING and key in self._memory:
+                known = self._memory[key][1]
+                numbers |= {number for number in known if self.candidates[number].event.overflow}
+        for tensor in made if numbers else ():
+            memory = tensor.untyped_storage()
+            self._absorbed[memory._cdata] = (StorageWeakRef(memory), frozenset(numbers))
+
+    def behind(self, operands: Iterable[torch.Tensor]) -> set[int]:
+        """The overflows that these finite numbers were computed from."""
+        known = (self._absorbed.get(storage(operand)) for operand in operands)
+        return {number for held in known if held is not None for number in held[1]}
+
     def allocated(self, tensor: torch.Tensor) -> None:
         """Memory without a content: whatever is in it was there before."""
         self._empty[storage(tensor)] = StorageWeakRef(tensor.untyped_storage())
 
     def unfilled(self, tensor: torch.Tensor) -> bool:
         return storage(tensor) in self._empty
+
+    def prune(self) -> None:
+        """A step is over: only what still lives can harm a later one."""
+        self._absorbed = {}
+        living = {key: held for key, held in self._memory.items() if not held[0].expired()}
+        used = sorted({number for _, numbers in living.values() for number in numbers})
+        renumbered = {old: new for new, old in enumerate(used)}
+        self.candidates = [self.candidates[number] for number in used]
+        self._memory = {
+            key: (reference, frozenset(renumbered[number] for number in numbers))
+            for key, (reference, numbers) in living.items()
+        }
+        self._empty = {key: reference for key, reference in self._empty.items() if not reference.expired()}
 
     def chosen(self, candidates: Iterable[int]) -> NonFinite | None:
         """The earliest; what is meant to be infinite only when there is nothing else."""

@@ -79,6 +79,12 @@ class Microscope(TorchDispatchMode):
         self._leaves: list[torch.Tensor] = []  # that the backward pass is about to give gradients
         self._found: NonFinite | None = None
 
+    def step_passed(self) -> None:
+        """Of a look at a whole run: the step is over, but what it made non-finite may live on."""
+        self._lineage.prune()
+        self._places.clear()
+        self._leaves, self._found = [], None
+
     def certificate(self, of: torch.Tensor | None = None) -> NonFinite | None:
         """How the first non-finite loss, gradient or update came into being; or this very tensor."""
         found = None
@@ -223,6 +229,7 @@ class Microscope(TorchDispatchMode):
         elif self._lineage:
             for tensor in written:
                 self._lineage.ended(tensor)
+            self._lineage.followed(kind.op, readable(list(given.values())), made)
 
     def _broke(self, done: Executed) -> None:
         lineage, optimizer = self._lineage, self._stepping()
@@ -237,6 +244,8 @@ class Microscope(TorchDispatchMode):
         # Infinities that are meant may still meet in a way that is not: a NaN is new then.
         nan = any(operand.nan for operand in done.operands) or any(math.isnan(n) for n in numbers)
         fresh = not nan and any(words.worst(tensor) == "nan" for tensor in done.broken)
+        if not inherited and torch._C._current_autograd_node() is None:
+            inherited = lineage.behind(operand.tensor for operand in done.operands)
         if not inherited or (fresh and lineage.constants(inherited)):
             event = self._registrar.birth(
                 done, made_at=self._made_at, grad=self._grad, stepping=optimizer is not None

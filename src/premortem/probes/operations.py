@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch._C import _functorch
 
 from premortem.events import Operand
 from premortem.probes import words
@@ -39,10 +40,13 @@ def kind_of(func: Any) -> Kind:
     written = frozenset(
         a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
     )
+    names = tuple(a.name for a in schema.arguments)
+    if "training" in names and "backward" not in op:  # batch norm writes its statistics and does not say so
+        written |= {"running_mean", "running_var"} & set(names)
     returned = [r.alias_info for r in schema.returns]
     return Kind(
         op,
-        tuple(a.name for a in schema.arguments),
+        names,
         written,
         view=not written and any(alias is not None for alias in returned),
         empty="empty" in op or op in {"resize", "set"},
@@ -100,7 +104,9 @@ def readable(thing: Any) -> Iterator[torch.Tensor]:
     if isinstance(thing, (list, tuple)):
         for item in thing:
             yield from readable(item)
-    elif (
+        return
+    thing = bare(thing)
+    if (
         type(thing) in {torch.Tensor, nn.Parameter}
         and thing.layout == torch.strided
         and not thing.is_nested
@@ -134,9 +140,16 @@ def short(dtype: torch.dtype) -> str:
 def saved(node: Any, name: str) -> Any:
     """What the forward pass kept for the backward pass."""
     try:
-        return getattr(node, f"_saved_{name}", None)
+        return bare(getattr(node, f"_saved_{name}", None))
     except RuntimeError:  # freed already, or written over since
         return None
+
+
+def bare(thing: Any) -> Any:
+    """Without what `torch.func.grad` and `vmap` wrap around tensors: a wrapper has no memory to look at."""
+    while isinstance(thing, torch.Tensor) and _functorch.is_functorch_wrapped_tensor(thing):
+        thing = _functorch.get_unwrapped(thing)
+    return thing
 
 
 def broken_rows(tensor: torch.Tensor) -> tuple[int, ...]:

@@ -385,17 +385,16 @@ class Optimizers:
 
     def refuse(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         """A step that is not made is told like any other: the loop is what it is, only the weights stay."""
-        self._pre_step(optimizer, args, kwargs)
-        self.was_refused = True
+        self._pre_step(optimizer, args, kwargs, refused=True)
         self._post_step(optimizer, (optimizer, *args), kwargs)
 
-    def _pre_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+    def _pre_step(self, optimizer: Optimizer, args: Any, kwargs: Any, *, refused: bool = False) -> None:
         if not self.session.listening():
             return
         with self.session.looking_at("optimizer step"):
             key = self.session.optimizers.of(optimizer)
             track = self.track(optimizer)
-            self.was_refused = False
+            self.was_refused = refused
             if key in self._stepping:  # left behind by a step that raised
                 del self._stepping[self._stepping.index(key) :]
             self._stepping.append(key)

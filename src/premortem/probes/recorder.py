@@ -94,6 +94,7 @@ class Recorder:
         self._serial = 0
         # optimizer -> its last steps: their numbers, and the serials of the last draws before them
         self._stepped: dict[int, list[tuple[int, int]]] = {}
+        self.skips: dict[int, int] = {}  # optimizer -> steps that a gradient scaler left out
         self._drawn_in = -1
         self._numpy = _numpy_state()
         self._moving: list[tuple[int, str]] = []  # buffers that change: model and name,
@@ -101,11 +102,13 @@ class Recorder:
         self._own_names: list[str] = []  # and as what
         self._versions: dict[tuple[int, str], tuple[int, ...]] = {}
         self._float: list[bool] = []  # which of them hold floating-point numbers
-        self._broken = False  # a buffer was found not to be finite
+        self.broken: list[Any] = []  # called with (optimizer, its track, name, tensor) before the step
+        self._told = False  # a buffer was found not to be finite
 
     def install(self) -> None:
         self.window.step = 1
         self.models.on_call.append(self.called)
+        self.optimizers.before_step.append(self._before_step)
         self.optimizers.after_step.append(self._after_step)
 
     def _after_step(self, optimizer: Any, track: Any, step: int) -> None:
@@ -162,6 +165,15 @@ class Recorder:
             self._look_for_buffers()
         self._copy(window)
 
+    def left_out(self, key: int) -> None:
+        """A gradient scaler left a step out: what comes now belongs to the next one."""
+        self.skips[key] = self.skips.get(key, 0) + 1
+        self._stepped.setdefault(key, []).append((self.session.step, self._serial))
+        self.window.calls.clear()
+        self.window.targets.clear()
+        self.window.random = self.now()
+        self._copy(self.window)
+
     def _copy(self, window: Window) -> None:
         if not self._moving:
             window.buffers, window.copies = [], []
@@ -173,39 +185,49 @@ class Recorder:
             window.copies = [torch.empty_like(value) for value in values]
             window.buffers = self._moving
         torch._foreach_copy_(window.copies, values)
-        if not self._broken and (values[0].device.type == "cpu" or self.session.auditing):
-            self._check(window.copies)
 
-    def _check(self, copies: list[torch.Tensor]) -> None:
-        floats = list(itertools.compress(copies, self._float))
-        if not floats or math.isfinite(float(torch.stack(torch._foreach_norm(floats)).sum())):
+    def _before_step(self, optimizer: Any, track: Any) -> None:
+        """Before the weights move, so that a capsule can hold them. A refused step's buffers are mended instead."""
+        if not self._moving or self._told or self.optimizers.was_refused:
             return
-        for (key, name), copy in zip(self._moving, copies, strict=True):
-            if copy.is_floating_point() and not bool(torch.isfinite(copy).all()):
-                self._broken = True
-                path, _, own = name.rpartition(".")
-                place = ".".join(part for part in (self.models.known[key].name, path) if part)
-                self.session.emit(BufferBroken(step=self.session.step, module=place, buffer=own))
-                return
+        values: list[Any] = list(map(dict.get, self._owners, self._own_names))
+        if values[0].device.type == "cpu" or self.session.auditing:
+            floats = list(itertools.compress(values, self._float))
+            if floats and not math.isfinite(float(torch.stack(torch._foreach_norm(floats)).sum())):
+                self._check(values, optimizer, track)
+
+    def _check(self, values: list[torch.Tensor], optimizer: Any, track: Any) -> None:
+        before = dict(zip(self.window.buffers, self.window.copies, strict=True))
+        for (key, name), value in zip(self._moving, values, strict=True):
+            was = before.get((key, name))
+            if _sound(value) or (was is not None and not _sound(was)):
+                continue
+            self._told = True
+            path, _, own = name.rpartition(".")
+            place = ".".join(part for part in (self.models.known[key].name, path) if part)
+            origin = self.backwards.inquest.lookout.certificate(value)
+            step = self.session.step + 1
+            self.session.emit(BufferBroken(step=step, module=place, buffer=own, origin=origin))
+            for listener in self.broken:
+                listener(optimizer, track, (key, name), value)
+            return
+        # They began like that (a mask, a bound): no matter from now on.
+        self._float = [known and _sound(value) for known, value in zip(self._float, values, strict=True)]
 
     def _look_for_buffers(self) -> None:
-        """Which buffers the forward pass writes: batch norm's statistics, a codebook, a memory bank."""
+        """What a step writes besides the weights it trains: batch norm's statistics, a codebook, an averaged model."""
         self._numpy = self._numpy or _numpy_state()
         found: list[tuple[int, str, dict[str, Any], str]] = []
         total = 0
         for model in self.models.known.values():
             module = model.module()
-            for path, owner in module.named_modules() if module is not None and model.trained else ():
-                held = {own: value for own, value in owner._buffers.items() if value is not None}
-                now = tuple(version(value) for value in held.values())
-                then = self._versions.setdefault((model.key, path), now)
-                # Norm layers write their statistics without counting that as a write.
-                if not held or (now == then and not isinstance(owner, _NormBase)):
-                    continue
-                total += sum(value.numel() * value.element_size() for value in held.values())
-                if total <= _MOST_BUFFER_BYTES and all(v.layout == torch.strided for v in held.values()):
-                    prefix = f"{path}." if path else ""
-                    found += [(model.key, f"{prefix}{own}", owner._buffers, own) for own in held]
+            for path, owner in module.named_modules() if module is not None else ():
+                prefix = f"{path}." if path else ""
+                for kept in (owner._buffers,) if model.trained else (owner._buffers, owner._parameters):
+                    held = self._moves(model, prefix, owner, kept)
+                    total += sum(value.numel() * value.element_size() for value in held.values())
+                    if total <= _MOST_BUFFER_BYTES:
+                        found += [(model.key, f"{prefix}{own}", kept, own) for own in held]
         moving = [entry[:2] for entry in found]
         if moving != self._moving:
             for window in (self.window, *self.past):
@@ -214,6 +236,19 @@ class Recorder:
         self._owners, self._own_names = [entry[2] for entry in found], [entry[3] for entry in found]
         values = [owner[name] for owner, name in zip(self._owners, self._own_names, strict=True)]
         self._float = [value.is_floating_point() and value.numel() > 0 for value in values]
+
+    def _moves(
+        self, model: Model, prefix: str, owner: Any, kept: dict[str, torch.Tensor | None]
+    ) -> dict[str, torch.Tensor]:
+        """Those of a module's buffers (or parameters) that were written, all or none."""
+        held = {own: value for own, value in kept.items() if value is not None}
+        now = tuple(version(value) for value in held.values())
+        then = self._versions.setdefault((model.key, f"{prefix}{kept is owner._buffers}"), now)
+        # Norm layers write their statistics without counting that as a write.
+        norm = isinstance(owner, _NormBase) and owner.training and kept is owner._buffers
+        if (now == then and not norm) or any(value.layout != torch.strided for value in held.values()):
+            return {}
+        return held
 
     # -- after a refused step -------------------------------------------------------------
 
@@ -227,9 +262,11 @@ class Recorder:
         mended = 0
         for owner, name, copy in zip(self._owners, self._own_names, window.copies, strict=True):
             value = owner[name]
-            if value.is_floating_point() and not bool(torch.isfinite(value).all()):
-                value.copy_(copy)
+            if not _sound(value) and _sound(copy):
+                value.data.copy_(copy)
                 mended += 1
+        if mended and window is not self.window:
+            self._copy(self.window)  # it began with the broken ones
         return mended
 
     # -- what the capsule asks ------------------------------------------------------------
@@ -262,6 +299,10 @@ class Recorder:
         words = ctypes.string_at(self._numpy, _MERSENNE_BYTES) if self._numpy is not None else None
         cuda = _cuda_state() if torch.cuda.is_initialized() else None
         return Random(torch.default_generator.get_state(), cuda, random.getstate() if python else None, words)
+
+
+def _sound(tensor: torch.Tensor) -> bool:
+    return not tensor.is_floating_point() or bool(torch.isfinite(tensor).all())
 
 
 def _cuda_state() -> torch.Tensor | None:

@@ -28,6 +28,7 @@ from premortem.events import (
     Event,
     Forward,
     LossCall,
+    LossTested,
     OptimizerStep,
     SchedulerStep,
     StepStats,
@@ -144,8 +145,8 @@ class Rest:
         """What is said during a rest. True keeps it from being told."""
         if isinstance(event, _ASIDE):
             return False
-        if isinstance(event, SchedulerStep) and signature(event) in self._usual:
-            self._counts[_SCHEDULER] += 1
+        if isinstance(event, (SchedulerStep, LossTested)) and signature(event) in self._usual:
+            self._counts[_SCHEDULER] += isinstance(event, SchedulerStep)
             self._held.append(event)
             return True
         self.disturb()
@@ -248,6 +249,8 @@ def signature(event: Event) -> tuple[Any, ...]:
         return (Backward, event.at, event.optimizers, event.grad_before, bool(event.error))
     if isinstance(event, ZeroGrad):
         return (ZeroGrad, event.at, event.optimizer, event.cleared, event.wasted)
+    if isinstance(event, LossTested):
+        return (LossTested, event.at, math.isfinite(event.value))
     if isinstance(event, SchedulerStep):
         return (SchedulerStep, event.at, event.scheduler)
     if isinstance(event, Clip):
@@ -274,6 +277,6 @@ def plain(step: list[Any]) -> bool:
     if len(steps) != 1 or len(backwards) != 1:
         return False
     _, _, optimizer, closure, count, pending, cleared, odd, _ = steps[0]
-    known = all(entry[0] in (*_KINDS, LossCall, OptimizerStep) for entry in step)
+    known = all(entry[0] in (*_KINDS, LossCall, LossTested, OptimizerStep) for entry in step)
     healthy = cleared and not odd and not closure and count == pending == 1
     return known and healthy and backwards[0][2] == (optimizer,) and not backwards[0][4]

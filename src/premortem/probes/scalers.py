@@ -11,17 +11,22 @@ from torch.amp.grad_scaler import GradScaler
 
 from premortem.events import ScalerUpdate
 from premortem.probes.graph import mark_scaled
+from premortem.probes.inquest import Inquest, by_itself
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, user_site
 from premortem.probes.stats import Stats
 
 
 class Scalers:
-    def __init__(self, session: Session, optimizers: Optimizers, stats: Stats) -> None:
+    def __init__(self, session: Session, optimizers: Optimizers, stats: Stats, inquest: Inquest) -> None:
         self.session = session
         self.stats = stats
+        self.inquest = inquest
         self.optimizers = optimizers
         self._skipped = False
+        self._loss: float | None = None  # of a step that was left out because its loss was broken
+        self.refused: list[Any] = []  # called with (optimizer, key) then,
+        self.left_out: list[Any] = []  # and with (key) whenever a step is left out
         self.last: weakref.ref[Any] | None = None  # the scaler that was used last
 
     def install(self) -> None:
@@ -33,8 +38,24 @@ class Scalers:
     def _before_step(self, scaler: Any, *args: Any, **kwargs: Any) -> int:
         return self.session.step
 
-    def _after_step(self, note: int, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
+    def _after_step(
+        self, note: int, result: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any
+    ) -> None:
         self._skipped = self.session.step == note
+        self._loss = None
+        losses = self.stats.backwards.losses
+        if not self._skipped or not losses or not scaler.is_enabled():
+            return
+        # The scaler has waited for the device to know that: the loss has been there for long.
+        value = float(losses[-1])
+        if by_itself(value, losses[-1]):
+            self._loss = value
+            for listener in self.refused:
+                listener(optimizer, self.session.optimizers.of(optimizer))
+        for listener in self.left_out:
+            listener(self.session.optimizers.of(optimizer))
+        self.inquest.step_ended()
+        losses.clear()
 
     def _scaled(self, note: Any, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
         self.last = weakref.ref(scaler)
@@ -56,6 +77,7 @@ class Scalers:
             at=user_site(),
             scale=float(scale) if on_cpu else None,
             skipped=self._skipped,
+            loss=self._loss,
         )
         self.session.emit(event)
         if not on_cpu:

@@ -25,7 +25,7 @@ class Report:
     bitwise: bool = False  # the loss, to the last bit
     gradients: bool = False  # all gradients, to the last bit
     at_its_place: bool = False  # the loop was taken to the recorded step first
-    failure: str = ""  # "loss", "gradient" or "update"
+    failure: str = ""  # "loss", "gradient", "update" or "buffer"
     certificate: dict[str, Any] | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     smallest: Outcome | None = None
@@ -61,16 +61,19 @@ class Plan:
         update = manifest["reason"] == "update"
         plain = yield Trial("as it was", apply=update)
         launch: dict[str, Any] = {}
-        if not agrees(plain, manifest) and 1 < manifest["steps"] <= MOST_STEPS:
+        exact = agrees(plain, manifest) and plain.failed
+        if not exact and 1 < manifest["steps"] <= MOST_STEPS:
             # Something in the step depends on where the loop is: an index, a schedule, a weight that grows.
             there = {"position": manifest["steps"]}
             second = yield Trial("as it was, at its place in the loop", apply=update, launch=there)
-            if agrees(second, manifest) or (second.failed and not plain.failed):
+            if (second.failed and not plain.failed) or (
+                agrees(second, manifest) and second.failed == plain.failed
+            ):
                 plain, launch, report.at_its_place = second, there, True
         report.reproduced = plain.decided and plain.failed
         report.bitwise = agrees(plain, manifest)
         report.gradients = plain.gradients == manifest.get("gradients")
-        report.failure = "loss" if not plain.loss_finite else "gradient" if plain.bad_gradients else "update"
+        report.failure = what_failed(plain)
         if not report.reproduced:
             report.problem = plain.error
             return
@@ -81,9 +84,15 @@ class Plan:
         if eager and seen.certificate is None:
             seen = yield case.trial("under the microscope", microscope=True)
         report.certificate = case.certificate = seen.certificate
-        if seen.certificate is not None and seen.certificate["stage"] == "weights":
+        if unborn(seen.certificate) and manifest["steps"] <= MOST_STEPS:
+            # It was there when the step was looked at: in prepared data, a table, a weight. Who made that?
+            whole = {**eager, "position": manifest["steps"], "whole": True}
+            told = yield case.trial("the whole script under the microscope", microscope=True, launch=whole)
+            if told.failed and not unborn(told.certificate):
+                report.certificate = case.certificate = told.certificate
+        if report.certificate is not None and report.certificate["stage"] == "weights":
             return  # the weights were broken before this step: it has no cause of its own
-        for intervention in interventions.ALL:
+        for intervention in () if options.get("quick") else interventions.ALL:
             if intervention.applies(case):
                 outcome = yield from intervention.run(case)
                 if outcome is not None:
@@ -93,8 +102,22 @@ class Plan:
         )
 
 
+def unborn(certificate: dict[str, Any] | None) -> bool:
+    """Nobody has seen the operation that made it."""
+    return certificate is None or certificate["stage"] in ("data", "weights")
+
+
+def what_failed(result: Result) -> str:
+    if not result.loss_finite:
+        return "loss"
+    return "gradient" if result.bad_gradients else "buffer" if result.bad_buffer else "update"
+
+
 def agrees(result: Result, manifest: dict[str, Any]) -> bool:
-    """The same losses, bit for bit."""
+    """The same losses, bit for bit; the same gradients where no loss was sent backward; the same broken buffer."""
     then = [(loss["dtype"], loss["bits"]) for loss in manifest["losses"]]
     now = [(loss["dtype"], loss["bits"]) for loss in result.losses[-len(then) :]] if then else []
-    return result.decided and bool(then) and then == now
+    buffer = manifest.get("buffer")
+    if not result.decided or then != now or (buffer and buffer["bits"] != result.buffer):
+        return False
+    return bool(then) or result.gradients == manifest.get("gradients")

@@ -1,4 +1,4 @@
-"""While a run is watched: a refused step becomes a capsule."""
+"""While a run is watched: a step that fails becomes a capsule, before it moves a weight."""
 
 from __future__ import annotations
 
@@ -41,33 +41,49 @@ class Capsules:
         self.most = int((most_mib if most_mib is not None else _limit()) * (1 << 20))
         self.count = 0
         self._last = -9
-        guard = getattr(attachment, "guard", None)
-        if guard is not None:
-            guard.listeners.append(self.refused)
-        else:
-            attachment.optimizers.before_step.append(self._before_step)
+        self.guard = getattr(attachment, "guard", None)
+        if self.guard is not None:
+            self.guard.listeners.append(self.refused)
+        attachment.optimizers.before_step.append(self._before_step)
+        attachment.recorder.broken.append(self._buffer_broken)
+        attachment.scalers.refused.append(self._scaler_refused)
 
     def refused(self, refusal: Any) -> None:
         """The guard refused a step: weights and optimizer state are as they were before it."""
         self._write(refusal.optimizer, refusal.key, refusal.step, refusal.reason)
 
     def _before_step(self, optimizer: Any, track: Any) -> None:
-        """Nobody refuses steps (`observe`): a look at loss and gradients before the step happens. CPU only."""
-        grads = [g for g in gradients(optimizer) if g.device.type == "cpu" and g.layout == torch.strided]
-        if not grads:
-            return
-        total = torch.stack(torch._foreach_norm(grads)).sum().item()  # noqa: SLF001 - it has no public name
-        if not math.isfinite(total) and not all(bool(torch.isfinite(g).all()) for g in grads):
-            self._write(optimizer, track.key, self.attachment.session.step + 1, "gradient")
+        """The step is going to happen. What is wrong with it all the same? CPU only: nobody waits for a device."""
+        if self.attachment.optimizers.was_refused:
+            return  # the guard tells that
+        step = self.attachment.session.step + 1
+        if self.attachment.inquest.loss_broken:
+            self._write(optimizer, track.key, step, "loss")
+        elif self.guard is None and _broken(gradients(optimizer)):
+            self._write(optimizer, track.key, step, "gradient")
 
-    def _write(self, optimizer: Any, key: int, step: int, reason: str) -> None:
+    def _buffer_broken(self, optimizer: Any, track: Any, name: tuple[int, str], value: torch.Tensor) -> None:
+        self._write(optimizer, track.key, self.attachment.session.step + 1, "buffer", (name, value))
+
+    def _scaler_refused(self, optimizer: Any, key: int) -> None:
+        """A scaler left a step out, and the loss itself was broken: no scale would help."""
+        self._write(optimizer, key, self.attachment.session.step + 1, "gradient")
+
+    def _write(
+        self,
+        optimizer: Any,
+        key: int,
+        step: int,
+        reason: str,
+        buffer: tuple[tuple[int, str], torch.Tensor] | None = None,
+    ) -> None:
         recurs, self._last = step <= self._last + 1, step
         if recurs or self.count >= MOST_CAPSULES or self.most <= 0:
             return
         self.count += 1
         session = self.attachment.session
         try:
-            facts, capsule = collect(self.attachment, optimizer, key, step, reason, self.most)
+            facts, capsule = collect(self.attachment, optimizer, key, step, reason, self.most, buffer)
             capsule.manifest = {
                 "premortem": __version__,
                 "started": how_started(self.argv, self.cwd),
@@ -80,6 +96,13 @@ class Capsules:
             session.fault("capsule", error)
             return
         self.written(path, step)
+
+
+def _broken(grads: list[torch.Tensor]) -> bool:
+    mine = [g for g in grads if g.device.type == "cpu" and g.layout == torch.strided]
+    if not mine or math.isfinite(torch.stack(torch._foreach_norm(mine)).sum().item()):  # noqa: SLF001 - it has no public name
+        return False
+    return not all(bool(torch.isfinite(g).all()) for g in mine)
 
 
 def _limit() -> float:

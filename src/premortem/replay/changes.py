@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from premortem.probes.session import Covers
+from premortem.probes.session import Covers, Session
 from premortem.replay.trial import Trial
 
 _DRAWING = ("rand", "randn", "rand_like", "randn_like")
@@ -37,6 +38,16 @@ def changed(trial: Trial, modules: Sequence[nn.Module]) -> Iterator[None]:
         covers.put_back()
         torch.set_default_dtype(default)
         torch.use_deterministic_algorithms(mode=strict)
+
+
+@contextmanager
+def unseen(session: Session) -> Iterator[None]:
+    """What we do ourselves is no part of the script, and nothing for the microscope."""
+    before, session.looking = session.looking, True
+    try:
+        yield
+    finally:
+        session.looking = before
 
 
 def widen(trial: Trial, module: nn.Module) -> None:
@@ -68,3 +79,14 @@ def _without_autocast(original: Any) -> Any:
             context._enabled = wanted  # noqa: SLF001
 
     return __enter__
+
+
+def as_recorded(original: Any) -> Any:
+    """Clipping as in the recorded run, where a norm that is not finite did not spread to all gradients."""
+
+    @functools.wraps(original)
+    def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
+        total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
+        return original(parameters, max_norm, total_norm, *args, **kwargs)
+
+    return clip

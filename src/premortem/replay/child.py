@@ -100,7 +100,9 @@ class Child:
             torch.set_num_threads(threads)
         self.tell(here=versions())
         self.plan = Plan(capsule.manifest, self.order.options, self.order.earlier())
-        self.stage = Stage(capsule, attachment, self._next, self.order.launch.get("position"))
+        launch = self.order.launch
+        whole = bool(launch.get("whole"))
+        self.stage = Stage(capsule, attachment, self._next, launch.get("position"), whole=whole)
         self.stage.install()
         if self.order.launch.get("eager"):
             torch.compile = lambda model=None, *_, **__: model if model is not None else lambda m: m  # type: ignore[assignment]

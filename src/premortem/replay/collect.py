@@ -19,9 +19,17 @@ Tensors = dict[str, torch.Tensor]
 
 
 def collect(
-    attachment: Attachment, optimizer: Any, key: int, step: int, reason: str, most: int
+    attachment: Attachment,
+    optimizer: Any,
+    key: int,
+    step: int,
+    reason: str,
+    most: int,
+    buffer: tuple[tuple[int, str], torch.Tensor] | None = None,
 ) -> tuple[dict[str, Any], Capsule]:
-    """What to write: the manifest's facts about the step, and the tensors, of at most `most` bytes."""
+    """What to write: the manifest's facts about the step, and the tensors, of at most `most` bytes.
+
+    `buffer` is the one that the step broke, when it broke nothing else."""
     recorder = attachment.recorder
     window = recorder.window_of(step)
     draws = recorder.draws_of(key, step)
@@ -39,7 +47,8 @@ def collect(
         "number": step,
         "reason": reason,
         "optimizer": _position(attachment, key),
-        "steps": track.steps - recorder.steps_since(key, step),  # of this optimizer, before this one
+        # Of this optimizer, before this one, made or not.
+        "steps": track.steps - recorder.steps_since(key, step) + recorder.skips.get(key, 0),
         "models": models,
         "optimizers": optimizers,
         "draws": [_draw(i, draw, data, notes) for i, draw in enumerate(draws)],
@@ -48,6 +57,7 @@ def collect(
         "random": random_state(window.random, "random/start", data),
         "losses": [exact(loss) for loss in window.losses],
         "gradients": digest(gradients(optimizer)),
+        "buffer": _buffer(attachment, buffer) if buffer is not None else None,
         "scaler": _scaler(attachment),
         "schedulers": _schedulers(attachment),
         "guarded": getattr(attachment, "guard", None) is not None,
@@ -90,6 +100,12 @@ def _models(attachment: Attachment, window: Window, state: Tensors, notes: list[
             state[f"model/{index}/{plain_name(name)}"] = before.get((model.key, name), buffer)
         told.append({"name": model.name, "kind": type(module).__name__, "training": module.training})
     return told
+
+
+def _buffer(attachment: Attachment, broken: tuple[tuple[int, str], torch.Tensor]) -> dict[str, str]:
+    (key, name), value = broken
+    index = list(attachment.models.known).index(key)
+    return {"name": f"model/{index}/{plain_name(name)}", "bits": digest([value])}
 
 
 def _optimizers(attachment: Attachment, state: Tensors) -> list[Any]:

@@ -41,6 +41,7 @@ class ReplayOptions:
     cwd: Path | None = None
     cpu: bool = False
     trust: bool = False
+    quick: bool = False  # reproduce and locate, no interventions
     show_output: bool = False
     seconds: float = SECONDS
 
@@ -74,6 +75,7 @@ def replay(options: ReplayOptions) -> Replayed:
             scratch=Path(os.path.realpath(scratch)),
             cwd=str(cwd),
             argv=manifest["started"]["argv"],
+            options={"quick": options.quick},
         )
         return _direct(order, manifest, options)
 

@@ -131,6 +131,8 @@ def _verdict(done: Replayed) -> Text:
     if report.bitwise:
         how = f"loss {then}, the same to the last bit"
         how += ", and so are all gradients" if report.gradients else "; the gradients differ in some bits"
+        if not manifest["losses"]:
+            how = "all gradients are the same to the last bit"
     else:
         now = report.results[0].loss
         how = f"it fails here too, but not bit for bit (loss {then} then, {now} here)"

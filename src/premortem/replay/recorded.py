@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from premortem.probes.session import is_user_code
+from premortem.probes.session import is_user_code, tensors_in
 from premortem.replay.capsule import Capsule
 from premortem.replay.pack import keep_rows, rows, unpack
 from premortem.replay.trial import Trial
@@ -100,6 +100,11 @@ class Recorded:
             batch = keep_rows(batch, self._sizes[index], chosen)
         return batch, self.draws[place]["random"]
 
+    def equals(self, own: Any, batch: Any) -> bool:
+        """Whether the script has made the recorded batch by itself."""
+        mine, theirs = tensors_in(own), tensors_in(batch)
+        return len(mine) == len(theirs) > 0 and all(same(*pair) for pair in zip(mine, theirs, strict=True))
+
     def inputs(self, model: int | None, grad: bool, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """The arguments of a root module, with the recorded tensors in the place of the script's."""
         place = (-1 if model is None else model, grad)
@@ -123,6 +128,8 @@ class Recorded:
 
     def _instead(self, tensor: torch.Tensor, saved: torch.Tensor) -> torch.Tensor:
         """Written into the script's own tensor where that fits: it may use it outside of the model as well."""
+        if same(tensor, saved):
+            return tensor  # with its history: a microscope may know who made it
         if tensor.shape != saved.shape or tensor.dtype != saved.dtype or tensor.is_inference():
             return saved.to(tensor.device, copy=True)
         if not any(
@@ -148,7 +155,7 @@ class Recorded:
         number, self._compared = self._compared, self._compared + 1
         if number < self.targets:
             saved = self.capsule.step[f"target/{number}"]
-            if not target.requires_grad and saved.numel():
+            if not target.requires_grad and saved.numel() and not same(target, self._few(saved)):
                 target = self._few(saved).to(target.device, copy=True)
         return self.cast(target)
 
@@ -163,6 +170,14 @@ class Recorded:
         if self._dtype is None or not tensor.is_floating_point():
             return tensor
         return tensor.to(self._dtype)
+
+
+def same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """To the last bit."""
+    if one.shape != other.shape or one.dtype != other.dtype or one.layout != other.layout:
+        return False
+    flat = [t.detach().cpu().contiguous().reshape(-1).view(torch.uint8) for t in (one, other)]
+    return torch.equal(*flat)
 
 
 def variables_with(rows: int) -> list[torch.Tensor]:

@@ -22,6 +22,7 @@ class Restorer:
         self.attachment = attachment
         self.warnings: list[str] = []
         self._done: set[int] = set()  # models that were restored in this trial
+        self._restored: dict[int, int] = {}  # optimizer -> how many parameters it had then
         self._names = [entry["name"] if entry else None for entry in capsule.manifest["models"]]
 
     def warn(self, sentence: str) -> None:
@@ -40,6 +41,20 @@ class Restorer:
             if optimizer is not None and index < len(self.capsule.manifest["optimizers"]):
                 self._optimizer(index, optimizer)
         self._scaler()
+        self._schedulers()
+
+    def parameters(self, index: int) -> list[torch.Tensor]:
+        """What that optimizer holds."""
+        tracks = list(self.attachment.optimizers.tracks.values())
+        optimizer = tracks[index].optimizer() if index < len(tracks) else None
+        return held(optimizer) if optimizer is not None else []
+
+    def before_update(self, index: int, optimizer: Any) -> None:
+        """Rates and groups as at the recorded step, whatever the script has made of them in this turn."""
+        saved = self.capsule.manifest["optimizers"][index]
+        if saved is not None:
+            self._groups(optimizer, saved)
+            self._state(index, optimizer, saved, self._restored.get(index, 0))
 
     def model(self, model: Model) -> bool:
         """Once in a trial, and before it is called; whether it was done now."""
@@ -81,16 +96,26 @@ class Restorer:
         order = list(self.attachment.models.known).index(model.key)
         return order if order < len(self._names) and self._names[order] is not None else None
 
+    def broken_buffer(self) -> torch.Tensor | None:
+        """The one that the recorded step broke, as it is now."""
+        saved = self.capsule.manifest.get("buffer")
+        if saved is None:
+            return None
+        _, index, name = saved["name"].split("/", 2)
+        for model in self.attachment.models.known.values():
+            module = model.module()
+            if module is not None and self.index(model) == int(index):
+                mine = [*module.named_buffers(), *module.named_parameters()]
+                return next((value for own, value in mine if plain_name(own) == name), None)
+        return None
+
     # -- optimizers and scaler ------------------------------------------------------------
 
     def _optimizer(self, index: int, optimizer: Any) -> None:
         saved = self.capsule.manifest["optimizers"][index]
         if saved is None:
             return
-        for group, values in zip(optimizer.param_groups, saved["groups"], strict=False):
-            for name, value in values.items():
-                if name in group and not isinstance(group[name], torch.Tensor):
-                    group[name] = _typed(value, group[name])
+        self._groups(optimizer, saved)
         parameters = held(optimizer)
         for number, parameter in enumerate(parameters):
             parameter.grad = None
@@ -98,19 +123,42 @@ class Restorer:
             if loose is not None and loose.shape == parameter.shape:
                 put(parameter, loose)
             optimizer.state.pop(parameter, None)
+        self._state(index, optimizer, saved, 0)
+        self._restored[index] = len(parameters)
+
+    def _groups(self, optimizer: Any, saved: dict[str, Any]) -> None:
+        for group, values in zip(optimizer.param_groups, saved["groups"], strict=False):
+            for name, value in values.items():
+                if name in group and not isinstance(group[name], torch.Tensor):
+                    group[name] = _typed(value, group[name])
+
+    def _state(self, index: int, optimizer: Any, saved: dict[str, Any], first: int) -> None:
+        """Of its parameters from that one on: a script may add some in the middle of a turn."""
+        parameters = held(optimizer)
         prefix = f"state/{index}/"
         for name, tensor in self.capsule.state.items():
             if name.startswith(prefix):
                 place, key = name[len(prefix) :].split("/", 1)
-                if int(place) < len(parameters):
+                if first <= int(place) < len(parameters):
                     parameter = parameters[int(place)]
                     # A step counter stays on the CPU, as the optimizer made it.
                     device = parameter.device if tensor.dim() else tensor.device
                     optimizer.state[parameter][key] = tensor.to(device, copy=True)
         for name, value in saved["scalars"].items():
             place, key = name.split("/", 1)
-            if int(place) < len(parameters):
+            if first <= int(place) < len(parameters):
                 optimizer.state[parameters[int(place)]][key] = value
+
+    def _schedulers(self) -> None:
+        """They do not advance in a trial: the recorded step had its rates already."""
+        probe = self.attachment.schedulers
+        probe.veto = lambda *_: True
+        mine = [self.attachment.session.schedulers.object(key) for key in sorted(probe.told)]
+        living = [scheduler for scheduler in mine if scheduler is not None]
+        for scheduler, saved in zip(living, self.capsule.manifest.get("schedulers", ()), strict=False):
+            if type(scheduler).__name__ == saved["kind"]:
+                own = vars(scheduler)
+                own.update({k: _typed(v, own[k]) for k, v in saved["state"].items() if k in own})
 
     def _scaler(self) -> None:
         saved = self.capsule.manifest.get("scaler")

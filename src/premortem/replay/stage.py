@@ -28,13 +28,13 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.probes.losses import WATCHED
 from premortem.probes.microscope import Microscope
-from premortem.replay.changes import changed, widen
+from premortem.replay.changes import as_recorded, changed, unseen, widen
 from premortem.replay.collect import digest, exact, gradients, held
 from premortem.replay.recorded import Recorded
 from premortem.replay.restore import Restorer
 from premortem.replay.terms import Terms
 from premortem.replay.trial import Result, Trial
-from premortem.replay.verdict import MOST_NAMES, certificate, finite, names_in, updated
+from premortem.replay.verdict import broken_gradients, certificate, finite, names_in, updated
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -53,7 +53,13 @@ class Stage:
     """`next_trial` is told what came of a trial, and says what to do next; None ends the script."""
 
     def __init__(
-        self, capsule: Capsule, attachment: Attachment, next_trial: Next, position: int | None
+        self,
+        capsule: Capsule,
+        attachment: Attachment,
+        next_trial: Next,
+        position: int | None,
+        *,
+        whole: bool = False,
     ) -> None:
         manifest = capsule.manifest
         self.capsule = capsule
@@ -74,6 +80,7 @@ class Stage:
         self._terms: Terms | None = None
         self._found: list[Any] = []
         self._microscope: Microscope | None = None
+        self._whole = self._lens() if whole else None  # over all that the script does, from its start
         self._autocast = False
         self._open = ExitStack()
 
@@ -88,11 +95,13 @@ class Stage:
         session.patch(_BaseDataLoaderIter, "__next__", self._wrap_next)
         session.patch(torch.autograd, "backward", self._wrap_backward)
         if self.capsule.manifest.get("guarded") and hasattr(clip_grad, "_clip_grads_with_norm_"):
-            session.patch(clip_grad, "_clip_grads_with_norm_", _wrap_clip)
+            session.patch(clip_grad, "_clip_grads_with_norm_", as_recorded)
         session.patch(torch.amp.autocast_mode.autocast, "__enter__", self._wrap_autocast)
         for name in WATCHED:
             if hasattr(functional, name):
                 session.patch(functional, name, self._wrap_loss)
+        if self._whole is not None:
+            self._whole.__enter__()
 
     def _wrap_hooked(self, original: Any) -> Any:
         def profile_hook_step(func: Any) -> Any:
@@ -140,12 +149,15 @@ class Stage:
         if self.over:
             raise Finished(0)
         if self.trial is not None and mine:
+            self.restorer.before_update(self.target, optimizer)
             self.end(self._judge(optimizer, update))
         elif self.trial is not None:
             self._begin_window()  # another optimizer's part of the turn is over
-        elif mine:
-            self._passed += 1
-            if self._passed >= self._run_in:
+        else:
+            if self._whole is not None:
+                self._whole.step_passed()
+            self._passed += mine
+            if mine and self._passed >= self._run_in:
                 self._begin(None)
 
     def end(self, result: Result) -> None:
@@ -165,44 +177,48 @@ class Stage:
         assert self.trial is not None  # noqa: S101 - only called inside a trial
         self._open.close()
         self._open = ExitStack()
-        self.restorer.begin()
-        if not self._first:
-            self.restorer.random(self._start)
+        with unseen(self.attachment.session):
+            self.restorer.begin()
+            if not self._first:
+                self.restorer.random(self._start)
+            self.recorded.begin_window()
         self._losses, self._found = [], []
-        self.recorded.begin_window()
         modules = [m for model in self.attachment.models.known.values() if (m := model.module()) is not None]
         self._open.enter_context(changed(self.trial, modules))
-        self._terms = self._microscope = None
+        self._terms, self._microscope = None, self._whole
         if self.trial.terms or self.trial.without_term is not None:
             self._terms = self._open.enter_context(Terms(self.trial.without_term))
-        if self.trial.microscope:
-            samples = self.recorded.samples or None
-            self._microscope = self._open.enter_context(Microscope(self.attachment.session, lambda: samples))
+        if self.trial.microscope and self._whole is None:
+            self._microscope = self._open.enter_context(self._lens())
+
+    def _lens(self) -> Microscope:
+        return Microscope(self.attachment.session, lambda: self.recorded.samples or None)
 
     def _judge(self, optimizer: Any, update: Callable[[], Any]) -> Result:
         trial = self.trial
         assert trial is not None  # noqa: S101 - only called inside a trial
         names = names_in(self.attachment)
-        bad = [
-            names.get(id(p), f"parameter {i}")
-            for i, p in enumerate(held(optimizer))
-            if p.grad is not None and not finite(p.grad)
-        ]
-        result = Result(
-            trial,
-            losses=self._losses,
-            gradients=digest(gradients(optimizer)),
-            bad_gradients=bad[:MOST_NAMES],
-            samples=self.recorded.samples,
-            low_precision=self._autocast or any(p.dtype in _LOW for p in held(optimizer)),
-            terms=self._found,
-            warnings=list(self.restorer.warnings),
-        )
+        with unseen(self.attachment.session):
+            result = Result(
+                trial,
+                losses=self._losses,
+                gradients=digest(gradients(optimizer)),
+                bad_gradients=broken_gradients(optimizer, names),
+                samples=self.recorded.samples,
+                low_precision=self._autocast or any(p.dtype in _LOW for p in held(optimizer)),
+                terms=self._found,
+                warnings=list(self.restorer.warnings),
+            )
+            buffer = self.restorer.broken_buffer()
+            if buffer is not None:
+                result.bad_buffer, result.buffer = not finite(buffer), digest([buffer])
         if trial.apply:
             result.bad_update = updated(optimizer, update, trial, names)
         if self._microscope is not None:
-            found = self._microscope.certificate()
-            result.certificate = certificate(found) if found is not None else None
+            # Without a backward pass (`autograd.grad`, `torch.func`) the gradients themselves are asked about.
+            broken = [g for g in gradients(optimizer) if not finite(g)]
+            asked = [self._microscope.certificate(tensor) for tensor in [buffer, *broken]]
+            result.certificate = next((certificate(found) for found in asked if found is not None), None)
         return result
 
     # -- what the script is given ---------------------------------------------------------
@@ -217,9 +233,11 @@ class Stage:
                 if self._run_in:
                     return batch
                 self._begin(None)
-            batch, chance = self.recorded.batch(epoch.key)
-            self.restorer.random(chance)
-            return batch
+            own = original(iterator) if self._whole is not None else None
+            with unseen(self.attachment.session):
+                batch, chance = self.recorded.batch(epoch.key)
+                self.restorer.random(chance)
+                return own if self._whole is not None and self.recorded.equals(own, batch) else batch
 
         return __next__
 
@@ -233,11 +251,13 @@ class Stage:
                 self._begin(None)
             if self.trial is None:
                 return original(module, *args, **kwargs)
-            model = self._known(module)
-            if self._first and not self.recorded.loaders and self.recorded.untouched:
-                self.restorer.random(self._start)
-            index = self.restorer.index(model)
-            args, kwargs = self.recorded.inputs(index, torch.is_grad_enabled(), args, kwargs)
+            grad = torch.is_grad_enabled()
+            with unseen(self.attachment.session):
+                model = self._known(module)
+                if self._first and not self.recorded.loaders and self.recorded.untouched:
+                    self.restorer.random(self._start)
+                index = self.restorer.index(model)
+                args, kwargs = self.recorded.inputs(index, grad, args, kwargs)
             return original(module, *args, **kwargs)
 
         return __call__
@@ -256,7 +276,8 @@ class Stage:
         @functools.wraps(original)
         def loss(given: Any, target: Any = None, *args: Any, **kwargs: Any) -> Any:
             if self.trial is not None and isinstance(target, torch.Tensor):
-                target = self.recorded.target(target)
+                with unseen(self.attachment.session):
+                    target = self.recorded.target(target)
             return original(given, target, *args, **kwargs)
 
         return loss
@@ -270,24 +291,7 @@ class Stage:
             if self.trial is not None and loss.numel() == 1:
                 self._losses.append(exact(loss))
                 if self._terms is not None and self.trial.terms:
-                    parameters = list(self._parameters())
-                    self._found += self._terms.of(loss, parameters)
+                    self._found += self._terms.of(loss, self.restorer.parameters(self.target))
             return original(tensors, *args, **kwargs)
 
         return backward
-
-    def _parameters(self) -> list[torch.Tensor]:
-        tracks = list(self.attachment.optimizers.tracks.values())
-        optimizer = tracks[self.target].optimizer() if self.target < len(tracks) else None
-        return held(optimizer) if optimizer is not None else []
-
-
-def _wrap_clip(original: Any) -> Any:
-    """As in the recorded run, where a norm that is not finite did not spread to all gradients."""
-
-    @functools.wraps(original)
-    def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
-        total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
-        return original(parameters, max_norm, total_norm, *args, **kwargs)
-
-    return clip

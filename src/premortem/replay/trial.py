@@ -54,6 +54,8 @@ class Result:
     gradients: str = ""  # checksum
     bad_gradients: list[str] = field(default_factory=list)  # names
     bad_update: list[str] = field(default_factory=list)
+    bad_buffer: bool = False  # the buffer that the recorded step broke is broken again,
+    buffer: str = ""  # its checksum
     samples: int = 0
     low_precision: bool = False  # something was computed in 16 bits
     terms: list[Term] = field(default_factory=list)
@@ -67,7 +69,7 @@ class Result:
 
     @property
     def failed(self) -> bool:
-        return not self.loss_finite or bool(self.bad_gradients or self.bad_update)
+        return not self.loss_finite or bool(self.bad_gradients or self.bad_update or self.bad_buffer)
 
     @property
     def decided(self) -> bool:

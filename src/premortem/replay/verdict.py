@@ -29,6 +29,15 @@ def names_in(attachment: Attachment) -> dict[int, str]:
     }
 
 
+def broken_gradients(optimizer: Any, names: dict[int, str]) -> list[str]:
+    bad = [
+        names.get(id(p), f"parameter {i}")
+        for i, p in enumerate(held(optimizer))
+        if p.grad is not None and not finite(p.grad)
+    ]
+    return bad[:MOST_NAMES]
+
+
 def updated(optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict[int, str]) -> list[str]:
     """Make the update and say which parameters are not finite. The next trial restores what it changed."""
     if trial.clip is not None:

@@ -1,4 +1,4 @@
-from premortem.events import Masked, NonFinite
+from premortem.events import LossTested, Masked, NonFinite
 from tests.detectors.rehearsal import Rehearsal, line
 
 NAN = float("nan")
@@ -40,6 +40,22 @@ def run(*, mask=None, worst=None, seen=None, value=None, skipped=False, steps=8,
     return play.end()
 
 
+def asked(values, *, backward=None):
+    """`if torch.isnan(loss): continue`, or with `backward` something else in its place."""
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    play.optimizer(1, 2)
+    for value in values:
+        play.zero()
+        play.forward()
+        play.add(LossTested(step=play.step, at=line(16), value=value))
+        if backward is not None or value == value:  # noqa: PLR0124 - NaN is not itself
+            play.backward(value=value if value == value else backward, grads_finite=True)  # noqa: PLR0124
+            play.stepped()
+            play.stats(0.5)
+    return play.end()
+
+
 SOME = {"op": "nan_to_num", "count": 40, "total": 128, "grad": True, "origin": "the logarithm of 0"}
 ALL = {"op": "nan_to_num", "count": 128, "total": 128, "grad": True}
 DATA = {"op": "nan_to_num", "count": 5, "total": 256}
@@ -62,6 +78,8 @@ ROOT = NonFinite(
     watched=True,
 )
 THROWN = thrown(24, origin=ROOT)
+ASKED_AND_SKIPPED = asked([0.5] * 4 + [NAN] * 24)
+ASKED_AND_REPLACED = asked([0.5] * 4 + [NAN] * 8, backward=0.0)
 HEALTHY = [
     run(seen=True),
     run(mask=DATA, seen=True),  # missing values of the data
@@ -69,5 +87,7 @@ HEALTHY = [
     run(mask=ALL, steps=2),
     run(value=NAN, skipped=True, steps=5),
     thrown(5),
+    asked([0.5] * 40),
+    asked([0.5, NAN, 0.5, 0.5] * 10),  # a bad batch now and then
     thrown(24, scaled=True),  # a gradient scaler that looks for its scale
 ]

@@ -1,0 +1,75 @@
+"""PM454 metric-not-finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, columns
+from premortem.events import EvaluationEnded, Event, LogLine, StepStats
+from premortem.findings import Finding, Severity
+
+
+class MetricNotFinite(Detector):
+    """The loss of the evaluation is NaN or infinite, while that of the training is finite.
+
+    ## Why it matters
+    Training looks well, but nothing can be chosen by this number: no comparison with NaN is true, so the best
+    checkpoint stays the first one, early stopping never or at once stops, and a plateau scheduler misjudges.
+
+    ## Usual causes
+    An evaluation set that is empty (a mean over nothing), samples there that training never sees, statistics of batch
+    norm that one bad batch has ruined, a metric that divides by a count of zero.
+
+    ## What to do
+    Print the number for each batch of the evaluation, and look at the first batch for which it is not finite.
+
+    ## When it stays silent
+    When no model was evaluated before the line was printed (NaN stands for "not yet"), for records ("best: inf"), and
+    for scores, of which some are not defined for a class that does not occur.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM454", name="metric-not-finite", family="numerics-nan", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, LogLine, EvaluationEnded)
+
+    def __init__(self) -> None:
+        self._sound = False  # the last loss of the training was finite
+        self._printed: tuple[LogLine, str, str] | None = (
+            None  # the line, what the number is called, the number
+        )
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, StepStats):
+            self._sound = event.loss is not None and math.isfinite(event.loss) and event.worst is None
+        elif isinstance(event, LogLine):
+            if self._sound:
+                self._printed = broken(event) or self._printed
+        elif isinstance(event, EvaluationEnded) and not self._said:
+            printed, self._printed = self._printed, None
+            # It is told of when training goes on: after the line that was printed about it.
+            if printed is not None and printed[0].step == event.step and event.trained:
+                self._said = True
+                yield self._found(*printed)
+
+    def _found(self, line: LogLine, label: str, text: str) -> Finding:
+        return self.finding(
+            line,
+            f"`{label or 'loss'}` of the evaluation after step {line.step} was {text}, while the training loss is finite",
+            cause="The evaluation itself makes it: its data, the number of its samples, or what only eval mode uses.",
+            remedy="Look for the first batch of the evaluation for which it is not finite, and whether there is one at all.",
+            printed=line.text.strip(),
+        )
+
+
+def broken(line: LogLine) -> tuple[LogLine, str, str] | None:
+    """A loss of the evaluation in this line that is no number."""
+    for (label, text, value), names in zip(line.values, columns(line), strict=True):
+        if not math.isfinite(value) and names & LOSSES and names & EVALUATED and not names & RECORDS:
+            return line, label, text
+    return None
