@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 from premortem import detectors, policy
 from premortem.actions.stop import stop
-from premortem.events import Event, LogLine, OptimizerBuilt, RunEnded, RunStarted, SchedulerBuilt, StepStats
+from premortem.events import (
+    OUT_OF_MEMORY,
+    Event,
+    LogLine,
+    OptimizerBuilt,
+    RunEnded,
+    RunStarted,
+    SchedulerBuilt,
+    StepStats,
+)
 from premortem.failures import Failures
 from premortem.findings import Certainty, Finding
 from premortem.folding import fold
@@ -156,6 +165,9 @@ class Watcher:
 
                 self._attachment.guard = Guard(self._attachment, self._stop_if_decided)
                 self._attachment.guard.install()
+                from premortem.actions.split import Splitter
+
+                Splitter(self._attachment).install()
             if self.journal is not None and self._argv:
                 from premortem.replay.capsules import Capsules
 
@@ -216,6 +228,8 @@ class Watcher:
             self._attachment.drain()
         event = ended or RunEnded()
         event.step = self.steps
+        if self._attachment is not None and event.error == OUT_OF_MEMORY:
+            self._attachment.memory.ended(getattr(sys, "last_value", None))
         self.emit(event)
         if self._hook is not None and self._hook in sys.meta_path:
             sys.meta_path.remove(self._hook)

@@ -65,9 +65,10 @@ class UpdateRefused(Detector):
             self._batch = event.index + 1
         elif isinstance(event, ModelSeen):
             self._names.update({parameter.key: parameter.name for parameter in event.parameters})
-        elif isinstance(event, StepRefused) and not self._said and not climbing(list(self._rates)):
-            self._said = True
-            yield self._refused(event)
+        elif isinstance(event, StepRefused) and event.reason != "memory" and not self._said:
+            if not climbing(list(self._rates)):
+                self._said = True
+                yield self._refused(event)
 
     def _refused(self, event: StepRefused) -> Finding:
         name = self._names.get(event.worst, "a parameter") if event.worst is not None else "a parameter"

@@ -24,6 +24,7 @@ from premortem.probes.keeping import Keeping
 from premortem.probes.lens import Lens
 from premortem.probes.loaders import Loaders
 from premortem.probes.losses import Losses
+from premortem.probes.memory import Memory
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.pairs import Pairs
@@ -55,6 +56,7 @@ class Attachment:
         self.stats = Stats(session, self.optimizers, models, self.backwards, inquest.lookout)
         custody = CustodyProbe(session, self.optimizers, models, self.backwards, self.states)
         self.recorder = Recorder(session, models, self.optimizers, self.backwards)
+        self.memory = Memory(session, models, self.optimizers, self.backwards)
         losses = Losses(session, models, recent, inquest, self.pairs)
         losses.on_target.append(self.recorder.compared)
         self.loaders = Loaders(session, recent)
@@ -80,6 +82,7 @@ class Attachment:
             Compiling(session, self.lens, inquest.lookout),
             inquest.lookout,
             self.recorder,
+            self.memory,
         )
         for probe in probes:
             probe.install()

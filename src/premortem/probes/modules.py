@@ -78,6 +78,11 @@ class Models:
         self.on_call: list[
             Callable[[Model, bool, list[torch.Tensor]], None]
         ] = []  # a root, and what it is given
+        self.on_layer: list[Callable[[Model, nn.Module], None]] = []  # audit: a layer has run
+        # What a root is called through, by its key, with its own call as the first argument (premortem.actions.split).
+        self.instead: dict[int, Callable[..., Any]] = {}
+        # Memory ran out in a root: told of the error, the root's own call, and what it was given. Raises, or mends.
+        self.out_of_memory: Callable[[Exception, nn.Module, Callable[..., Any], Any, Any], Any] | None = None
         self.depth = 0
         self.births: dict[int, tuple[weakref.ref[nn.Module], int]] = {}
         self.noisy_train = 0  # dropout and batch-norm calls in the current forward, by the mode they ran in
@@ -208,7 +213,7 @@ class Models:
                 grad = torch.is_grad_enabled()
                 with session.looking_at("forward"):
                     note = self._enter(module, args, kwargs, grad)
-                result = original(module, *args, **kwargs)
+                result = self._run(original, module, args, kwargs)
                 with session.looking_at("forward"):
                     self._leave(module, note, grad, args, kwargs, result)
                 return result
@@ -217,6 +222,19 @@ class Models:
                 self._audit = False
 
         return __call__
+
+    def _run(self, original: Callable[..., Any], module: nn.Module, args: Any, kwargs: Any) -> Any:
+        run = self.instead.get(self.session.modules.of(module)) if self.instead else None
+        try:
+            return (
+                original(module, *args, **kwargs) if run is None else run(original, module, *args, **kwargs)
+            )
+        except torch.cuda.OutOfMemoryError as error:
+            if self.out_of_memory is None or self.current is None:
+                raise
+            failed = error
+        # Outside of `except`, which would keep all that the failed forward has made.
+        return self.out_of_memory(failed, module, original, args, kwargs)
 
     def introduce(self, module: nn.Module) -> None:
         for part in module.modules():
@@ -568,6 +586,8 @@ class Models:
             self._sequence(model, module, args)
         if model is None or next(module.children(), None) is not None:
             return
+        for hears in self.on_layer:
+            hears(model, module)
         inputs = [t for t in tensors_in((args, kwargs)) if t.is_floating_point()]
         outputs = [t for t in tensors_in(result) if t.is_floating_point()]
         if not outputs or not outputs[0].numel():
