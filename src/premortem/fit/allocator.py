@@ -23,6 +23,7 @@ class OutOfMemory(Exception):  # noqa: N818 - what happened, as torch calls it
     def __init__(self, wanted: int, allocated: int, reserved: int) -> None:
         super().__init__(f"{wanted} bytes wanted, {allocated} allocated, {reserved} reserved")
         self.wanted, self.allocated, self.reserved = wanted, allocated, reserved
+        self.number = -1  # which allocation of the diary it was
 
 
 @dataclass(slots=True)
@@ -88,10 +89,8 @@ class Allocator:
             self._blocks[second.after].before = left
 
     def _segment(self, size: int, *, small: bool) -> int:
-        if small:
-            whole = 2 * MIB
-        else:
-            whole = 20 * MIB if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
+        own = 20 * MIB if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
+        whole = 2 * MIB if small else own
         if self.limit is not None and self.reserved + whole > self.limit:
             self._give_back()
             self.retries += 1
@@ -106,7 +105,7 @@ class Allocator:
 
     def _give_back(self) -> None:
         """Segments in which nothing is used go back to the card, as torch does before it fails."""
-        for small, free in self._free.items():
+        for free in self._free.values():
             kept = []
             for size, address in free:
                 block = self._blocks[address]
@@ -115,4 +114,4 @@ class Allocator:
                     del self._blocks[address]
                 else:
                     kept.append((size, address))
-            self._free[small] = kept
+            free[:] = kept

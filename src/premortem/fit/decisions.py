@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from premortem.fit.recurrent import recurrent
+from premortem.fit.recurrent import packed, recurrent
 
 LOW = (torch.bfloat16, torch.float16)
 _aten = torch.ops.aten
@@ -31,9 +31,7 @@ _IN_32_BITS = """
     upsample_bicubic2d
 """.split()
 # Likewise, but through the type of their result.
-_RESULT_IN_32_BITS = (
-    "softmax.int log_softmax.int cumsum cumprod prod prod.dim_int sum sum.dim_IntList linalg_vector_norm".split()
-)
+_RESULT_IN_32_BITS = "softmax.int log_softmax.int cumsum cumprod prod prod.dim_int sum sum.dim_IntList linalg_vector_norm".split()
 _IN_LOW_BITS = "_convolution convolution addmv addr mv chain_matmul linalg_multi_dot".split()
 _LEFT_ALONE = {"_native_multi_head_attention"}
 
@@ -90,7 +88,9 @@ class Autocast:
                 chosen = kwargs.get("dtype") is not None or any(isinstance(a, torch.dtype) for a in args)
                 if x.dtype not in LOW or chosen:
                     return op(x, *args, **kwargs)
-                if x.dtype is torch.float16 and name.endswith("softmax.int"):  # one kernel reads half, writes float
+                if x.dtype is torch.float16 and name.endswith(
+                    "softmax.int"
+                ):  # one kernel reads half, writes float
                     return getattr(_aten, "_" + name.removesuffix(".int"))(x, args[0], True)
                 return op(x, *args, **{**kwargs, "dtype": torch.float32})
 
@@ -134,6 +134,7 @@ class Paths:
             self._library.impl("one_hot", _one_hot, "AutogradCPU")
             for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
                 self._library.impl(f"{name}.input", recurrent(name), "AutogradCPU")
+                self._library.impl(f"{name}.data", packed(name), "AutogradCPU")
 
     def remove(self) -> None:
         self._library._destroy()

@@ -157,6 +157,10 @@ class Fakes(TorchDispatchMode):
                 return func(args[0], self._unmasked(args[0], args[1]), *args[2:])
         if name in {"_unique2", "unique_consecutive", "unique_dim"}:
             return self._unique(func, args)
+        if name == "_pack_padded_sequence":
+            return self._packed(*args)
+        if name == "bincount":
+            return self._counts(*args)
         if name == "equal":
             first, second = self.values.known(args[0]), self.values.known(args[1])
             return bool(first is not None and second is not None and torch.equal(first, second))
@@ -203,6 +207,24 @@ class Fakes(TorchDispatchMode):
             flat = x.reshape(-1).clone()
             return flat, x.new_zeros(x.shape, dtype=torch.int64), x.new_zeros(flat.shape, dtype=torch.int64)
 
+    def _counts(self, x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+        known = self.values.known(x)
+        if known is not None:
+            length = max(minlength, int(known.max()) + 1 if known.numel() else 0)
+        else:
+            length = max(minlength, 1)
+            self.values.assumed[f"the numbers counted at {self.place()} are taken to be below {length}"] += 1
+        with self:
+            return x.new_zeros(length) if weights is None else weights.new_zeros(length)
+
+    def _packed(self, x: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
+        known = self.values.content(lengths, self.place())
+        steps = x.shape[1 if batch_first else 0]
+        shape = torch.zeros(steps, len(known), 1)
+        sizes = torch._pack_padded_sequence(shape, known.clamp(min=1), False)[1]
+        with self:
+            return x.new_empty((int(sizes.sum()), *x.shape[2:])), sizes
+
     def place(self) -> str:
         file, line = self.ledger._line()
         return f"{file}:{line}" if file else "an unknown line"
@@ -223,5 +245,6 @@ def _in_constructor() -> bool:
 def _parts(tensor: Tensor) -> list[Tensor]:
     """The tensors that hold the bytes: of a sparse one, its indices and values."""
     if tensor.layout is torch.sparse_coo:
+        tensor._premortem_on_card = True  # type: ignore[attr-defined]
         return [tensor._indices(), tensor._values()]
     return [tensor] if tensor.layout is torch.strided else []

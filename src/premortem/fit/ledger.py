@@ -53,6 +53,8 @@ class Ledger:
     # -- births and deaths ----------------------------------------------------------------
 
     def holds(self, tensor: Tensor) -> bool:
+        if tensor.layout is not torch.strided:
+            return getattr(tensor, "_premortem_on_card", False)
         return _key(tensor) in self._living
 
     def born(self, tensor: Tensor, op: str) -> None:

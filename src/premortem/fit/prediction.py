@@ -30,11 +30,10 @@ class Prediction:
 def predict(trace: Any, room: int | None = None) -> Prediction:
     """`room` is what a card leaves to torch; the diary is played on one without limit and on this one."""
     allocator = Allocator()
-    peak, at = _play(trace, allocator)
+    at = _play(trace, allocator)
     found = Prediction(allocated=allocator.peak_allocated, reserved=allocator.peak_reserved)
-    del peak
     living = _living(trace.diary[: at + 1])
-    rounded = Counter({kind: 0 for kind in ("parameters", "gradients", "optimizer state")})
+    rounded: Counter[str] = Counter()
     for number in living:
         allocation = trace.allocations[number]
         rounded[allocation.kind] += -(-allocation.bytes // 512) * 512
@@ -52,13 +51,13 @@ def predict(trace: Any, room: int | None = None) -> Prediction:
             found.fits = True
         except OutOfMemory as error:
             found.fits = False
-            found.failed = {"bytes": error.wanted, **_described(trace.allocations[error.number])}  # type: ignore[attr-defined]
+            found.failed = _described(trace.allocations[error.number])
         found.retries = limited.retries
     return found
 
 
-def _play(trace: Any, allocator: Allocator) -> tuple[int, int]:
-    """The peak and the place of its entry in the diary."""
+def _play(trace: Any, allocator: Allocator) -> int:
+    """The place in the diary where the most is allocated."""
     addresses: dict[int, int] = {}
     peak, at = 0, -1
     for place, number in enumerate(trace.diary):
@@ -73,11 +72,11 @@ def _play(trace: Any, allocator: Allocator) -> tuple[int, int]:
         try:
             addresses[number] = allocator.allocate(size)
         except OutOfMemory as error:
-            error.number = number  # type: ignore[attr-defined]
+            error.number = number
             raise
         if allocator.allocated > peak:
             peak, at = allocator.allocated, place
-    return peak, at
+    return at
 
 
 def _living(diary: list[int]) -> list[int]:

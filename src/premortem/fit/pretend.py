@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _foreach_utils
 
 from premortem.fit.fakes import CARD, HOST, Fakes
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _NOTHING = object()
 
@@ -62,7 +65,7 @@ class _Quiet:
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
 
-    def __enter__(self) -> _Quiet:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -280,6 +283,7 @@ def _modules(patches: Patches, fakes: Fakes) -> None:
 
     patches.put(nn.Parameter, "__new__", staticmethod(parameter))
     patches.put(nn.Module, "_apply", applied)
+    patches.put(nn.RNNBase, "flatten_parameters", _nothing)  # the same bytes, in one piece
     patches.put(nn.Module, "compile", _nothing)
 
 

@@ -21,13 +21,19 @@ class _Sequence(torch.autograd.Function):
 
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, kind: str, flags: tuple[bool, bool, bool], layers: int, x: Tensor, states: int, *rest: Tensor
+        ctx: Any,
+        kind: str,
+        flags: tuple[bool, bool],
+        layers: int,
+        x: Tensor,
+        states: int,
+        *rest: Tensor,
     ) -> tuple[Tensor, ...]:
-        train, both, batch_first = flags
-        hidden, weights = rest[:states], rest[states:]
+        train, both = flags
+        hidden = rest[:states]
         size, directions = hidden[0].shape[-1], 2 if both else 1
-        out = x.new_empty(*x.shape[:2], size * directions)
-        steps = x.shape[0] * x.shape[1]
+        out = x.new_empty(*x.shape[:-1], size * directions)
+        steps = x.shape[:-1].numel()
         reserve = x.new_empty(steps * layers * directions * size * _KEPT[kind] if train else 0)
         ends = tuple(state.new_empty(state.shape) for state in hidden)
         ctx.save_for_backward(x, out, reserve, *rest)
@@ -57,7 +63,19 @@ def recurrent(kind: str) -> Callable[..., Any]:
         if torch.is_autocast_enabled("cpu"):
             dtype = torch.get_autocast_dtype("cpu")
             x, states, params = x.to(dtype), [s.to(dtype) for s in states], [p.to(dtype) for p in params]
-        flags = (train or any(p.requires_grad for p in params), bidirectional, batch_first)
+        flags = (train or any(p.requires_grad for p in params), bidirectional)
         return _Sequence.apply(kind, flags, num_layers, x, len(states), *states, *params)  # type: ignore[no-any-return]
+
+    return call
+
+
+def packed(kind: str) -> Callable[..., Any]:
+    """The same for a packed sequence, in which all steps of all samples lie one after the other."""
+    whole = recurrent(kind)
+
+    def call(
+        data: Tensor, batch_sizes: Tensor, hx: Any, params: Sequence[Tensor], *rest: Any
+    ) -> tuple[Tensor, ...]:
+        return whole(data, hx, params, *rest, False)  # type: ignore[no-any-return]
 
     return call

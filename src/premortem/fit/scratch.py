@@ -15,7 +15,16 @@ MATRIX_PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "_addmm_activation
 _WITH_BIAS = {"addmm", "_addmm_activation"}
 BIAS_WORKSPACE = MIB  # of the library that adds the bias in the same kernel
 _REDUCTIONS = {"sum": 4, "mean": 4, "prod": 4, "linalg_vector_norm": 4, "norm": 4, "amax": 4, "amin": 4}
-_REDUCTIONS |= {"any": 1, "all": 1, "var": 16, "std": 16, "var_mean": 16, "std_mean": 16, "argmax": 16, "argmin": 16}
+_REDUCTIONS |= {
+    "any": 1,
+    "all": 1,
+    "var": 16,
+    "std": 16,
+    "var_mean": 16,
+    "std_mean": 16,
+    "argmax": 16,
+    "argmin": 16,
+}
 _INT = 8
 
 
@@ -37,10 +46,14 @@ def _reduction(name: str, args: Sequence[Any], gpu: Gpu) -> int:
         return 0
     dims = next((a for a in args[1:] if isinstance(a, (list, tuple)) and a), None)
     if dims is None:
-        single = name in {"any", "all", "argmax", "argmin", "prod"} and len(args) > 1 and isinstance(args[1], int)
+        single = (
+            name in {"any", "all", "argmax", "argmin", "prod"} and len(args) > 1 and isinstance(args[1], int)
+        )
         dims = [args[1]] if single else range(x.dim())
     reduced = [d % x.dim() for d in dims] if x.dim() else []
-    accumulator = 8 if x.dtype in {torch.float64, torch.int64} and _REDUCTIONS[name] == 4 else _REDUCTIONS[name]
+    accumulator = (
+        8 if x.dtype in {torch.float64, torch.int64} and _REDUCTIONS[name] == 4 else _REDUCTIONS[name]
+    )
     return reductions.buffer(x.shape, x.stride(), reduced, gpu=gpu, accumulator=accumulator)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import (
@@ -30,7 +29,7 @@ STEPS = 2  # the first makes the optimizer's state, the second has it while it r
 _MOST_STEPS = 24  # of one optimizer, while another was not stepped yet
 
 
-class Seen(BaseException):  # noqa: N818 - no error: everything was seen, and the script may end
+class Seen(BaseException):
     """Passes through the script's `except Exception`."""
 
 
@@ -111,6 +110,14 @@ class Rehearsal:
             operations=self.fakes.operations,
             complete=self.complete,
         )
+
+    @property
+    def model(self) -> nn.Module | None:
+        """The first module with parameters that was called from outside any other."""
+        return self._first
+
+    def optimizer_names(self) -> list[str]:
+        return sorted({name for _, name in self._optimizers.values()})
 
     # -- modules --------------------------------------------------------------------------
 

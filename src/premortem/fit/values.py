@@ -6,7 +6,7 @@ is assumed, and what was assumed is said.
 
 from __future__ import annotations
 
-import weakref
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,6 @@ _KEEPS = {"_amp_foreach_non_finite_check_and_unscale_"}  # gradients are taken t
 class Values:
     def __init__(self) -> None:
         self.assumed: Counter[str] = Counter()
-        self._known: weakref.WeakKeyDictionary[Any, Tensor] = weakref.WeakKeyDictionary()
 
     # -- what is known --------------------------------------------------------------------
 
@@ -52,8 +51,9 @@ class Values:
             if func._schema.is_mutable:
                 self._forget_written(func, args)
             return
-        if name in _FINITE:
-            self.learn(out, torch.full(out.shape, _FINITE[name]))
+        finite = _asks_whether_finite(name, args)
+        if finite is not None:
+            self.learn(out, torch.full(out.shape, finite))
             return
         given = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)]
         if _RANDOM in func.tags and outs[0].is_floating_point():
@@ -107,6 +107,19 @@ class Values:
 
     def _assume(self, sentence: str) -> None:
         self.assumed[sentence] += 1
+
+
+def _asks_whether_finite(name: str, args: Sequence[Any]) -> bool | None:
+    """The healthy answer to `isnan`, `isinf` and `isfinite`, also in the way torch writes them out."""
+    if name in _FINITE:
+        return _FINITE[name]
+    if name in {"eq", "ne"} and (args[0] is args[1] or _is_infinite(args[1])):
+        return (name == "eq") is (args[0] is args[1])
+    return None
+
+
+def _is_infinite(thing: Any) -> bool:
+    return isinstance(thing, float) and math.isinf(thing)
 
 
 def _small(tensor: Tensor) -> bool:
