@@ -1,0 +1,346 @@
+"""In the script's process: each turn of its own loop is run in the way that the agenda asks for.
+
+    optimizer.step()      the turn before ends here: time, loss and gradients are noted
+    ─ put on              what the next turn is to be run with; random numbers and batch are those of every turn
+    │ next batch          the kept one
+    │ forward, backward   the script's own code
+    └ optimizer.step()    made with a learning rate of 0: every turn starts from the same weights
+
+A root module is called through the attribute that `Module.compile` uses for the same purpose, so that neither the class
+nor the module's own `forward` is touched, and compilers see what they would see without us.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import sys
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.amp.grad_scaler import GradScaler
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+from torch.utils import _pytree as tree
+from torch.utils import checkpoint as checkpoints
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from premortem.fit.speed import breaks
+from premortem.fit.speed.agenda import Turn
+from premortem.fit.speed.candidates import Candidate
+from premortem.fit.speed.numerics import Seen, sketch
+from premortem.fit.speed.scene import Scene
+
+
+class Finished(SystemExit):
+    """The agenda is done. Passes through `except Exception`."""
+
+
+class Stage:
+    def __init__(
+        self, scene: Scene, plan: Generator[Turn, Seen, None], candidates: dict[str, Candidate]
+    ) -> None:
+        self.scene = scene
+        self.plan = plan
+        self.candidates = candidates
+        self.turn: Turn | None = None
+        self.over = False
+        self.graphs = 0
+        self.breaks: list[breaks.Break] = []
+        self.compile_error = ""
+        self.recompiled: list[breaks.Break] = []  # by the last candidate that compiles, on its own
+        self._explained: set[int] = set()
+        self._on: list[Candidate] = []
+        self._target: Optimizer | None = None
+        self._error = ""
+        self._losses: list[torch.Tensor] = []
+        self._gradient: torch.Tensor | None = None
+        self._rates: list[tuple[dict[str, Any], Any]] = []
+        self._began = 0.0
+        self._depth = 0
+        self._backwards = 0  # that are running: a reentrant checkpoint starts one inside another
+        self._stepped = False
+        self._covered = False
+        self._kept: dict[int, list[Any]] = {}  # loader's iterator -> the batches of the kept turn
+        self._drawn: dict[int, list[Any]] = {}  # ... of this turn
+        self._forms: dict[int, dict[Any, Any]] = {}  # ... one of each form that came
+        self._handed = 0
+        self._chances: dict[int, Any] = {}
+        self._lengths: list[float] = []  # of the weights, to see whether they stay
+        self._weights: list[tuple[torch.Tensor, torch.Tensor]] = []  # and copies of them where they do not
+        self._call = nn.Module.__call__
+
+    def install(self) -> None:
+        register_optimizer_step_pre_hook(self._before_step)
+        register_optimizer_step_post_hook(self._after_step)
+        nn.Module.__call__ = self._discovering()  # type: ignore[method-assign]
+        torch.autograd.backward = self._wrap_backward(torch.autograd.backward)
+        _BaseDataLoaderIter.__next__ = self._wrap_next(_BaseDataLoaderIter.__next__)  # type: ignore[method-assign]
+        GradScaler.step = self._wrap_scaler(GradScaler.step)  # type: ignore[method-assign]
+        checkpoints.checkpoint = self._wrap_checkpoint(checkpoints.checkpoint)
+
+    # -- finding out what the step is made of ---------------------------------------------
+
+    def _discovering(self) -> Any:
+        original = self._call
+
+        def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+            if self._depth or torch.compiler.is_compiling() or next(module.parameters(), None) is None:
+                return original(module, *args, **kwargs)
+            if torch.is_grad_enabled() and not self._backwards:  # there, checkpoints run their parts again
+                self._met(module, args, kwargs)
+            self._depth = 1
+            try:
+                return original(module, *args, **kwargs)
+            finally:
+                self._depth = 0
+
+        return __call__
+
+    def _met(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        if not any(module is root for root in self.scene.roots):
+            self.scene.roots.append(module)
+        tensors = [leaf for leaf in tree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        self.scene.shapes.add(tuple(tuple(tensor.shape) for tensor in tensors))
+        self.scene.autocast |= torch.is_autocast_enabled(tensors[0].device.type if tensors else "cpu")
+
+    def _cover_roots(self) -> None:
+        """From here on only the roots are looked at, and the class is as it was."""
+        nn.Module.__call__ = self._call  # type: ignore[method-assign]
+        self._covered = True
+        for root in self.scene.roots:
+            own = root._compiled_call_impl or root._call_impl
+            through = functools.partial(self._through, root, own)
+            through.premortem = True  # type: ignore[attr-defined]
+            root._compiled_call_impl = through
+
+    def _wrap_checkpoint(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def checkpoint(function: Any, *args: Any, use_reentrant: Any = None, **kwargs: Any) -> Any:
+            self.scene.checkpoints = True
+            self.scene.reentrant |= use_reentrant is None or bool(use_reentrant)
+            if self.scene.flip_reentrant:
+                use_reentrant = False
+            return original(function, *args, use_reentrant=use_reentrant, **kwargs)
+
+        return checkpoint
+
+    # -- what the script does -------------------------------------------------------------
+
+    def _through(self, root: nn.Module, own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not self._on or self._error:
+            return own(*args, **kwargs)
+        if any(candidate.compiles for candidate in self._on):
+            self._explain(root, args, kwargs)
+        run = own
+        for candidate in self._on:
+            run = functools.partial(_around, candidate, root, run)
+        try:
+            return run(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the script must not end because of a speed-up
+            self._failed(error)
+            return own(*args, **kwargs)
+
+    def _explain(self, root: nn.Module, args: Any, kwargs: Any) -> None:
+        """Once for each root, before anything is compiled: it throws away what is."""
+        if id(root) in self._explained or not torch.is_grad_enabled():
+            return
+        self._explained.add(id(root))
+        chance = chance_now()
+        graphs, found, error = breaks.graph_breaks(root._call_impl, args, kwargs)
+        restore_chance(chance)
+        breaks.forget()
+        self.graphs += graphs
+        self.breaks += found
+        self.compile_error = self.compile_error or error
+
+    def _failed(self, error: Exception) -> None:
+        self._error = breaks.first_line(f"{type(error).__name__}: {error}") or type(error).__name__
+        for candidate in self._on:
+            candidate.revert()
+        self._on = []
+
+    def _wrap_backward(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            loss = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
+            if loss.numel() == 1 and not self._backwards:
+                self._losses.append(loss.detach())
+            self._backwards += 1
+            try:
+                return original(tensors, *args, **kwargs)
+            except Exception as error:
+                if not self._on:
+                    raise
+                self._failed(error)  # the script goes on; this step is made with a rate of 0
+            finally:
+                self._backwards -= 1
+
+        return backward
+
+    def _wrap_next(self, original: Any) -> Any:
+        def __next__(iterator: Any) -> Any:  # noqa: N807
+            key = id(iterator)
+            kept = self._kept.get(key)
+            if self.turn is None or self.turn.purpose == "run-in" or kept is None:
+                try:
+                    batch = original(iterator)
+                except StopIteration:
+                    if kept is None:
+                        raise
+                    # The script's loop must not end here: it is given a batch that it had before.
+                else:
+                    self._drawn.setdefault(key, []).append(batch)
+                    self._forms.setdefault(key, {}).setdefault(form_of(batch), batch)
+                    if self.scene.batches is None and hasattr(iterator, "__len__"):
+                        self.scene.batches = len(iterator)
+                    return batch
+            assert kept is not None  # noqa: S101 - returned or raised above
+            forms = list(self._forms[key].values())
+            position = len(self._drawn.setdefault(key, []))
+            self._drawn[key].append(None)
+            self._handed += 1
+            real = self.turn is not None and self.turn.real and len(forms) > 1
+            batch = forms[self._handed % len(forms)] if real else kept[position % len(kept)]
+            return tree.tree_map_only(torch.Tensor, torch.clone, batch)
+
+        return __next__
+
+    def _wrap_scaler(self, original: Any) -> Any:
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            self._stepped = False
+            result = original(scaler, optimizer, *args, **kwargs)
+            if not self._stepped:  # it found the gradients not to be finite
+                self._ended(optimizer)
+            return result
+
+        return step
+
+    # -- the end of a turn ----------------------------------------------------------------
+
+    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if not any(optimizer is known for known in self.scene.optimizers):
+            self.scene.optimizers.append(optimizer)
+        if self.turn is not None and self.turn.purpose == "compare" and optimizer is self._target:
+            self._gradient = sketch([optimizer])
+        if self.turn is not None and self.turn.purpose != "run-in":
+            for group in optimizer.param_groups:
+                self._rates.append((group, group["lr"]))
+                rate = group["lr"]
+                group["lr"] = torch.zeros_like(rate) if isinstance(rate, torch.Tensor) else 0.0
+
+    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        for group, rate in self._rates:
+            group["lr"] = rate
+        self._rates.clear()
+        self._stepped = True
+        self._ended(optimizer)
+
+    def _ended(self, optimizer: Optimizer) -> None:
+        if self.over:
+            raise Finished(0)
+        self._target = self._target or optimizer
+        if optimizer is not self._target:
+            return
+        if self.turn is None or self.turn.purpose == "run-in":
+            own = {key: list(batches) for key, batches in self._drawn.items()}
+            self._kept.update({key: batches for key, batches in own.items() if None not in batches})
+        self._begin(self._seen() if self.turn is not None else None)
+
+    def _seen(self) -> Seen:
+        synchronize()
+        seconds = time.perf_counter() - self._began
+        if self.turn is not None and self.turn.purpose == "compare" and len(self._on) == 1:
+            if self._on[0].compiles:
+                self.recompiled = breaks.recompiles()
+                breaks.forget()
+        peak = torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else 0
+        told = " and ".join(filter(None, (c.in_force() for c in self._on))) if self.turn else ""
+        losses = tuple(float(loss) for loss in self._losses)
+        return Seen(seconds, losses, self._gradient, peak, self._error, told)
+
+    def _begin(self, seen: Seen | None) -> None:
+        for candidate in self._on:
+            candidate.revert()
+        self._on = []
+        try:
+            self.turn = self.plan.send(seen) if seen is not None else next(self.plan)
+        except StopIteration:
+            self.over = True
+            raise Finished(0) from None
+        if self.turn.purpose != "run-in":
+            if not self._covered:
+                self._cover_roots()
+            self._same_start(self.turn)
+        self._error, self._losses, self._gradient = "", [], None
+        self._drawn = {key: [] for key in self._drawn} if self.turn.purpose != "run-in" else {}
+        try:
+            for name in self.turn.names:
+                candidate = self.candidates[name]
+                candidate.watched = self.turn.purpose == "compare" and len(self.turn.names) == 1
+                candidate.apply()
+                self._on.append(candidate)
+        except Exception as error:  # noqa: BLE001 - it cannot even be put on: that is a result
+            self._failed(error)
+        synchronize()
+        if torch.cuda.is_initialized():
+            torch.cuda.reset_peak_memory_stats()
+        self._began = time.perf_counter()
+
+    def _same_start(self, turn: Turn) -> None:
+        """Random numbers, and weights where an optimizer moves them at any rate."""
+        if turn.chance not in self._chances:
+            if self._chances:
+                torch.manual_seed(turn.chance)
+            self._chances[turn.chance] = chance_now()
+        restore_chance(self._chances[turn.chance])
+        held = [p for o in self.scene.optimizers for group in o.param_groups for p in group["params"]]
+        with torch.no_grad():
+            if self._weights:
+                for parameter, copy in self._weights:
+                    parameter.copy_(copy)
+                return
+            lengths = [float(norm) for norm in torch._foreach_norm(held)]
+            if self._lengths and lengths != self._lengths:
+                self._weights = [(p, p.detach().clone()) for p in held]
+            self._lengths = lengths
+
+
+def _around(candidate: Candidate, root: nn.Module, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return candidate.call(root, run, args, kwargs)
+
+
+def form_of(batch: Any) -> tuple[Any, ...]:
+    """The shapes of its tensors."""
+    return tuple(tuple(t.shape) for t in tree.tree_leaves(batch) if isinstance(t, torch.Tensor))
+
+
+def synchronize() -> None:
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+def chance_now() -> tuple[Any, ...]:
+    numpy = sys.modules.get("numpy")
+    return (
+        torch.get_rng_state(),
+        torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None,
+        random.getstate(),
+        numpy.random.get_state() if numpy is not None else None,
+    )
+
+
+def restore_chance(states: tuple[Any, ...]) -> None:
+    host, device, python, numpy = states
+    torch.set_rng_state(host)
+    if device is not None:
+        torch.cuda.set_rng_state_all(device)
+    random.setstate(python)
+    if numpy is not None:
+        sys.modules["numpy"].random.set_state(numpy)
