@@ -124,7 +124,7 @@ def test_a_list_of_losses_is_named_with_its_line(watcher):
 
     finding = crash(watcher, train)
     assert finding.family == "memory-leak"
-    assert "`history` holds 13 graphs of past steps" in finding.cause
+    assert "`history` holds the graphs of 13 past results" in finding.cause
     assert "loss.item()" in finding.remedy
     assert linecache.getline(__file__, finding.where.line).strip() == "history.append(loss)"
 
@@ -144,6 +144,27 @@ def test_a_sum_that_carries_its_graph_is_named(watcher):
     assert finding.family == "memory-leak"
     assert "`total`" in finding.cause
     assert linecache.getline(__file__, finding.where.line).strip() == "total += loss"
+
+
+def test_what_the_step_itself_has_made_is_no_leak(watcher):
+    """A list of features and a chain of sums are what deep models are made of."""
+
+    class Deep(nn.Module):
+        def __init__(self, calls):
+            super().__init__()
+            self.blocks = nn.ModuleList(nn.Linear(6, 6) for _ in range(16))
+            self.head = Bursting(calls)
+
+        def forward(self, x):
+            features = []
+            for block in self.blocks:
+                x = x + block(x)
+                features.append(x)
+            return self.head(x)
+
+    finding = crash(watcher, lambda: steps(Deep(calls=14), 20))
+    assert finding.family == "memory-fit"
+    assert "kept" not in finding.evidence
 
 
 def test_growth_from_step_to_step_is_a_leak_whoever_keeps_it(watcher):

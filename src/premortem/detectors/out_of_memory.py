@@ -141,8 +141,10 @@ def fragmented(event: events.OutOfMemory) -> bool:
 def cause(event: events.OutOfMemory, growth: Growth) -> str:
     said = []
     for kept in event.kept[:2]:
-        what = f"{kept.graphs} graphs" if kept.graphs else f"{kept.tensors} tensors ({amount(kept.bytes)})"
-        said.append(f"`{kept.name}` holds {what} of past steps.")
+        many = f"the graphs of {kept.graphs} past results"
+        said.append(
+            f"`{kept.name}` holds {many if kept.graphs else f'{kept.tensors} tensors ({amount(kept.bytes)})'}."
+        )
     if growth.leaks:
         said.append(f"{str(growth).capitalize()}.")
     if fragmented(event):

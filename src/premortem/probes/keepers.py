@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
 import sys
 import textwrap
@@ -15,30 +16,48 @@ import torch
 from torch import nn
 
 from premortem.events import Kept, Site
+from premortem.probes.graph import past_steps
 from premortem.probes.session import code_kind
 
 _MANY = 8  # tensors in one variable
-_MOST_LOOKED_AT = 100_000
+_MOST_LOOKED_AT = 20_000
+_LARGE = 64 << 20  # bytes
+_NEAR = 64  # nodes between a loss and the outputs it was computed from
+_FAR = 4096
 _GROWS = frozenset({"append", "extend", "add", "appendleft", "insert", "update", "setdefault"})
 
 
-def keepers(error: BaseException | None = None) -> tuple[Kept, ...]:
-    """Variables of the user's code on the stack (or in the traceback of `error`), the largest first."""
+def keepers(now: int, error: BaseException | None = None) -> tuple[Kept, ...]:
+    """Variables of the user's code on the stack (or in the traceback of `error`) that hold results of steps before
+    `now`, or much memory of the device; the worst first."""
     found: dict[int, Kept] = {}
     for frame in _frames(error):
         for name, value in _variables(frame):
             if id(value) in found:
                 continue
-            tensors = list(_tensors(value))
-            graphs = sum(1 for tensor in tensors if tensor.grad_fn is not None)
-            if isinstance(value, torch.Tensor):
-                graphs = chain(value)
-                tensors = [value] if graphs >= _MANY else []
-            if max(graphs, len(tensors)) < _MANY or not (graphs or any(t.is_cuda for t in tensors)):
-                continue
-            size = sum(t.numel() * t.element_size() for t in tensors)
-            found[id(value)] = Kept(name, len(tensors), graphs, size, _grows_at(frame, name))
+            kept = _sum(value, now) if isinstance(value, torch.Tensor) else _many(value, now)
+            if kept is not None:
+                found[id(value)] = kept._replace(name=name, at=_grows_at(frame, name))
     return tuple(sorted(found.values(), key=lambda kept: (-kept.graphs, -kept.bytes))[:4])
+
+
+def _many(value: Any, now: int) -> Kept | None:
+    tensors = list(itertools.islice(_tensors(value), _MOST_LOOKED_AT))
+    if len(tensors) < _MANY:
+        return None
+    graphs = sum(1 for t in tensors if t.grad_fn is not None and past_steps(t, now, _NEAR))
+    size = sum(t.numel() * t.element_size() for t in tensors if t.is_cuda)
+    if graphs < _MANY and size < _LARGE:
+        return None
+    return Kept("", len(tensors), graphs if graphs >= _MANY else 0, size)
+
+
+def _sum(value: torch.Tensor, now: int) -> Kept | None:
+    """`total += loss` leads to the models of all steps so far."""
+    if value.grad_fn is None or isinstance(value, nn.Parameter):
+        return None
+    graphs = len(past_steps(value, now, _FAR))
+    return Kept("", 1, graphs, 0) if graphs >= _MANY else None
 
 
 def _frames(error: BaseException | None) -> Iterator[types.FrameType]:
@@ -72,26 +91,12 @@ def _tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
         items = value
     elif isinstance(value, dict):
         items = value.values()
-    for index, item in enumerate(list(items)):
-        if index >= _MOST_LOOKED_AT:
-            return
+    for item in itertools.islice(items, _MOST_LOOKED_AT):
         if isinstance(item, torch.Tensor):
             if not isinstance(item, nn.Parameter) and not item.is_nested:
                 yield item
         elif depth < 2 and not isinstance(item, type):
             yield from _tensors(item, depth + 1)
-
-
-def chain(tensor: torch.Tensor) -> int:
-    """How many additions in a row made it: `total += loss` makes one more in every step."""
-    node = tensor.grad_fn
-    length = 0
-    while node is not None and type(node).__name__ == "AddBackward0" and length < _MOST_LOOKED_AT:
-        length += 1
-        before = [following for following, _ in node.next_functions if following is not None]
-        sums = [each for each in before if type(each).__name__ == "AddBackward0"]
-        node = sums[0] if sums else None
-    return length
 
 
 def _grows_at(frame: types.FrameType, name: str) -> Site | None:

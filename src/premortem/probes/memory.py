@@ -212,7 +212,7 @@ class Memory:
             largest = sorted(self._layers.items(), key=lambda pair: -pair[1])
             event.modules = tuple(largest[:_MOST_MODULES])
             event.levels = tuple(self._levels)
-            event.kept = keepers(error)
+            event.kept = keepers(self.session.step, error)
         return event
 
     def _kinds(self) -> dict[str, int]:

@@ -26,7 +26,7 @@ from premortem.events import (
     WeightsSeen,
 )
 from premortem.probes.datasets import Slices
-from premortem.probes.graph import Tag, mark_output, name_of, note
+from premortem.probes.graph import KEPT, Tag, mark_output, name_of, note
 from premortem.probes.meaning import softmax_dimension
 from premortem.probes.numbers import Summary, dead_share, summarise, twin_share
 from premortem.probes.session import (
@@ -373,10 +373,10 @@ class Models:
             event.input_mean, event.input_std = seen.mean, seen.std
 
     def _remember_graph(self, outputs: list[torch.Tensor]) -> None:
-        tag = Tag()
+        tag = Tag(self.session.step)
         for output in outputs[:2]:
             if output.grad_fn is not None:
-                note(output.grad_fn, "premortem: kept", tag)
+                note(output.grad_fn, KEPT, tag)
         if self._audit and len(self._inner_graphs) < _MOST_AUDITED:
             self._inner_graphs.append((weakref.ref(self._inner), self.session.step))
         self._inner = Tag()
