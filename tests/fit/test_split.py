@@ -143,6 +143,33 @@ def test_an_evaluation_that_does_not_fit_is_split_too(run):
     assert run.of(BatchSplit)[0].parts == 4
 
 
+def test_under_autocast_the_parts_run_in_its_precision_too(run):
+    model = network(forward=5).float()
+    x, y = data()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = model(x.float())
+        loss = F.cross_entropy(out, y)
+    loss.backward()
+    assert out.dtype == torch.bfloat16
+    assert run.of(BatchSplit)
+    got = gradients(model)
+    for one, other in zip(got, whole(run, model.double(), x, y), strict=True):
+        assert float((one - other).norm()) < 0.05 * float(other.norm()) + 1e-3
+
+
+def test_something_that_is_no_tensor_is_not_split(run):
+    class Boxed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.full, self.fc = Full(forward=5), nn.Linear(6, 3)
+
+        def forward(self, box):
+            return self.fc(self.full(box.x))
+
+    box = type("Box", (), {"x": torch.randn(12, 6)})()
+    assert refused(run, Boxed(), box) == "it is given no plain tensors"
+
+
 def test_dropout_draws_the_same_when_backward_runs_a_part_again(run):
     """The gradient must belong to the very masks of the output: a linear model tells."""
     model = nn.Sequential(Full(forward=5), nn.Dropout(0.5), nn.Linear(6, 1, bias=False)).double()

@@ -62,7 +62,10 @@ def dependence(module: nn.Module, run: Call, given: Given) -> tuple[str, bool]:
 
     Leaves the model and the generators as they were."""
     if given.samples < 2:
-        return "there is only one sample in the batch", True
+        return (
+            "there is only one sample in the batch" if given.samples else "it is given no plain tensors",
+            True,
+        )
     before = Attributes(module)
     if before.too_large:
         return "the model has too many buffers to try it out", True
@@ -133,12 +136,19 @@ def _close(one: torch.Tensor, other: torch.Tensor) -> bool:
     if not torch.equal(torch.isfinite(one), torch.isfinite(other)) or bool(torch.isnan(one).any()):
         return False
     allowed = _TOLERANCE.get(one.dtype, _COARSE)
-    if one.is_cuda and one.dtype == torch.float32 and torch.backends.cuda.matmul.allow_tf32:
+    if one.is_cuda and one.dtype == torch.float32 and _shortened():
         allowed = 5e-3
     one, other = (torch.where(torch.isfinite(each), each, 0.0) for each in (one, other))
     if not one.numel():
         return True
     return bool((one - other).abs().max() <= allowed * one.abs().max().clamp(min=1e-12))
+
+
+def _shortened() -> bool:
+    """Whether products of float32 may be computed with fewer bits (TF32), as convolutions are by default."""
+    with suppress(RuntimeError):  # somebody mixes the old way of asking with the new one
+        return bool(torch.get_float32_matmul_precision() != "highest" or torch.backends.cudnn.allow_tf32)
+    return True
 
 
 # --- chance ----------------------------------------------------------------------------------

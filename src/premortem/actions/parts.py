@@ -25,7 +25,7 @@ class Given:
         self._measure()
 
     def _measure(self) -> None:
-        tensors = [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
+        tensors = [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor) and not leaf.is_nested]
         self.samples = next((int(tensor.shape[0]) for tensor in tensors if tensor.dim()), 0)
         self.size = sum(tensor.numel() for tensor in tensors[:8])
 
@@ -41,7 +41,9 @@ class Given:
         return self._like(leaves)
 
     def _has_samples(self, leaf: Any) -> bool:
-        return isinstance(leaf, torch.Tensor) and leaf.dim() > 0 and leaf.shape[0] == self.samples
+        if not isinstance(leaf, torch.Tensor) or leaf.is_nested:
+            return False
+        return leaf.dim() > 0 and leaf.shape[0] == self.samples
 
     def _like(self, leaves: list[Any]) -> Given:
         other = Given.__new__(Given)

@@ -42,7 +42,8 @@ class Splitter:
         self.memory = attachment.memory
         self.optimizers = attachment.optimizers
         self.guard = attachment.guard
-        self._room: dict[int, float] = {}  # model -> how much input it may be given at once
+        # (model, with gradients) -> how much input it may be given at once
+        self._room: dict[tuple[int, bool], float] = {}
         self._last: dict[int, tuple[int, int]] = {}  # model -> samples and size of what it was given last
         self._trusted: set[tuple[int, bool]] = set()  # (model, training) whose samples are independent
         self._why_not: dict[int, str] = {}
@@ -134,7 +135,7 @@ class Splitter:
     # -- a model that is known not to fit -------------------------------------------------
 
     def _limit(self, module: nn.Module, size: float) -> None:
-        self._room[self._key(module)] = size
+        self._room[self._key(module), torch.is_grad_enabled()] = size
         self.models.instead[self._key(module)] = self._instead
 
     def _instead(self, original: Callable[..., Any], module: nn.Module, *args: Any, **kwargs: Any) -> Any:
@@ -143,8 +144,9 @@ class Splitter:
     def _limited(self, module: nn.Module, run: Call, args: Any, kwargs: Any) -> Any:
         """In as many parts as are needed from the start, instead of failing first."""
         given = Given(args, kwargs)
-        parts = min(given.samples, math.ceil(given.size / self._room[self._key(module)]))
-        if parts < 2 or not torch.is_grad_enabled():
+        room = self._room.get((self._key(module), torch.is_grad_enabled()), math.inf)
+        parts = min(given.samples, math.ceil(given.size / room))
+        if parts < 2:
             return run(*args, **kwargs)
         why = obstacle(module) or self._dependence(module, run, given)
         if why:
@@ -160,9 +162,7 @@ class Splitter:
             if torch.compiler.is_compiling() or not self.session.listening():
                 return run(*args, **kwargs)
             try:
-                if self._key(ddp.module) in self._room:
-                    return self._limited(ddp.module, run, args, kwargs)
-                return run(*args, **kwargs)
+                return self._limited(ddp.module, run, args, kwargs) if self._room else run(*args, **kwargs)
             except torch.cuda.OutOfMemoryError as error:
                 failed = error
             event = self.memory.describe("forward", failed)
@@ -188,7 +188,7 @@ class Splitter:
             return why or "no model of this step is known"
         forget(error)
         for module, samples, size in chosen:
-            parts = 2 * max(1, math.ceil(size / self._room.get(self._key(module), math.inf)))
+            parts = 2 * max(1, math.ceil(size / self._room.get((self._key(module), True), math.inf)))
             self._limit(module, size / parts)
             self._tell(event, module, samples, min(samples, parts), lost=True)
         self._lost += 1
@@ -204,7 +204,7 @@ class Splitter:
                 continue
             samples, size = self._last[key]
             why = self._why_not.get(key, "") or obstacle(module)
-            if not why and size / samples >= self._room.get(key, math.inf):
+            if not why and size / samples >= self._room.get((key, True), math.inf):
                 why = "a single sample does not fit either"
             if not why:
                 chosen.append((module, samples, size))

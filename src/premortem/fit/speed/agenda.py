@@ -28,6 +28,7 @@ class Turn:
     names: Names = ()  # of what is put on; none is the script as it is
     purpose: str = "time"  # run-in, compare, warm, settle, time
     chance: int = 0  # which random numbers
+    last: bool = True  # of its block: only then is the device waited for
     real: bool = False  # on batches of all shapes that came, not on the kept one alone
 
 
@@ -36,9 +37,8 @@ class Measured:
     """What is known of one way to run the step."""
 
     names: Names
-    rounds: dict[int, list[float]] = field(
-        default_factory=dict
-    )  # number of the round -> seconds of its turns
+    rounds: dict[int, float] = field(default_factory=dict)  # number of the round -> seconds of a turn in it
+    turns: int = 0  # that were timed
     warm: list[float] = field(default_factory=list)
     numbers: Agreement | None = None
     peak: int = 0
@@ -46,12 +46,8 @@ class Measured:
     in_force: str = ""
 
     @property
-    def times(self) -> list[float]:
-        return [time for times in self.rounds.values() for time in times]
-
-    @property
     def seconds(self) -> float | None:
-        return median(self.times) if self.rounds else None
+        return median(self.rounds.values()) if self.rounds else None
 
     @property
     def warm_up(self) -> float:
@@ -83,7 +79,7 @@ class Notes:
     def ratios(self, names: Names) -> list[float]:
         """Of each round that both were part of: how many times as fast as the script's own step."""
         base, mine = self.of(()).rounds, self.of(names).rounds
-        return [median(base[number]) / median(mine[number]) for number in mine if number in base]
+        return [base[number] / mine[number] for number in mine if number in base]
 
     def speed_up(self, names: Names) -> float:
         ratios = self.ratios(names)
@@ -124,7 +120,8 @@ class Notes:
 def agenda(
     notes: Notes, candidates: Callable[[], list[str]], seconds: float, elapsed: Callable[[], float]
 ) -> Generator[Turn, Seen, None]:
-    """`candidates` is asked when the step is known; `elapsed` is compared with `seconds`."""
+    """`candidates` is asked when the step is known; `elapsed` is compared with `seconds`, from the first turn on."""
+    begun = elapsed()
     for _ in range(RUN_IN):
         yield Turn(purpose="run-in", real=True)
     for _ in range(2):
@@ -134,16 +131,16 @@ def agenda(
         (notes.plain.others if chance else notes.plain.same).append(seen)
     tried: list[Names] = [()]
     for name in candidates():
-        if elapsed() > 0.7 * seconds:
+        if elapsed() > begun + 0.7 * seconds:
             notes.skipped[name] = "there was no time left for it (see --seconds)"
             continue
         if (yield from _warm(notes, (name,))):
             tried.append((name,))
-    yield from _rounds(notes, tried, seconds, elapsed)
+    yield from _rounds(notes, tried, begun + seconds, elapsed)
     together = tuple(sorted(notes.gainers()))
-    if len(together) > 1 and elapsed() < 0.9 * seconds and (yield from _warm(notes, together)):
+    if len(together) > 1 and elapsed() < begun + 0.9 * seconds and (yield from _warm(notes, together)):
         best = notes.best().names
-        yield from _rounds(notes, [(), *({best, together} - {()})], seconds, elapsed, first=ROUNDS)
+        yield from _rounds(notes, [(), *({best, together} - {()})], begun + seconds, elapsed, first=ROUNDS)
     notes.finished = True
 
 
@@ -168,10 +165,10 @@ def _warm(notes: Notes, names: Names) -> Generator[Turn, Seen, bool]:
 
 
 def _rounds(
-    notes: Notes, tried: list[Names], seconds: float, elapsed: Callable[[], float], first: int = 0
+    notes: Notes, tried: list[Names], until: float, elapsed: Callable[[], float], first: int = 0
 ) -> Generator[Turn, Seen, None]:
     for number in range(first, first + ROUNDS):
-        if number > first and elapsed() > seconds:
+        if number > first and elapsed() > until:
             return
         for names in tried:
             mine = notes.of(names)
@@ -179,10 +176,12 @@ def _rounds(
                 continue
             settled = yield Turn(names, "settle")
             turns = min(_MOST_TURNS, max(1, int(_BLOCK / max(settled.seconds, 1e-6))))
-            for _ in range(turns):
-                seen = yield Turn(names, "time")
-                if seen.error:
-                    mine.error = seen.error
-                    break
-                mine.rounds.setdefault(number, []).append(seen.seconds)
+            total = 0.0
+            for left in reversed(range(turns)):
+                seen = yield Turn(names, "time", last=not left)
+                mine.error = mine.error or seen.error
                 mine.peak = max(mine.peak, seen.peak)
+                total += seen.seconds
+            if not mine.error:
+                mine.rounds[number] = total / turns
+                mine.turns += turns

@@ -51,6 +51,15 @@ def recompiles() -> list[Break]:
     return [Break(*key, times) for key, times in found.items()]
 
 
+def hide_errors(*, hide: bool) -> bool:
+    """Sets whether the compiler keeps its errors to itself; returns whether it did."""
+    from torch._dynamo import config
+
+    before = bool(config.suppress_errors)
+    config.suppress_errors = hide
+    return before
+
+
 def forget() -> None:
     from torch._dynamo import utils
 

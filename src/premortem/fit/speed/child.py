@@ -92,7 +92,7 @@ class Child:
             report.steps_per_epoch = self.scene.batches
         base = notes.of(())
         report.baseline_ms = base.seconds * 1000 if base.seconds is not None else None
-        report.turns = len(base.times)
+        report.turns = base.turns
         hows = {name: candidate.how() for name, candidate in self.candidates.items()}
         report.rows = [row_of(notes, each, hows) for names, each in notes.measured.items() if names]
         report.skipped = notes.skipped
@@ -102,6 +102,7 @@ class Child:
         if self.stage is not None:
             report.graphs = self.stage.graphs
             report.graph_breaks = [vars(each) for each in self.stage.breaks]
+            report.errors_hidden = self.stage.errors_hidden
             report.compile_error = self.stage.compile_error
             report.recompiles = [vars(each) for each in self.stage.recompiled]
         report.steps = self.order["steps"]

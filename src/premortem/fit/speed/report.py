@@ -38,6 +38,7 @@ class Report:
     graph_breaks: list[dict[str, Any]] = field(default_factory=list)
     recompiles: list[dict[str, Any]] = field(default_factory=list)
     compile_error: str = ""
+    errors_hidden: bool = False  # the script has set torch._dynamo.config.suppress_errors
     recommended: str = ""  # the name of a row; "" to leave the step as it is
     advice: list[str] = field(default_factory=list)
     steps_per_epoch: int | None = None
@@ -113,8 +114,13 @@ def advice(report: Report) -> list[str]:
             said.append(
                 f"{row.name} changes the gradients by {row.gradient_error:.2g} of their length: do not use it unseen."
             )
+    if report.errors_hidden:
+        said.append(
+            "The script sets torch._dynamo.config.suppress_errors: what fails to compile runs as it is, without a word. "
+            "Take it out, so that you hear of it."
+        )
     compiled = [row for row in report.rows if "compile" in row.name and row.milliseconds is not None]
-    if compiled and report.graph_breaks:
+    if report.graph_breaks and (compiled or "without-compile" in rows):
         said.append(
             f"torch.compile breaks the model into {report.graphs} graphs. Mend the lines that are named, "
             "and it may gain more."

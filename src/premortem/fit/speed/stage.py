@@ -54,6 +54,7 @@ class Stage:
         self.graphs = 0
         self.breaks: list[breaks.Break] = []
         self.compile_error = ""
+        self.errors_hidden = False
         self.recompiled: list[breaks.Break] = []  # by the last candidate that compiles, on its own
         self._explained: set[int] = set()
         self._on: list[Candidate] = []
@@ -62,7 +63,7 @@ class Stage:
         self._losses: list[torch.Tensor] = []
         self._gradient: torch.Tensor | None = None
         self._rates: list[tuple[dict[str, Any], Any]] = []
-        self._began = 0.0
+        self._began = self._stopped = 0.0
         self._depth = 0
         self._backwards = 0  # that are running: a reentrant checkpoint starts one inside another
         self._stepped = False
@@ -136,7 +137,7 @@ class Stage:
     def _through(self, root: nn.Module, own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not self._on or self._error:
             return own(*args, **kwargs)
-        if any(candidate.compiles for candidate in self._on):
+        if any(candidate.explains for candidate in self._on):
             self._explain(root, args, kwargs)
         run = own
         for candidate in self._on:
@@ -153,7 +154,9 @@ class Stage:
             return
         self._explained.add(id(root))
         chance = chance_now()
-        graphs, found, error = breaks.graph_breaks(root._call_impl, args, kwargs)
+        inner = getattr(root, "_orig_mod", root)  # of a model that the script has compiled
+        self.errors_hidden |= breaks.hide_errors(hide=False)
+        graphs, found, error = breaks.graph_breaks(inner._call_impl, args, kwargs)
         restore_chance(chance)
         breaks.forget()
         self.graphs += graphs
@@ -254,44 +257,59 @@ class Stage:
         self._begin(self._seen() if self.turn is not None else None)
 
     def _seen(self) -> Seen:
-        synchronize()
-        seconds = time.perf_counter() - self._began
-        if self.turn is not None and self.turn.purpose == "compare" and len(self._on) == 1:
-            if self._on[0].compiles:
-                self.recompiled = breaks.recompiles()
-                breaks.forget()
-        peak = torch.cuda.max_memory_allocated() if torch.cuda.is_initialized() else 0
-        told = " and ".join(filter(None, (c.in_force() for c in self._on))) if self.turn else ""
+        turn = self.turn
+        assert turn is not None  # noqa: S101 - asked by the caller
+        if turn.last:
+            synchronize()
+        self._stopped = time.perf_counter()
+        seconds = self._stopped - self._began
+        if turn.purpose == "time":
+            return Seen(seconds, peak=peak() if turn.last else 0, error=self._error)
+        if turn.purpose == "compare" and len(self._on) == 1 and self._on[0].compiles:
+            self.recompiled = breaks.recompiles()
+            breaks.forget()
+        told = " and ".join(filter(None, (candidate.in_force() for candidate in self._on)))
         losses = tuple(float(loss) for loss in self._losses)
-        return Seen(seconds, losses, self._gradient, peak, self._error, told)
+        return Seen(seconds, losses, self._gradient, peak(), self._error, told)
 
     def _begin(self, seen: Seen | None) -> None:
-        for candidate in self._on:
-            candidate.revert()
-        self._on = []
+        before = self.turn
         try:
             self.turn = self.plan.send(seen) if seen is not None else next(self.plan)
         except StopIteration:
+            self._take_off()
             self.over = True
             raise Finished(0) from None
         if self.turn.purpose != "run-in":
             if not self._covered:
                 self._cover_roots()
             self._same_start(self.turn)
-        self._error, self._losses, self._gradient = "", [], None
+        self._losses, self._gradient = [], None
         self._drawn = {key: [] for key in self._drawn} if self.turn.purpose != "run-in" else {}
-        try:
-            for name in self.turn.names:
-                candidate = self.candidates[name]
-                candidate.watched = self.turn.purpose == "compare" and len(self.turn.names) == 1
-                candidate.apply()
-                self._on.append(candidate)
-        except Exception as error:  # noqa: BLE001 - it cannot even be put on: that is a result
-            self._failed(error)
+        if before is not None and not before.last:  # within a block nothing changes, and nobody waits
+            self._began = self._stopped
+            return
+        self._take_off()
+        self._put_on(self.turn)
         synchronize()
         if torch.cuda.is_initialized():
             torch.cuda.reset_peak_memory_stats()
         self._began = time.perf_counter()
+
+    def _take_off(self) -> None:
+        for candidate in self._on:
+            candidate.revert()
+        self._on, self._error = [], ""
+
+    def _put_on(self, turn: Turn) -> None:
+        try:
+            for name in turn.names:
+                candidate = self.candidates[name]
+                candidate.watched = turn.purpose == "compare" and len(turn.names) == 1
+                candidate.apply()
+                self._on.append(candidate)
+        except Exception as error:  # noqa: BLE001 - it cannot even be put on: that is a result
+            self._failed(error)
 
     def _same_start(self, turn: Turn) -> None:
         """Random numbers, and weights where an optimizer moves them at any rate."""
@@ -319,6 +337,10 @@ def _around(candidate: Candidate, root: nn.Module, run: Callable[..., Any], *arg
 def form_of(batch: Any) -> tuple[Any, ...]:
     """The shapes of its tensors."""
     return tuple(tuple(t.shape) for t in tree.tree_leaves(batch) if isinstance(t, torch.Tensor))
+
+
+def peak() -> int:
+    return int(torch.cuda.max_memory_allocated()) if torch.cuda.is_initialized() else 0
 
 
 def synchronize() -> None:

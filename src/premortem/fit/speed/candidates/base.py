@@ -16,6 +16,7 @@ class Candidate:
     name: ClassVar[str]
     exact: ClassVar[bool] = True  # gradients must be those of the plain step, up to rounding
     compiles: ClassVar[bool] = False  # its first turns take long, and its random numbers are its own
+    explains: ClassVar[bool] = False  # worth asking the compiler what it makes of the model
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene

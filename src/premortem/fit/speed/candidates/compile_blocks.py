@@ -18,6 +18,7 @@ class CompileBlocks(Candidate):
 
     name: ClassVar[str] = "compile-blocks"
     compiles: ClassVar[bool] = True
+    explains: ClassVar[bool] = True
 
     def __init__(self, scene: Any) -> None:
         super().__init__(scene)

@@ -16,6 +16,7 @@ class CompileModel(Candidate):
 
     name: ClassVar[str] = "compile"
     compiles: ClassVar[bool] = True
+    explains: ClassVar[bool] = True
 
     def __init__(self, scene: Any) -> None:
         super().__init__(scene)

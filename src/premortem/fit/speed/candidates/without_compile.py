@@ -16,6 +16,7 @@ class WithoutCompile(Candidate):
     """The script's own `torch.compile` is left out: does it pay at all?"""
 
     name: ClassVar[str] = "without-compile"
+    explains: ClassVar[bool] = True
 
     def obstacle(self) -> str:
         return "" if already(self.scene.roots) else "the script does not compile its model"
