@@ -150,3 +150,39 @@ def test_from_the_command_line(tmp_path):
     assert "as it is" in done.stdout
     record = json.loads(result.read_text())
     assert [row["name"] for row in record["rows"]] == ["fused-optimizer"]
+
+
+def test_a_closure_makes_its_gradients_inside_the_step(tmp_path):
+    text = """
+for n in range(100000):
+    def closure():
+        x = torch.randn(16, 8)
+        loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        return loss
+    optimizer.step(closure)
+"""
+    row = rows(measured(script(tmp_path, text), "fused-optimizer", "autocast"))["autocast"]
+    assert row.agrees
+    assert row.gradient_error > 1e-5
+
+
+def test_a_speed_up_that_fails_does_not_end_the_script(tmp_path):
+    text = """
+class Picky(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 1)
+    def forward(self, x):
+        out = self.fc(x)
+        if out.dtype == torch.bfloat16:
+            raise ValueError("not with me")
+        return out
+model = Picky()
+optimizer = torch.optim.Adam(model.parameters())
+for n in range(100000): step(1)
+"""
+    found = rows(measured(script(tmp_path, text), "fused-optimizer", "autocast"))
+    assert found["autocast"].error == "ValueError: not with me"
+    assert found["fused-optimizer"].milliseconds

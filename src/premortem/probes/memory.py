@@ -183,6 +183,8 @@ class Memory:
 
     def ended(self, error: BaseException | None) -> None:
         """The run is over because memory ran out: it is told here if it was in none of the places above."""
+        if not isinstance(error, torch.cuda.OutOfMemoryError):  # of an earlier cell of a notebook
+            error = None
         with self.session.looking_at("memory"):
             if self._told != self.session.step:
                 self._tell(self.describe("step" if self.optimizers.inside is not None else "", error))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from premortem.errors import UsageError
+from premortem.fit.speed.candidates import ALL
 from premortem.fit.speed.report import Report
 from premortem.plain import dumps
 from premortem.program import Program
@@ -61,14 +62,7 @@ def measure(options: SpeedOptions) -> Report:
 
 
 def _check_names(only: tuple[str, ...]) -> None:
-    # Without torch, which is not loaded in this process: the files are named after their candidates.
-    folder = Path(__file__).parent / "candidates"
-    known = sorted(
-        path.stem.replace("_", "-").removesuffix("-model")
-        for path in folder.glob("*.py")
-        if path.stem not in {"__init__", "base"}
-    )
-    known = ["non-reentrant-checkpoint" if name == "non-reentrant" else name for name in known]
+    known = sorted(kind.name for kind in ALL)
     for name in only:
         if name not in known:
             raise UsageError(f"there is no candidate `{name}`; there are {', '.join(known)}")

@@ -230,8 +230,6 @@ class Stage:
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if not any(optimizer is known for known in self.scene.optimizers):
             self.scene.optimizers.append(optimizer)
-        if self.turn is not None and self.turn.purpose == "compare" and optimizer is self._target:
-            self._gradient = sketch([optimizer])
         if self.turn is not None and self.turn.purpose != "run-in":
             for group in optimizer.param_groups:
                 self._rates.append((group, group["lr"]))
@@ -243,6 +241,9 @@ class Stage:
             group["lr"] = rate
         self._rates.clear()
         self._stepped = True
+        # Afterwards, because a closure makes them inside the step. At a rate of 0 they are still what they were.
+        if self.turn is not None and self.turn.purpose == "compare" and optimizer is self._target:
+            self._gradient = sketch([optimizer])
         self._ended(optimizer)
 
     def _ended(self, optimizer: Optimizer) -> None:
