@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from premortem.events import BatchSplit, OutOfMemory, StepRefused
 from premortem.watcher import Watcher
@@ -155,6 +156,38 @@ def test_under_autocast_the_parts_run_in_its_precision_too(run):
     got = gradients(model)
     for one, other in zip(got, whole(run, model.double(), x, y), strict=True):
         assert float((one - other).norm()) < 0.05 * float(other.norm()) + 1e-3
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_model_with_checkpoints_of_its_own(run, reentrant):
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(16, 16)
+
+        def forward(self, x):
+            return x + checkpoint(self.fc, x, use_reentrant=reentrant).tanh()
+
+    model = network(Block().double(), Block().double(), forward=5)
+    x, y = data()
+    wanted = whole(run, model, x, y)
+    F.cross_entropy(model(x), y).backward()
+    assert run.of(BatchSplit)
+    for one, other in zip(gradients(model), wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
+
+
+def test_gradients_reach_the_input(run):
+    """A generator's output goes into a discriminator that does not fit."""
+    generator, judge = nn.Linear(4, 6).double(), network(forward=5)
+    z = torch.randn(12, 4, dtype=torch.float64)
+    judge(generator(z)).sum().backward()
+    got = generator.weight.grad.clone()
+    generator.weight.grad = None
+    judge[2].forward_room = None
+    judge(generator(z)).sum().backward()
+    torch.testing.assert_close(got, generator.weight.grad, rtol=1e-12, atol=1e-14)
+    assert run.of(BatchSplit)
 
 
 def test_something_that_is_no_tensor_is_not_split(run):

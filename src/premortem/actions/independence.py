@@ -10,6 +10,7 @@ weigh the same depends on the data.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -71,7 +72,8 @@ def dependence(module: nn.Module, run: Call, given: Given) -> tuple[str, bool]:
         return "the model has too many buffers to try it out", True
     why, means = "", False
     try:
-        with torch.no_grad(), fixed_chance() as restart:
+        with torch.no_grad(), fixed_chance() as restart, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is tried out is none of the script's doing
             few = given.cut(0, min(given.samples, _FEW))
             means = any(map(is_mean, tree.tree_leaves(few.call(run))))
             chance = restart()
