@@ -1,4 +1,4 @@
-"""The process in which the user's script is rehearsed: `python -m premortem.fit.child ORDER.json`.
+"""The process in which the user's script is rehearsed: `python -m premortem.fit.child`, orders on its stdin.
 
 The answer is one JSON file. When everything was seen the process ends at once: nothing of the script runs after it.
 """
@@ -108,8 +108,8 @@ def _leave() -> None:
     os._exit(0)
 
 
-def main() -> None:
-    order = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+def rehearse(order: dict[str, Any]) -> None:
+    """One order, in this process, which ends with it."""
     sys.argv = [order["target"]]
     child = Child(order)
     try:
@@ -121,6 +121,22 @@ def main() -> None:
         child.tell({"problem": f"the rehearsal itself failed ({type(error).__name__}: {error})"})
     finally:
         _leave()
+
+
+def main() -> None:
+    """Orders come line by line. Each is done in a fork: torch is loaded once for all."""
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = os.fork()
+        if not pid:
+            output = os.open(order["output"], os.O_WRONLY | os.O_CREAT) if order["output"] else None
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            for stream in (1, 2):
+                os.dup2(2 if output is None else output, stream)
+            rehearse(order)
+        os.waitpid(pid, 0)
+        sys.stdout.write("done\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
+from premortem.fit.gpus import Gpu
 from premortem.fit.recurrent import packed, recurrent
 
 LOW = (torch.bfloat16, torch.float16)
@@ -120,10 +121,11 @@ def _widened(thing: Any) -> Any:
 class Paths:
     """Attention, dropout and recurrent layers take other kernels on a card, which keep other tensors."""
 
-    def __init__(self, on_card: Callable[[Any], bool], capability: tuple[int, int]) -> None:
+    def __init__(self, on_card: Callable[[Any], bool], gpu: Gpu) -> None:
         self.on_card = on_card
-        self.capability = capability
+        self.gpu = gpu
         self.attention: Counter[str] = Counter()
+        self._states: Tensor | None = None
 
     def install(self) -> None:
         self._library = torch.library.Library("aten", "IMPL")
@@ -133,11 +135,16 @@ class Paths:
             self._library.impl("dropout", self._dropout, "AutogradCPU")
             self._library.impl("one_hot", _one_hot, "AutogradCPU")
             for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
-                self._library.impl(f"{name}.input", recurrent(name), "AutogradCPU")
-                self._library.impl(f"{name}.data", packed(name), "AutogradCPU")
+                self._library.impl(f"{name}.input", recurrent(name, self._random_state), "AutogradCPU")
+                self._library.impl(f"{name}.data", packed(name, self._random_state), "AutogradCPU")
 
     def remove(self) -> None:
         self._library._destroy()
+
+    def _random_state(self, x: Tensor) -> None:
+        """cuDNN's dropout has one generator for each thread of the card, made once."""
+        if self._states is None:
+            self._states = x.new_empty(24 * self.gpu.processors * self.gpu.threads, dtype=torch.uint8)
 
     def _dropout(self, x: Tensor, p: float, train: bool) -> Tensor:
         if not train or p == 0 or not x.numel():
@@ -187,12 +194,14 @@ class Paths:
         """Which one CUDA would choose, with the user's switches in force."""
         allowed = torch.backends.cuda
         low, size = q.dtype in LOW, q.shape[-1]
-        fits = q.dim() == 4 and v.shape[-1] == size and self.capability >= (8, 0)
+        if any(t.dim() != 4 or t.stride(-1) != 1 for t in (q, k, v)):
+            return "math"
+        fits = v.shape[-1] == size and self.gpu.capability >= (8, 0)
         if allowed.flash_sdp_enabled() and low and mask is None and size <= 256 and fits:
             return "flash"
         grouped = gqa and q.shape[1] != k.shape[1]
         aligned = size % (8 if low else 4) == 0
-        if allowed.mem_efficient_sdp_enabled() and q.dim() == 4 and aligned and not grouped:
+        if allowed.mem_efficient_sdp_enabled() and aligned and not grouped:
             return "efficient"
         return "math"
 

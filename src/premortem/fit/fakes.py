@@ -7,6 +7,7 @@ they are on `cuda:0`. Which is which is known by their storage, so views and gra
 from __future__ import annotations
 
 import sys
+from types import FrameType
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from premortem.fit import scratch
+from premortem.fit import convolutions, scratch
 from premortem.fit.gpus import Gpu
 from premortem.fit.ledger import Ledger
 from premortem.fit.values import Values
@@ -31,7 +32,7 @@ class Fakes(TorchDispatchMode):
     """Every operation of the script goes through here."""
 
     def __init__(self, gpu: Gpu) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.gpu = gpu
         self.fake = FakeTensorMode(allow_non_fake_inputs=True)
         self.ledger = Ledger()
@@ -118,6 +119,14 @@ class Fakes(TorchDispatchMode):
         ledger = self.ledger
         if name in scratch.MATRIX_PRODUCTS:
             self._multiply(name)
+        if name == "convolution_backward":
+            # One after the other, each with a workspace of its own.
+            for gradient, size in convolutions.backward(args, out):
+                if gradient is not None:
+                    ledger.born(gradient, name)
+                if size:
+                    ledger.borrowed(size, name)
+            return
         size = scratch.borrowed(name, args, out, self.gpu)
         ledger.moving = host
         try:
@@ -149,9 +158,9 @@ class Fakes(TorchDispatchMode):
         if name == "nonzero":
             return self._indices(args[0])
         if name == "masked_select":
-            count = self.values.chosen(args[1], self.place())
+            indices = self._indices(args[1])
             with self:
-                return args[0].new_empty(count)
+                return args[0].new_empty(len(indices))
         if name in {"index", "index_put", "index_put_", "_unsafe_index"} and self._masks(args[1]):
             with self:
                 return func(args[0], self._unmasked(args[0], args[1]), *args[2:])
@@ -201,7 +210,8 @@ class Fakes(TorchDispatchMode):
         if known is not None:
             found = func(known, *args[1:])
             with self:
-                return tuple(part.to(self._where(x)) if part.numel() else part for part in found)
+                copy = _aten._to_copy.default
+                return tuple(copy(part, device=self._where(x)) if part.numel() else part for part in found)
         self.values.assumed[f"the values made unique at {self.place()} are taken to be all different"] += 1
         with self:
             flat = x.reshape(-1).clone()
@@ -232,13 +242,13 @@ class Fakes(TorchDispatchMode):
 
 def _in_constructor() -> bool:
     """Whether a module is being built: what is made there are weights, and buffers as large as weights."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_name == "__init__":
             arguments = frame.f_code.co_varnames[:1]
             if arguments and isinstance(frame.f_locals.get(arguments[0]), nn.Module):
                 return True
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return False
 
 

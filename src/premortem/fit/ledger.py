@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -68,7 +68,7 @@ class Ledger:
         self.allocations.append(
             Allocation(
                 bytes=storage.size(),
-                kind=self._kind(phase, module),
+                kind=self._kind(phase),
                 op=op,
                 module=module,
                 file=file,
@@ -114,13 +114,13 @@ class Ledger:
         """Remember where the graph's next nodes come from, for their backward."""
         if not torch.is_grad_enabled():
             return
-        number = torch.autograd._get_sequence_nr() - 1
+        number = torch.autograd._get_sequence_nr() - 1  # type: ignore[attr-defined]
         if number not in self._origins:
             file, line = self._line()
             self._origins[number] = (self.modules[-1] if self.modules else "", file, line)
 
     def _whence(self) -> tuple[str, str, int, str]:
-        node = torch._C._current_autograd_node()
+        node: Any = torch._C._current_autograd_node()
         inside = self.modules[-1] if self.modules else ""
         if node is not None and not inside:
             origin = self._origins.get(node._sequence_nr())
@@ -130,14 +130,12 @@ class Ledger:
         phase = "backward" if node is not None else "optimizer" if self.stepping else "forward"
         return (inside, *self._line(), phase)
 
-    def _kind(self, phase: str, module: str) -> str:
+    def _kind(self, phase: str) -> str:
         if self.moving:
             return INPUTS
-        if phase == "optimizer" or (phase == "backward" and not module):
-            return TEMPORARIES
-        if phase == "backward" and not self.modules:
-            return TEMPORARIES
-        return ACTIVATIONS
+        # What runs inside a module during the backward pass is a checkpoint's second forward pass.
+        again = phase == "backward" and bool(self.modules)
+        return ACTIVATIONS if phase == "forward" or again else TEMPORARIES
 
     def _line(self) -> tuple[str, int]:
         """The innermost line that is neither torch's nor premortem's."""
@@ -151,10 +149,10 @@ class Ledger:
 
 
 def _frames() -> Iterator[tuple[CodeType, int]]:
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         yield frame.f_code, frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
 
 
 def _is_users(file: str) -> bool:
@@ -164,4 +162,4 @@ def _is_users(file: str) -> bool:
 
 
 def _key(tensor: Tensor) -> int:
-    return tensor.untyped_storage()._cdata
+    return int(tensor.untyped_storage()._cdata)

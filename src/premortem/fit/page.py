@@ -59,6 +59,8 @@ def record(found: Answer, gpu: Gpu) -> str:
 def show(found: Answer, gpu: Gpu, terminal: Terminal) -> None:
     base = found.base
     terminal.print(_headline(found, gpu))
+    if base.get("measured"):
+        terminal.print(_truth(base))
     terminal.print(_batch(found), style="dim" if found.largest is None else "")
     terminal.print()
     terminal.print(_kinds(base))
@@ -85,6 +87,17 @@ def _headline(found: Answer, gpu: Gpu) -> Text:
         text.append(
             f" The first allocation without room: {size(failed['bytes'])} by `{failed['op']}`{_at(failed)}."
         )
+    return text
+
+
+def _truth(base: dict[str, Any]) -> Text:
+    measured = base["measured"]
+    text = Text(f"Measured on {measured['card']}: ")
+    for word, key in (("allocated", "allocated"), ("reserved", "reserved")):
+        error = base[key] / max(measured[key], 1) - 1
+        text.append(f"{size(measured[key])} {word} (predicted {error:+.1%}) ")
+    if measured["problem"]:
+        text.append(f"but it ended with {measured['problem']}", "red")
     return text
 
 

@@ -25,6 +25,7 @@ class Prediction:
     fits: bool | None = None  # whether the whole diary goes through on a card of this size
     retries: int = 0
     failed: dict[str, Any] | None = None  # the allocation the card has no room for
+    assumptions: list[str] = field(default_factory=list)
 
 
 def predict(trace: Any, room: int | None = None) -> Prediction:

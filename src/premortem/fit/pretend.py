@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +14,7 @@ from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _foreach_utils
 
+from premortem.fit import lbfgs
 from premortem.fit.fakes import CARD, HOST, Fakes
 
 if TYPE_CHECKING:
@@ -170,19 +172,13 @@ def _tensors(patches: Patches, fakes: Fakes) -> None:
     def moved(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if fakes.inside:
             return to(self, *args, **kwargs)
-        args = tuple(map(_indexed, args))
-        if "device" in kwargs:
-            kwargs["device"] = _indexed(kwargs["device"])
-        if args and isinstance(args[0], Tensor) and fakes.on_card(args[0]):
-            args = (CARD, args[0].dtype, *args[1:])
-        wanted = kwargs.get("device", args[0] if args else None)
-        is_device = isinstance(wanted, (torch.device, str))
-        if is_device and torch.device(wanted).type == "cuda" and fakes.on_card(self):
-            # It is there. Only the type may change, and torch must not see another device.
-            return _same_device(to, self, args, kwargs)
-        if is_device and torch.device(wanted).type == "cpu" and fakes.on_card(self):
-            return _down(fakes, self, args, kwargs)
-        return to(self, *args, **kwargs)
+        wish = _Wish.of(fakes, args, kwargs)
+        dtype = wish.dtype or self.dtype
+        if wish.card is not None and wish.card is not fakes.on_card(self):
+            if not wish.card:
+                return _down(fakes, self, dtype)
+            return to(self, CARD, dtype, **wish.more)
+        return to(self, dtype, copy=wish.copy, **wish.more)
 
     def made(maker: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def make(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:
@@ -203,6 +199,7 @@ def _tensors(patches: Patches, fakes: Fakes) -> None:
     patches.put(
         FakeTensor, "__array__", lambda self, *_, **__: fakes.values.content(self, fakes.place()).numpy()
     )
+    patches.put(FakeTensor, "__deepcopy__", _copied)
     patches.put(Tensor, "to", moved)
     patches.put(Tensor, "cuda", lambda self, *_, **__: moved(self, CARD))
     patches.put(Tensor, "cpu", lambda self, *_, **__: moved(self, HOST))
@@ -216,29 +213,61 @@ def _tensors(patches: Patches, fakes: Fakes) -> None:
     patches.put(fake_tensor, "init_gpu_context", _nothing)
 
 
+def _copied(tensor: Any, memo: dict[int, Any]) -> Any:
+    """torch's own way copies the storage behind the fake's back."""
+    if id(tensor) not in memo:
+        with torch.no_grad():
+            new = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+        if getattr(tensor, "_is_param", False):
+            new._is_param = True
+        if tensor.grad is not None:
+            new.grad = _copied(tensor.grad, memo)
+        memo[id(tensor)] = new
+    return memo[id(tensor)]
+
+
 def _indexed(device: Any) -> Any:
     """`cuda` is `cuda:0`: which one is current, torch would ask the driver."""
-    if isinstance(device, str) and device.startswith("cuda"):
+    if isinstance(device, int) or (isinstance(device, str) and device.startswith("cuda")):
         return CARD
     if isinstance(device, torch.device) and device.type == "cuda":
         return CARD
     return device
 
 
-def _same_device(to: Any, tensor: Tensor, args: Any, kwargs: Any) -> Tensor:
-    rest = args[1:] if args and isinstance(args[0], torch.device) else args
-    kwargs = {name: value for name, value in kwargs.items() if name != "device"}
-    if not rest and not (kwargs.keys() - {"non_blocking"}):
-        return tensor
-    if rest and not isinstance(rest[0], torch.dtype):
-        kwargs.pop("non_blocking", None)
-        rest = (tensor.dtype, *rest)
-    return to(tensor, *(rest or (kwargs.pop("dtype", tensor.dtype),)), **kwargs)  # type: ignore[no-any-return]
+@dataclass
+class _Wish:
+    """What `Tensor.to` is asked for, in whichever way."""
+
+    card: bool | None = None  # to the card, to the host, or not elsewhere
+    dtype: torch.dtype | None = None
+    copy: bool = False
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, fakes: Fakes, args: Any, kwargs: dict[str, Any]) -> _Wish:
+        rest = list(args)
+        wish = cls(dtype=kwargs.get("dtype"), copy=bool(kwargs.get("copy")))
+        device = kwargs.get("device")
+        if rest and isinstance(rest[0], Tensor):
+            wish.card, wish.dtype = fakes.on_card(rest[0]), rest.pop(0).dtype
+        elif rest and isinstance(rest[0], torch.dtype):
+            wish.dtype = rest.pop(0)
+        elif rest:
+            device = rest.pop(0)
+            if rest and (rest[0] is None or isinstance(rest[0], torch.dtype)):
+                wish.dtype = rest.pop(0) or wish.dtype
+        if device is not None:
+            wish.card = torch.device(_indexed(device)).type == "cuda"
+        if len(rest) > 1:
+            wish.copy = bool(rest[1])
+        if kwargs.get("memory_format") is not None:
+            wish.more["memory_format"] = kwargs["memory_format"]
+        return wish
 
 
-def _down(fakes: Fakes, tensor: Tensor, args: Any, kwargs: Any) -> Tensor:
+def _down(fakes: Fakes, tensor: Tensor, dtype: torch.dtype) -> Tensor:
     """To the host: a fake there, or the value itself where it is known."""
-    dtype = kwargs.get("dtype") or next((a for a in args if isinstance(a, torch.dtype)), tensor.dtype)
     known = fakes.values.known(tensor)
     if known is not None and not tensor.requires_grad:
         return known.to(dtype) if known.dtype is not dtype else known.clone()
@@ -348,6 +377,7 @@ def _surroundings(patches: Patches) -> None:
     patches.put(DataLoader, "__init__", loader)
     patches.put(torch, "load", loaded)
     patches.put(torch, "compile", _uncompiled)
+    patches.put(torch.optim.LBFGS, "step", lbfgs.step)
     # torch picks its multi-tensor kernels by the type and device of the parameters.
     patches.put(optimizer, "_foreach_supported_types", [*optimizer._foreach_supported_types, FakeTensor])
     devices = _foreach_utils._get_foreach_kernels_supported_devices

@@ -12,42 +12,54 @@ import torch
 from torch import Tensor
 
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
-# What cuDNN keeps of each step, in hidden vectors: the gates and, with an LSTM, the cell; a GRU's candidate.
-_KEPT = {"lstm": 6, "gru": 5, "rnn_tanh": 1, "rnn_relu": 1}
+# What cuDNN keeps of each step of each layer, in hidden vectors: the gates and the cell, a GRU's candidates.
+_KEPT = {"lstm": 5, "gru": 6, "rnn_tanh": 1, "rnn_relu": 1}
+_CONSTANT = 16 << 20  # bytes of every workspace
 
 
 class _Sequence(torch.autograd.Function):
     """Only sizes matter: what is kept, what is returned, what the gradients need."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         kind: str,
-        flags: tuple[bool, bool],
+        flags: tuple[bool, bool, bool],
         layers: int,
         x: Tensor,
         states: int,
         *rest: Tensor,
     ) -> tuple[Tensor, ...]:
-        train, both = flags
+        train, both, dropout = flags
         hidden = rest[:states]
         size, directions = hidden[0].shape[-1], 2 if both else 1
         out = x.new_empty(*x.shape[:-1], size * directions)
         steps = x.shape[:-1].numel()
-        reserve = x.new_empty(steps * layers * directions * size * _KEPT[kind] if train else 0)
+        between = layers - 1  # the output of each layer but the last
+        masks = between if dropout else 0
+        kept = steps * directions * size * (layers * _KEPT[kind] + between + masks)
+        reserve = x.new_empty(kept if train else 0)
+        _borrow(kind, x, steps * layers * directions * size, rest[states:])
         ends = tuple(state.new_empty(state.shape) for state in hidden)
         ctx.save_for_backward(x, out, reserve, *rest)
-        ctx.states = states
+        ctx.kind, ctx.states, ctx.work = kind, states, steps * layers * directions * size
         return (out, *ends)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, _out, _reserve, *rest = ctx.saved_tensors
         made = [torch.empty_like(t) for t in (x, *rest)]
+        _borrow(ctx.kind, x, ctx.work, rest[ctx.states :])
         return (None, None, None, made[0], None, *made[1:])
 
 
-def recurrent(kind: str) -> Callable[..., Any]:
+def _borrow(kind: str, x: Tensor, work: int, weights: Sequence[Tensor]) -> None:
+    """The gates of all steps, the weights in cuDNN's order, and a constant."""
+    count = work * _GATES[kind] + sum(weight.numel() for weight in weights)
+    x.new_empty(count + _CONSTANT // x.element_size())
+
+
+def recurrent(kind: str, random_state: Callable[[Tensor], None]) -> Callable[..., Any]:
     def call(
         x: Tensor,
         hx: Any,
@@ -63,15 +75,17 @@ def recurrent(kind: str) -> Callable[..., Any]:
         if torch.is_autocast_enabled("cpu"):
             dtype = torch.get_autocast_dtype("cpu")
             x, states, params = x.to(dtype), [s.to(dtype) for s in states], [p.to(dtype) for p in params]
-        flags = (train or any(p.requires_grad for p in params), bidirectional)
-        return _Sequence.apply(kind, flags, num_layers, x, len(states), *states, *params)  # type: ignore[no-any-return]
+        flags = (train or any(p.requires_grad for p in params), bidirectional, dropout > 0 and train)
+        if flags[-1]:
+            random_state(x)
+        return _Sequence.apply(kind, flags, num_layers, x, len(states), *states, *params)  # type: ignore[no-any-return, no-untyped-call]
 
     return call
 
 
-def packed(kind: str) -> Callable[..., Any]:
+def packed(kind: str, random_state: Callable[[Tensor], None]) -> Callable[..., Any]:
     """The same for a packed sequence, in which all steps of all samples lie one after the other."""
-    whole = recurrent(kind)
+    whole = recurrent(kind, random_state)
 
     def call(
         data: Tensor, batch_sizes: Tensor, hx: Any, params: Sequence[Tensor], *rest: Any

@@ -26,6 +26,8 @@ _REDUCTIONS |= {
     "argmin": 16,
 }
 _INT = 8
+_FEW_LOOKUPS = 3072
+_SHORT_ROW = 4096
 
 
 def borrowed(name: str, args: Sequence[Any], out: Any, gpu: Gpu) -> int:
@@ -44,7 +46,7 @@ def _reduction(name: str, args: Sequence[Any], gpu: Gpu) -> int:
     x = args[0]
     if not isinstance(x, Tensor) or not x.numel():
         return 0
-    dims = next((a for a in args[1:] if isinstance(a, (list, tuple)) and a), None)
+    dims: Sequence[int] | None = next((a for a in args[1:] if isinstance(a, (list, tuple)) and a), None)
     if dims is None:
         single = (
             name in {"any", "all", "argmax", "argmin", "prod"} and len(args) > 1 and isinstance(args[1], int)
@@ -75,7 +77,7 @@ def _sorted_indices(which: int) -> Callable[[Sequence[Any], Any, Gpu], int]:
         indices = args[which]
         if isinstance(indices, (list, tuple)):
             indices = next((i for i in indices if isinstance(i, Tensor)), None)
-        return indices.numel() * _INT * 5 if isinstance(indices, Tensor) else 0
+        return indices.numel() * _INT * 6 if isinstance(indices, Tensor) else 0
 
     return rule
 
@@ -85,23 +87,42 @@ def _index_put(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
     return _sorted_indices(1)(args, out, gpu) if accumulate else 0
 
 
+def _embedding(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """Rows that were looked up often are summed up in pieces of ten."""
+    gradient, indices, rows = args[0], args[1], args[2]
+    count = indices.numel()
+    if count <= _FEW_LOOKUPS:
+        return 0
+    pieces = count // 10 + min(count, rows)
+    return int(pieces * _up(gradient.shape[-1], 32) * 4 + count * _INT * 5)
+
+
+def _topk(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """What was found is sorted afterwards."""
+    return 2 * sum(part.numel() * part.element_size() for part in out)
+
+
 def _sort(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """Short rows are sorted in place."""
     x = args[0]
-    return int(x.numel() * (x.element_size() + _INT))
+    longest = max(x.shape, default=0)
+    return int(x.numel() * (x.element_size() + 2 * _INT)) if longest > _SHORT_ROW else 0
 
 
 _RULES: dict[str, Callable[[Sequence[Any], Any, Gpu], int]] = {
     "_scaled_dot_product_flash_attention_backward": _flash_backward,
     "_scaled_dot_product_cudnn_attention_backward": _flash_backward,
     "_scaled_dot_product_efficient_attention_backward": _efficient_backward,
-    "embedding_dense_backward": _sorted_indices(1),
+    "embedding_dense_backward": _embedding,
+    "logsumexp": lambda args, out, gpu: args[0].numel() * args[0].element_size(),
+    "topk": _topk,
+    "randperm": lambda args, out, gpu: 41 * out.numel(),
     "index_put_": _index_put,
     "index_put": _index_put,
     "_index_put_impl_": _index_put,
     "sort": _sort,
     "argsort": _sort,
-    "convolution": convolutions.forward,
-    "convolution_backward": convolutions.backward,
+    "convolution": lambda args, out, gpu: convolutions.forward(args, out),
 }
 
 

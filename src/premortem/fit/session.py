@@ -57,7 +57,7 @@ class Rehearsal:
         self.gpu = gpu
         self.fakes = Fakes(gpu)
         self.patches: Patches | None = None
-        self.paths = Paths(self.fakes.on_card, gpu.capability)
+        self.paths = Paths(self.fakes.on_card, gpu)
         self._seen = seen or self._raise
         self._names: dict[int, str] = {}
         self._roots: weakref.WeakSet[nn.Module] = weakref.WeakSet()

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from premortem.errors import PremortemError
 from premortem.fit.gpus import Gpu
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 SHARE = 0.96  # of the room: what is left is for what no model knows
 _TAIL = 2000  # characters of the script's output that are shown when it fails
@@ -46,6 +52,7 @@ class Trials:
     asked: Asked
     launches: int = 0
     _known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _server: subprocess.Popen[str] | None = None
 
     def base(self) -> dict[str, Any]:
         return self.of()
@@ -74,26 +81,57 @@ class Trials:
                 **order,
             }
             (place / "scratch").mkdir()
-            (place / "order.json").write_text(json.dumps(whole), encoding="utf-8")
-            command = [sys.executable, "-m", "premortem.fit.child", str(place / "order.json")]
-            environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-            with said.open("wb") as output:
-                sink = None if asked.show_output and not order else output
-                try:
-                    subprocess.run(
-                        command, stdout=sink, stderr=sink, env=environment, timeout=asked.seconds, check=False
-                    )
-                except subprocess.TimeoutExpired:
-                    tail = _tail(said)
-                    raise NotRehearsed(
-                        f"no optimizer made two steps within {asked.seconds:g} s; --seconds gives it longer",
-                        tail,
-                    ) from None
+            shown = asked.show_output and not order
+            if not self._send(whole | {"output": "" if shown else str(said)}):
+                raise NotRehearsed(
+                    f"no optimizer made two steps within {asked.seconds:g} s; --seconds gives it longer",
+                    _tail(said),
+                )
             tail = _tail(said)
             if not answer.exists() or not answer.stat().st_size:
                 raise NotRehearsed("the process of the rehearsal died without an answer", tail)
             found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
         return _checked(found, tail)
+
+    # -- the process ----------------------------------------------------------------------
+
+    def _send(self, order: dict[str, Any]) -> bool:
+        """Have one order done. False when it took too long; then the next begins with a new process."""
+        if self._server is None or self._server.poll() is not None:
+            environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+            self._server = subprocess.Popen(
+                [sys.executable, "-m", "premortem.fit.child"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                text=True,
+                start_new_session=True,
+            )
+        server = self._server
+        assert server.stdin is not None  # noqa: S101 - pipes, as asked for above
+        assert server.stdout is not None  # noqa: S101
+        server.stdin.write(json.dumps(order) + "\n")
+        server.stdin.flush()
+        ready, _, _ = select.select([server.stdout], [], [], self.asked.seconds)
+        if not ready:
+            self.close()
+            return False
+        server.stdout.readline()
+        return True
+
+    def close(self) -> None:
+        """End the process, and the script in it."""
+        if self._server is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._server.pid, signal.SIGKILL)
+            self._server.communicate()
+            self._server = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _checked(found: dict[str, Any], tail: str) -> dict[str, Any]:

@@ -33,8 +33,8 @@ def run(options: argparse.Namespace, command: Command) -> int:
         show_output=options.show_output,
     )
     try:
-        with _progress(quiet=options.quiet) as told:
-            found = answer(Trials(asked), quick=options.quick, told=told)
+        with _progress(quiet=options.quiet) as told, Trials(asked) as trials:
+            found = answer(trials, quick=options.quick, told=told)
             if options.measure:
                 from premortem.fit.measure import measured
 

@@ -5,7 +5,7 @@ To add one: write its file with a class that has `title`, `cost`, `wanted` and `
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from premortem.fit.changes.adafactor import Adafactor
 from premortem.fit.changes.autocast_bf16 import AutocastBf16
@@ -19,17 +19,19 @@ from premortem.fit.pretend import Patches
 
 
 class Change(Protocol):
-    name: ClassVar[str]
-    title: ClassVar[str]
-    cost: ClassVar[str]
+    name: str
+    title: str
+    cost: str
 
     @staticmethod
     def wanted(result: dict[str, Any]) -> bool:
         """Whether it can help, as far as the first rehearsal tells."""
+        ...
 
     @staticmethod
     def apply(patches: Patches) -> None:
         """Before the script's first line."""
+        ...
 
 
 ALL: tuple[type[Change], ...] = (

@@ -51,7 +51,9 @@ def repeated(module: nn.Module) -> list[nn.Module]:
     found: list[nn.Module] = []
     for part in module.modules():
         if isinstance(part, (nn.ModuleList, nn.Sequential)):
-            children = [child for child in part if child is not None and any(True for _ in child.children())]
+            # A list may have gaps.
+            children = [child for child in list[Any](part) if isinstance(child, nn.Module)]
+            children = [child for child in children if any(True for _ in child.children())]
             kinds = Counter(type(child) for child in children)
             found += [child for child in children if kinds[type(child)] >= _REPEATED]
     return found
