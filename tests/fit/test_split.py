@@ -382,8 +382,23 @@ def test_parts_get_smaller_until_the_backward_pass_fits(run):
         optimizer.zero_grad()
         F.cross_entropy(model(x), y).backward()
         optimizer.step()
-    assert [event.parts for event in run.of(BatchSplit)] == [2, 4]
-    assert len(run.of(StepRefused)) == 2
+    assert len(run.of(StepRefused)) == 1  # the parts that come next are tried out first
+
+
+def test_what_runs_out_in_both_passes_loses_no_step(run):
+    """The parts of a forward that did not fit are made small enough for the backward pass at once."""
+    model = network(forward=11, backward=3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = data()
+    wanted = whole(run, model, x, y)
+    chance = torch.get_rng_state()
+    F.cross_entropy(model(x), y).backward()
+    assert torch.equal(torch.get_rng_state(), chance)  # what is tried out draws nothing from the run
+    for one, other in zip(gradients(model), wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
+    optimizer.step()
+    assert run.of(StepRefused) == []
+    assert [event.parts for event in run.of(BatchSplit)] == [4]
 
 
 def test_with_a_gradient_scaler(run):

@@ -85,6 +85,16 @@ def run_in_parts(run: Call, given: Given, parts: int) -> Any:
     return join(outputs, sizes)
 
 
+def rehearse(run: Call, part: Given, weights: list[torch.Tensor]) -> None:
+    """Forward and backward of one part, which nobody keeps: raises if there is no memory for it."""
+    output = part.call(run)
+    made = [
+        leaf for leaf in tree.tree_leaves(output) if isinstance(leaf, torch.Tensor) and leaf.requires_grad
+    ]
+    if made and weights:
+        torch.autograd.grad(made, weights, [torch.ones_like(each) for each in made], allow_unused=True)
+
+
 def join(outputs: list[Any], sizes: list[int]) -> Any:
     """Rows are put together; a number is taken for a mean over the samples (whether it is one is tried out)."""
     flat = [tree.tree_flatten(output) for output in outputs]

@@ -1,6 +1,6 @@
 """When memory runs out: the batch in parts, with the gradients of the whole.
 
-    model(x)             out of memory -> tried out: do samples influence each other? -> in 2, 4, 8, ... parts
+    model(x)             out of memory -> tried out: do samples influence each other? does one part fit? -> in 2, 4, 8, ... parts
     loss(output, y)      the user's own; it is given the whole output
     loss.backward()      computes each part again, and needs the memory of one part
                          out of memory -> this step is not made; from the next one on the model runs in more parts
@@ -23,8 +23,8 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from premortem.actions.independence import dependence, obstacle
-from premortem.actions.parts import Call, Given, Unlike, run_in_parts
+from premortem.actions.independence import dependence, fixed_chance, obstacle
+from premortem.actions.parts import Call, Given, Unlike, rehearse, run_in_parts
 from premortem.events import BatchSplit, OutOfMemory
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Splitter:
         self.guard = attachment.guard
         # (model, with gradients) -> how much input it may be given at once
         self._room: dict[tuple[int, bool], float] = {}
+        self._fits: dict[int, float] = {}  # model -> how much was seen to fit, backward pass included
         self._last: dict[int, tuple[int, int]] = {}  # model -> samples and size of what it was given last
         self._trusted: set[tuple[int, bool]] = set()  # (model, training) whose samples are independent
         self._why_not: dict[int, str] = {}
@@ -86,10 +87,10 @@ class Splitter:
             why = self._dependence(module, run, given)
         parts = 1
         while not why:
-            if parts >= given.samples:
+            parts = self._enough(module, run, given, 2 * parts)
+            if not parts:
                 why = "a single sample does not fit either"
                 break
-            parts = min(2 * parts, given.samples)
             result, why, fits = self._attempt(run, given, parts)
             if fits:
                 self._limit(module, given.size / parts)
@@ -97,6 +98,38 @@ class Splitter:
                 return result, ""
         self._why_not[self._key(module)] = why
         return None, why
+
+    def _enough(self, module: nn.Module, run: Call, given: Given, parts: int) -> int:
+        """So many parts, or more, that there is memory for each, backward included; 0 when there never is."""
+        weights: list[torch.Tensor] = [p for p in module.parameters() if p.requires_grad]
+        while True:
+            parts = min(parts, given.samples)
+            size = given.size / parts
+            if not torch.is_grad_enabled() or size <= self._fits.get(self._key(module), 0.0):
+                return parts
+            if self._rehearsed(run, given.cut(0, -(-given.samples // parts)), weights):
+                self._fits[self._key(module)] = size
+                return parts
+            if parts == given.samples:
+                return 0
+            parts *= 2
+
+    def _rehearsed(self, run: Call, part: Given, weights: list[torch.Tensor]) -> bool:
+        """Whether one part fits. Better to learn it here than in the backward pass, where the step is lost."""
+        failed: Exception | None = None
+        self.session.looking = True
+        try:
+            with fixed_chance():
+                rehearse(run, part, weights)
+        except torch.cuda.OutOfMemoryError as error:
+            failed = error
+        except Exception:  # noqa: BLE001, S110 - it cannot be rehearsed (reentrant checkpoints): the pass itself will tell
+            pass
+        finally:
+            self.session.looking = False
+        if failed is not None:
+            forget(failed)
+        return failed is None
 
     def _attempt(self, run: Call, given: Given, parts: int) -> tuple[Any, str, bool]:
         try:
@@ -106,7 +139,8 @@ class Splitter:
         except Unlike as error:
             return None, str(error), False
         forget(failed)
-        return None, "", False
+        # It fits alone and not beside the others: in smaller parts, unless there are none.
+        return None, "a single sample does not fit either" if parts == given.samples else "", False
 
     def _run(self, run: Call, given: Given, parts: int) -> Any:
         def within(*args: Any, **kwargs: Any) -> Any:
@@ -149,9 +183,11 @@ class Splitter:
         if parts < 2:
             return run(*args, **kwargs)
         why = obstacle(module) or self._dependence(module, run, given)
-        if why:
-            self._why_not[self._key(module)] = why
+        parts = 0 if why else self._enough(module, run, given, parts)
+        if not parts:
+            self._why_not[self._key(module)] = why or "a single sample does not fit either"
             return run(*args, **kwargs)
+        self._limit(module, min(room, given.size / parts))
         return self._run(run, given, parts)
 
     def _wrap_ddp(self, original: Any) -> Any:

@@ -17,6 +17,7 @@ from premortem.fit.speed.numerics import Agreement, Plain, Seen, agreement
 
 RUN_IN = 4
 ROUNDS = 4
+FEWEST = 3  # rounds, without which nothing is said to gain
 _BLOCK = 0.25  # seconds that one candidate's part of a round should last
 _MOST_TURNS = 16
 GAIN = 1.03  # below that, nobody should change their code for it
@@ -88,7 +89,7 @@ class Notes:
     def gains(self, names: Names) -> bool:
         """Enough to be worth it, and not in one lucky round."""
         ratios = sorted(self.ratios(names))
-        return bool(ratios) and median(ratios) >= GAIN and ratios[len(ratios) // 4] > 1.0
+        return len(ratios) >= FEWEST and median(ratios) >= GAIN and ratios[len(ratios) // 4] > 1.0
 
     def gainers(self) -> list[str]:
         """Single candidates that are quicker and agree, best first, the better one of rivals."""
@@ -168,7 +169,7 @@ def _rounds(
     notes: Notes, tried: list[Names], until: float, elapsed: Callable[[], float], first: int = 0
 ) -> Generator[Turn, Seen, None]:
     for number in range(first, first + ROUNDS):
-        if number > first and elapsed() > until:
+        if number >= first + FEWEST and elapsed() > until:
             return
         for names in tried:
             mine = notes.of(names)
