@@ -72,7 +72,9 @@ def test_the_largest_batch_and_what_would_help(script):
 
 
 def test_too_large_is_an_answer_not_an_error(script):
-    done = fit(script, "--quick", "--device", "2GiB", "train.py", "--device", "cuda", "--batch-size", "200000")
+    done = fit(
+        script, "--quick", "--device", "2GiB", "train.py", "--device", "cuda", "--batch-size", "200000"
+    )
     assert done.returncode == 1
     assert "It does not fit" in done.stdout
     assert "train.py:" in done.stdout

@@ -59,5 +59,10 @@ def test_a_loader_is_turned_even_beyond_its_data(patches):
 
 
 def test_the_likeliest_lever_comes_first():
-    found = [Lever("loader", "l", 4), Lever("argument", "batch_size", 4), Lever("argument", "bs", 3), Lever("constant", "B", 8)]
+    found = [
+        Lever("loader", "l", 4),
+        Lever("argument", "batch_size", 4),
+        Lever("argument", "bs", 3),
+        Lever("constant", "B", 8),
+    ]
     assert [lever.name for lever in candidates(found, 8)] == ["B", "batch_size", "l"]

@@ -73,7 +73,9 @@ def test_the_script_believes_in_its_card():
 
 def test_everything_is_as_it_was_afterwards():
     before = (torch.cuda.is_available, torch.Tensor.to, torch.tensor, nn.Module._apply, nn.Parameter.__new__)
-    rehearse(lambda: trained(model := linear(), lambda: model(torch.ones(1, WIDTH, device="cuda")).sum()), CARD)
+    rehearse(
+        lambda: trained(model := linear(), lambda: model(torch.ones(1, WIDTH, device="cuda")).sum()), CARD
+    )
     after = (torch.cuda.is_available, torch.Tensor.to, torch.tensor, nn.Module._apply, nn.Parameter.__new__)
     assert before == after
     assert not torch.cuda.is_available()
@@ -137,11 +139,15 @@ def values():
 
 
 def recurrent():
-    model = nn.ModuleList([nn.LSTM(32, 64, 2, batch_first=True, dropout=0.1, bidirectional=True), nn.GRU(128, 32)]).cuda()
+    model = nn.ModuleList(
+        [nn.LSTM(32, 64, 2, batch_first=True, dropout=0.1, bidirectional=True), nn.GRU(128, 32)]
+    ).cuda()
     lengths = torch.tensor([5, 3, 2])
 
     def loss():
-        packed = nn.utils.rnn.pack_padded_sequence(torch.randn(3, 5, 32, device="cuda"), lengths, batch_first=True)
+        packed = nn.utils.rnn.pack_padded_sequence(
+            torch.randn(3, 5, 32, device="cuda"), lengths, batch_first=True
+        )
         out, _ = nn.utils.rnn.pad_packed_sequence(model[0](packed)[0], batch_first=True)
         return model[1](out)[0].sum()
 
@@ -150,7 +156,11 @@ def recurrent():
 
 def sparse():
     model = nn.Embedding(100, 16, sparse=True).cuda()
-    trained(model, lambda: model(torch.arange(8, device="cuda")).sum(), torch.optim.SparseAdam(list(model.parameters())))
+    trained(
+        model,
+        lambda: model(torch.arange(8, device="cuda")).sum(),
+        torch.optim.SparseAdam(list(model.parameters())),
+    )
 
 
 class Clamp(torch.autograd.Function):
@@ -221,10 +231,21 @@ def loaded():
         assert out.argmax(1).cpu().numpy().shape == (16,)
 
 
-IDIOMS = [scaled, values, recurrent, sparse, checkpoints, adversaries, second_order, encoder, compiled, loaded]
+IDIOMS = [
+    scaled,
+    values,
+    recurrent,
+    sparse,
+    checkpoints,
+    adversaries,
+    second_order,
+    encoder,
+    compiled,
+    loaded,
+]
 
 
-@pytest.mark.parametrize("idiom", IDIOMS, ids=lambda idiom: idiom.__name__)
+@pytest.mark.parametrize("idiom", IDIOMS, ids=[idiom.__name__ for idiom in IDIOMS])
 def test_idioms_are_rehearsed(idiom):
     trace = rehearse(idiom, CARD)
     assert trace.complete
@@ -242,7 +263,7 @@ def test_the_line_to_blame_is_named():
     def step():
         model = nn.Conv2d(64, 64, 1).cuda()
         x = torch.randn(4, 64, 32, 32, device="cuda")
-        trained(model, lambda: (F.unfold(model(x), 7, padding=3) * 2).sum())
+        trained(model, lambda: torch.sum(F.unfold(model(x), 7, padding=3) * 2))
 
     found = premortem.fit(step, device="24GiB")
     largest = found.groups[0]

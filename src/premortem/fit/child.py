@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from premortem.errors import UsageError
-from premortem.fit import changes, gpus
+from premortem.fit import changes, gpus, session
 from premortem.fit.facts import Facts
 from premortem.fit.levers import Lever, Levers
 from premortem.fit.prediction import predict
-from premortem.fit.session import Rehearsal
+from premortem.fit.session import STEPS, Rehearsal
 from premortem.program import Program
 from premortem.replay.sandbox import Sandbox
 
@@ -123,8 +123,23 @@ def rehearse(order: dict[str, Any]) -> None:
         _leave()
 
 
+def _warm_up() -> None:
+    """What torch loads at the first fake and the first optimizer, before there is anything to fork."""
+    import torch
+
+    def step() -> None:
+        model = torch.nn.Linear(2, 2).cuda()
+        optimizer = torch.optim.AdamW(model.parameters())
+        for _ in range(STEPS):
+            model(torch.ones(1, 2, device="cuda")).sum().backward()
+            optimizer.step()
+
+    session.rehearse(step, gpus.by_name(gpus.DEFAULT))
+
+
 def main() -> None:
-    """Orders come line by line. Each is done in a fork: torch is loaded once for all."""
+    """Orders come line by line. Each is done in a fork: torch is loaded, and warm, once for all."""
+    _warm_up()
     for line in sys.stdin:
         order = json.loads(line)
         pid = os.fork()
