@@ -98,10 +98,36 @@ def predict(options) -> None:
         _write(options.json, out)
 
 
+def stock(options) -> None:
+    """torch's own MemTracker on the same fakes, without the card's decisions, workspaces and allocator."""
+    from torch.distributed._tools.mem_tracker import MemTracker
+
+    from premortem.fit import gpus
+    from premortem.fit.fakes import Fakes
+    from premortem.fit.pretend import pretending
+
+    out = _read(options.json)
+    for name in chosen(options):
+        config = fit_models.ALL[name]
+        fakes, tracker = Fakes(gpus.by_name(CARD)), MemTracker()
+        try:
+            with pretending(fakes), fakes, tracker:
+                step = config.build(config.batch)
+                for _ in range(2):
+                    step()
+                    tracker.reset_mod_stats()
+            highest = tracker.get_tracker_snapshot("peak").values()
+            out["configurations"][name]["memtracker"] = max(peak.get("Total", 0) for peak in highest)
+        except Exception as error:  # noqa: BLE001 - it cannot be applied to everything
+            out["configurations"][name]["memtracker_error"] = f"{type(error).__name__}: {error}"[:200]
+        _write(options.json, out)
+
+
 def formulas(trace) -> dict[str, int]:
-    """What people use instead: sixteen bytes for each parameter, and weights times four."""
+    """What people use instead: the weights four times over, sixteen bytes a parameter (as `accelerate estimate-memory`
+    has it for Adam), and the weights twice and ten gigabytes."""
     weights = sum(a.bytes for a in trace.allocations if a.kind == "parameters")
-    return {"formula_16_bytes": 4 * weights, "accelerate_estimate": 4 * weights}
+    return {"weights_times_four": 4 * weights, "weights_times_two_and_10_gb": 2 * weights + 10**10}
 
 
 def _version(package: str) -> str:
@@ -206,42 +232,11 @@ def peaks(build, batch: int) -> dict:
 
 
 def compare(options) -> None:
-    guesses = _read(options.predicted)["configurations"]
-    truths = _read(options.json)["configurations"]
-    errors: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-    batches = []
-    print(
-        "| configuration | batch | allocated MiB | error | reserved MiB | error | 16 bytes a parameter | largest batch: predicted, true |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
-    for name, truth in truths.items():
-        guess = guesses.get(name)
-        if guess is None or "allocated" not in truth:
-            print(f"| {name} | | {truth.get('error', 'not predicted')} |")
-            continue
-        a, r = (guess[key] / truth[key] - 1 for key in ("allocated", "reserved"))
-        errors[guess["held_out"]].append((a, r))
-        both = ""
-        if "largest_batch" in truth and "largest_batch" in guess:
-            both = f"{guess['largest_batch']}, {truth['largest_batch']}"
-            batches.append((guess["largest_batch"], truth["largest_batch"]))
-        plain = guess["formula_16_bytes"] / truth["allocated"] - 1
-        mark = " *" if guess["held_out"] else ""
-        print(
-            f"| {name}{mark} | {guess['batch']} | {truth['allocated'] / MIB:.0f} | {a:+.2%} | {truth['reserved'] / MIB:.0f} | {r:+.2%} | {plain:+.0%} | {both} |"
-        )
-    for held_out, pairs in errors.items():
-        if pairs:
-            print(f"\n{'held out (*)' if held_out else 'tuned on'}: {len(pairs)} configurations", end="")
-            for n, what in enumerate(("allocated", "reserved")):
-                sizes = [abs(pair[n]) for pair in pairs]
-                print(f"; {what}: mean error {sum(sizes) / len(sizes):.2%}, worst {max(sizes):.2%}", end="")
-            print()
-    if batches:
-        near = sum(abs(a - b) <= 1 for a, b in batches)
-        print(
-            f"\nlargest batch within one: {near} of {len(batches)}; too large: {sum(a > b for a, b in batches)}"
-        )
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+    from pages import fit_summary, fit_table
+
+    guesses, truths = _read(options.predicted)["configurations"], _read(options.json)["configurations"]
+    print(fit_table(guesses, truths), fit_summary(guesses, truths), sep="\n\n")
 
 
 def _read(path: Path) -> dict:
@@ -257,7 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("predict", "measure", "one", "compare"))
+    parser.add_argument("what", choices=("predict", "stock", "measure", "one", "compare"))
     parser.add_argument("names", nargs="*")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--predicted", type=Path, default=RESULTS / "fit-predicted.json")
@@ -268,9 +263,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="predict: not the largest batch")
     options = parser.parse_args()
     options.json = options.json or RESULTS / (
-        "fit-predicted.json" if options.what == "predict" else "fit-measured.json"
+        "fit-predicted.json" if options.what in {"predict", "stock"} else "fit-measured.json"
     )
-    {"predict": predict, "measure": measure, "one": one, "compare": compare}[options.what](options)
+    {"predict": predict, "stock": stock, "measure": measure, "one": one, "compare": compare}[options.what](
+        options
+    )
 
 
 if __name__ == "__main__":

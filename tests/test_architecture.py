@@ -29,6 +29,7 @@ NEVER = {
     "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch", "replay"},
     "replay": {"detectors", "policy", "journal", "actions", "launch"},
     "actions": {"detectors", "probes", "watcher", "launch"},
+    "fit": {"detectors", "policy", "journal", "actions", "launch"},
     "watcher": {"launch"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},
