@@ -99,7 +99,7 @@ def _embedding(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
 
 def _topk(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
     """What was found is sorted afterwards."""
-    return 2 * sum(part.numel() * part.element_size() for part in out)
+    return int(2 * sum(part.numel() * part.element_size() for part in out))
 
 
 def _sort(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
