@@ -385,6 +385,27 @@ def test_parts_get_smaller_until_the_backward_pass_fits(run):
     assert len(run.of(StepRefused)) == 1  # the parts that come next are tried out first
 
 
+def test_of_two_models_only_the_one_whose_gradients_are_broken_loses_a_step(run):
+    generator = nn.Sequential(nn.Linear(4, 6), Full(backward=6)).double()
+    judge = nn.Linear(6, 1).double()
+    first, second = (
+        torch.optim.SGD(judge.parameters(), lr=0.1),
+        torch.optim.SGD(generator.parameters(), lr=0.1),
+    )
+    for _ in range(3):
+        z = torch.randn(12, 4, dtype=torch.float64)
+        first.zero_grad()
+        (
+            judge(generator(z).detach()).mean() - judge(torch.randn(12, 6, dtype=torch.float64)).mean()
+        ).backward()
+        first.step()
+        second.zero_grad()
+        judge(generator(z)).mean().backward()
+        second.step()
+    keys = run.watcher._attachment.session.optimizers
+    assert [event.optimizer for event in run.of(StepRefused)] == [keys.of(second)]
+
+
 def test_what_runs_out_in_both_passes_loses_no_step(run):
     """The parts of a forward that did not fit are made small enough for the backward pass at once."""
     model = network(forward=11, backward=3)

@@ -71,6 +71,7 @@ def trained(mode):
     return [torch.tensor([float(word) for word in out.split()]) for out, _ in done]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no distributed part")
 def test_one_rank_splits_its_batch_and_all_learn_the_same():
     one, other = trained("crowded")

@@ -110,6 +110,7 @@ class Guard:
         self.stats.checked = True
         self.stats.learnt.append(self._learnt)
         self.optimizers.met.append(self._meet)
+        self.optimizers.on_clear.append(self.doomed.discard)
         for track in self.optimizers.live():
             self._meet(track.optimizer())
         self.schedulers.veto = self._holds_back
