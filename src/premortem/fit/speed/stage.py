@@ -13,8 +13,6 @@ nor the module's own `forward` is touched, and compilers see what they would see
 from __future__ import annotations
 
 import functools
-import random
-import sys
 import time
 from collections.abc import Callable, Generator
 from typing import Any
@@ -29,11 +27,12 @@ from torch.optim.optimizer import (
 )
 from torch.utils import _pytree as tree
 from torch.utils import checkpoint as checkpoints
-from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.fit.speed import breaks
 from premortem.fit.speed.agenda import Turn
+from premortem.fit.speed.batches import Batches
 from premortem.fit.speed.candidates import Candidate
+from premortem.fit.speed.machine import chance_now, peak, restore_chance, synchronize
 from premortem.fit.speed.numerics import Seen, sketch
 from premortem.fit.speed.scene import Scene
 
@@ -68,10 +67,7 @@ class Stage:
         self._backwards = 0  # that are running: a reentrant checkpoint starts one inside another
         self._stepped = False
         self._covered = False
-        self._kept: dict[int, list[Any]] = {}  # loader's iterator -> the batches of the kept turn
-        self._drawn: dict[int, list[Any]] = {}  # ... of this turn
-        self._forms: dict[int, dict[Any, Any]] = {}  # ... one of each form that came
-        self._handed = 0
+        self._batches = Batches(scene)
         self._chances: dict[int, Any] = {}
         self._lengths: list[float] = []  # of the weights, to see whether they stay
         self._weights: list[tuple[torch.Tensor, torch.Tensor]] = []  # and copies of them where they do not
@@ -82,7 +78,7 @@ class Stage:
         register_optimizer_step_post_hook(self._after_step)
         nn.Module.__call__ = self._discovering()  # type: ignore[method-assign]
         torch.autograd.backward = self._wrap_backward(torch.autograd.backward)
-        _BaseDataLoaderIter.__next__ = self._wrap_next(_BaseDataLoaderIter.__next__)  # type: ignore[method-assign]
+        self._batches.install()
         GradScaler.step = self._wrap_scaler(GradScaler.step)  # type: ignore[method-assign]
         checkpoints.checkpoint = self._wrap_checkpoint(checkpoints.checkpoint)
 
@@ -187,34 +183,6 @@ class Stage:
 
         return backward
 
-    def _wrap_next(self, original: Any) -> Any:
-        def __next__(iterator: Any) -> Any:  # noqa: N807
-            key = id(iterator)
-            kept = self._kept.get(key)
-            if self.turn is None or self.turn.purpose == "run-in" or kept is None:
-                try:
-                    batch = original(iterator)
-                except StopIteration:
-                    if kept is None:
-                        raise
-                    # The script's loop must not end here: it is given a batch that it had before.
-                else:
-                    self._drawn.setdefault(key, []).append(batch)
-                    self._forms.setdefault(key, {}).setdefault(form_of(batch), batch)
-                    if self.scene.batches is None and hasattr(iterator, "__len__"):
-                        self.scene.batches = len(iterator)
-                    return batch
-            assert kept is not None  # noqa: S101 - returned or raised above
-            forms = list(self._forms[key].values())
-            position = len(self._drawn.setdefault(key, []))
-            self._drawn[key].append(None)
-            self._handed += 1
-            real = self.turn is not None and self.turn.real and len(forms) > 1
-            batch = forms[self._handed % len(forms)] if real else kept[position % len(kept)]
-            return tree.tree_map_only(torch.Tensor, torch.clone, batch)
-
-        return __next__
-
     def _wrap_scaler(self, original: Any) -> Any:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             self._stepped = False
@@ -253,8 +221,7 @@ class Stage:
         if optimizer is not self._target:
             return
         if self.turn is None or self.turn.purpose == "run-in":
-            own = {key: list(batches) for key, batches in self._drawn.items()}
-            self._kept.update({key: batches for key, batches in own.items() if None not in batches})
+            self._batches.keep()
         self._begin(self._seen() if self.turn is not None else None)
 
     def _seen(self) -> Seen:
@@ -286,7 +253,7 @@ class Stage:
                 self._cover_roots()
             self._same_start(self.turn)
         self._losses, self._gradient = [], None
-        self._drawn = {key: [] for key in self._drawn} if self.turn.purpose != "run-in" else {}
+        self._batches.begin(self.turn)
         if before is not None and not before.last:  # within a block nothing changes, and nobody waits
             self._began = self._stopped
             return
@@ -333,37 +300,3 @@ class Stage:
 
 def _around(candidate: Candidate, root: nn.Module, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return candidate.call(root, run, args, kwargs)
-
-
-def form_of(batch: Any) -> tuple[Any, ...]:
-    """The shapes of its tensors."""
-    return tuple(tuple(t.shape) for t in tree.tree_leaves(batch) if isinstance(t, torch.Tensor))
-
-
-def peak() -> int:
-    return int(torch.cuda.max_memory_allocated()) if torch.cuda.is_initialized() else 0
-
-
-def synchronize() -> None:
-    if torch.cuda.is_initialized():
-        torch.cuda.synchronize()
-
-
-def chance_now() -> tuple[Any, ...]:
-    numpy = sys.modules.get("numpy")
-    return (
-        torch.get_rng_state(),
-        torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None,
-        random.getstate(),
-        numpy.random.get_state() if numpy is not None else None,
-    )
-
-
-def restore_chance(states: tuple[Any, ...]) -> None:
-    host, device, python, numpy = states
-    torch.set_rng_state(host)
-    if device is not None:
-        torch.cuda.set_rng_state_all(device)
-    random.setstate(python)
-    if numpy is not None:
-        sys.modules["numpy"].random.set_state(numpy)
