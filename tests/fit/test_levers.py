@@ -7,7 +7,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from premortem.fit.levers import Lever, Levers, candidates
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 SCRIPT = b"""import torch
 BATCH = 8  # samples

@@ -49,7 +49,6 @@ class Child:
         sandbox.install()
         with self.rehearsal.on():
             assert self.rehearsal.patches is not None  # noqa: S101 - set by `on`
-            sandbox.cover_torch()
             self.levers.install(self.rehearsal.patches)
             self.facts.install(self.rehearsal.patches)
             for name in order.get("changes", ()):

@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 from torch.utils import checkpoint as checkpoints
 
 from premortem.fit.changes.checkpointing import repeated
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 
 class Facts:

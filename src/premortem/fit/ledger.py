@@ -162,4 +162,7 @@ def _is_users(file: str) -> bool:
 
 
 def _key(tensor: Tensor) -> int:
+    wrapped = torch._C._functorch
+    while wrapped.is_functorch_wrapped_tensor(tensor):  # inside torch.func's transforms
+        tensor = wrapped.get_unwrapped(tensor)
     return int(tensor.untyped_storage()._cdata)

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 _NAME = re.compile(
     r"(^|_)(batch|batchsize|bs|bsz|batches_per_step|micro_batch)(_|$)|batch_?size", re.IGNORECASE

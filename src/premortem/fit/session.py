@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import (
@@ -23,9 +24,11 @@ from premortem.fit.decisions import Autocast, Paths
 from premortem.fit.fakes import Fakes
 from premortem.fit.gpus import Gpu
 from premortem.fit.ledger import Allocation
-from premortem.fit.pretend import Patches, pretending
+from premortem.fit.patches import Patches
+from premortem.fit.pretend import pretending
 
 STEPS = 2  # the first makes the optimizer's state, the second has it while it runs
+_BACKWARDS = 6  # passes of a script that has no optimizer of torch's: it updates its weights by hand
 _MOST_STEPS = 24  # of one optimizer, while another was not stepped yet
 
 
@@ -65,6 +68,7 @@ class Rehearsal:
         self._steps: dict[int, int] = {}
         self._first: nn.Module | None = None
         self._shapes: list[list[int]] = []
+        self._backwards = 0
         self.complete = False
 
     @contextlib.contextmanager
@@ -83,6 +87,9 @@ class Rehearsal:
                 self.paths.install()
                 with pretending(self.fakes) as self.patches, self.fakes:
                     self.patches.put(Optimizer, "__init__", self._constructor(Optimizer.__init__))
+                    for name in ("backward", "grad"):
+                        original = getattr(torch.autograd, name)
+                        self.patches.put(torch.autograd, name, self._backward(original))
                     yield
             finally:
                 for hook in hooks:
@@ -155,6 +162,17 @@ class Rehearsal:
             self._meet(optimizer)
 
         return constructed
+
+    def _backward(self, original: Any) -> Any:
+        def differentiated(*args: Any, **kwargs: Any) -> Any:
+            if not self._optimizers:
+                self._backwards += 1
+                if self._backwards > _BACKWARDS:
+                    self.complete = True
+                    self._seen()
+            return original(*args, **kwargs)
+
+        return differentiated
 
     def _meet(self, optimizer: Optimizer) -> None:
         if id(optimizer) not in self._optimizers:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SHARE = 0.96  # of the room: what is left is for what no model knows
+_BY_VALUE = {"DynamicOutputShapeException", "DataDependentOutputException"}
 _TAIL = 2000  # characters of the script's output that are shown when it fails
 
 
@@ -137,9 +138,20 @@ class Trials:
 def _checked(found: dict[str, Any], tail: str) -> dict[str, Any]:
     if "problem" in found:
         raise NotRehearsed(found["problem"], tail)
+    if found["complete"] and not found["allocated"]:
+        raise NotRehearsed(
+            "the script trains on the CPU: nothing was put on the GPU; it may need an argument such as --device cuda",
+            tail,
+        )
     if found["complete"]:
         return found
     ending = found.get("ending") or {}
+    if ending.get("error") in _BY_VALUE:
+        raise NotRehearsed(
+            f"the result of `{ending['message'].removeprefix('aten.').partition('.')[0]}` at {found['where']} depends on "
+            "values, which a rehearsal does not have",
+            tail,
+        )
     if ending.get("error"):
         where = f" at {found['where']}" if found.get("where") else ""
         raise NotRehearsed(

@@ -55,6 +55,8 @@ class Values:
         if finite is not None:
             self.learn(out, torch.full(out.shape, finite))
             return
+        if name == "all":
+            out._premortem_all = True
         given = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)]
         if _RANDOM in func.tags and outs[0].is_floating_point():
             return
@@ -83,8 +85,10 @@ class Values:
         if value is not None:
             return value.item()
         if tensor.dtype is torch.bool:
-            self._assume(f"a truth read at {place} is taken to be False")
-            return False
+            # `assert (x > 0).all()` and `if (x < 0).any(): raise`: the script is taken to be content.
+            truth = getattr(tensor, "_premortem_all", False)
+            self._assume(f"a truth read at {place} is taken to be {truth}")
+            return truth
         answer = 1.0 if tensor.is_floating_point() else 1
         self._assume(f"a number read at {place} is taken to be {answer}")
         return answer

@@ -15,7 +15,7 @@ from premortem.fit.changes.eight_bit import EightBit
 from premortem.fit.changes.fused import Fused
 from premortem.fit.changes.one_by_one import OneByOne
 from premortem.fit.changes.set_to_none import SetToNone
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 
 class Change(Protocol):

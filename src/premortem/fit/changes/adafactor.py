@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 
 class Adafactor:

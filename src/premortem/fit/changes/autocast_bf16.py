@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 
 class AutocastBf16:

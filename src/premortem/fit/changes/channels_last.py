@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 
 class ChannelsLast:

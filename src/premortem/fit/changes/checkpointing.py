@@ -7,7 +7,7 @@ from torch import Tensor, is_grad_enabled, nn
 from torch.utils._pytree import tree_flatten
 from torch.utils.checkpoint import checkpoint
 
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 _REPEATED = 3  # blocks of one class, side by side
 

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch.optim import Adam, AdamW, Optimizer
 
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 _BLOCK = 256  # elements that share one scale
 _SMALL = 4096  # elements: below, the state stays in 32 bits

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch.optim import Optimizer
 
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 
 class Fused:

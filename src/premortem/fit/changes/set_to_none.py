@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 from torch.optim import Optimizer
 
-from premortem.fit.pretend import Patches
+from premortem.fit.patches import Patches
 
 
 class SetToNone:
