@@ -83,6 +83,7 @@ def test_too_large_is_an_answer_not_an_error(script):
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
+        (TRAIN, "nothing was put on the GPU"),
         ("print('no training here')", "there is no training step to predict"),
         ("import torch\nraise ValueError('no data')", "ValueError at"),
         (

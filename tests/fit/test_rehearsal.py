@@ -231,7 +231,44 @@ def loaded():
         assert out.argmax(1).cpu().numpy().shape == (16,)
 
 
+def by_hand():
+    model = linear()
+    for _ in range(20):
+        loss = model(torch.randn(4, WIDTH, device="cuda")).pow(2).mean()
+        loss.backward()
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.sub_(0.1 * weight.grad)
+                weight.grad = None
+        print(f"{loss:.3f}")
+
+
+def functional():
+    model = linear()
+    weights = dict(model.named_parameters())
+    x = torch.randn(4, WIDTH, device="cuda")
+
+    def loss(weights, sample):
+        return torch.func.functional_call(model, weights, (sample,)).sum()
+
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        gradients = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, x)
+        for name, weight in weights.items():
+            weight.grad = gradients[name].mean(0)
+        optimizer.step()
+
+
+def lazy():
+    model = nn.Sequential(nn.LazyLinear(WIDTH), nn.ReLU(), nn.LazyLinear(8)).cuda()
+    model(torch.zeros(2, WIDTH, device="cuda"))
+    trained(model, lambda: model(torch.zeros(2, WIDTH, device="cuda")).sum())
+
+
 IDIOMS = [
+    by_hand,
+    functional,
+    lazy,
     scaled,
     values,
     recurrent,
@@ -252,6 +289,14 @@ def test_idioms_are_rehearsed(idiom):
     found = predict(trace)
     assert found.allocated > 0
     assert found.kinds["parameters"] > 0
+
+
+def test_a_lazy_module_is_counted_once_it_has_a_size():
+    assert predict(rehearse(lazy, CARD)).kinds["parameters"] == 4 * (WIDTH * WIDTH + WIDTH + 8 * WIDTH) + 512
+
+
+def test_what_is_not_compiled_is_said():
+    assert any("as if it ran eagerly" in text for text in rehearse(compiled, CARD).assumptions)
 
 
 def test_what_was_assumed_is_said_with_its_line():

@@ -38,6 +38,7 @@ class Fakes(TorchDispatchMode):
         self.ledger = Ledger()
         self.values = Values()
         self.going_down = False  # to the host, as the script asked
+        self.lazy = False  # a module waits for its first call
         self.inside = 0  # in the machinery of fakes, which must see the CPU
         self.operations = 0
         self._multiplied: set[tuple[bool, bool]] = set()

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 
 PARAMETERS, GRADIENTS, STATE = "parameters", "gradients", "optimizer state"
 ACTIVATIONS, TEMPORARIES, WORKSPACES = "activations", "temporaries", "workspaces"
@@ -100,7 +101,7 @@ class Ledger:
 
     def call(self, tensor: Any, kind: str) -> None:
         """What a tensor turned out to be."""
-        if isinstance(tensor, Tensor) and tensor.layout is torch.strided:
+        if isinstance(tensor, FakeTensor) and tensor.layout is torch.strided:
             known = self._living.get(_key(tensor))
             if known is not None:
                 self.allocations[known[0]].kind = kind

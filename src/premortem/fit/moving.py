@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn.parameter import is_lazy
 
 from premortem.fit.fakes import CARD, HOST, Fakes
 from premortem.fit.patches import Patches, nothing
@@ -163,9 +164,12 @@ def cover_modules(patches: Patches, fakes: Fakes) -> None:
         if recurse:
             for child in self.children():
                 child._apply(fn)
-        for name, weight in self._parameters.items():
-            if weight is not None:
-                self._parameters[name] = _applied(fakes, weight, fn)
+        weights: dict[str, Any] = self._parameters
+        for name, weight in weights.items():
+            if weight is not None and is_lazy(weight):
+                fakes.lazy = True  # it has no size before the first call
+            elif weight is not None:
+                weights[name] = _applied(fakes, weight, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -174,7 +178,17 @@ def cover_modules(patches: Patches, fakes: Fakes) -> None:
     patches.put(nn.Parameter, "__new__", staticmethod(parameter))
     patches.put(nn.Module, "_apply", applied)
     patches.put(nn.RNNBase, "flatten_parameters", nothing)  # the same bytes, in one piece
-    patches.put(nn.Module, "compile", nothing)
+
+
+def settle(fakes: Fakes, module: nn.Module) -> None:
+    """Parameters that got their size in the first call of their module are on the card from now on."""
+    fakes.lazy = False
+    for part in module.modules():
+        weights: dict[str, Any] = part._parameters
+        for name, weight in weights.items():
+            if weight is not None and not isinstance(weight, FakeTensor):
+                weights[name] = new = nn.Parameter(fakes.faked(weight.detach()), weight.requires_grad)
+                fakes.move(new)
 
 
 def _applied(fakes: Fakes, weight: Any, fn: Any) -> Any:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+_EAGER = "what torch.compile was asked to compile is predicted as if it ran eagerly"
+
+
 @contextlib.contextmanager
 def pretending(fakes: Fakes) -> Iterator[Patches]:
     patches = Patches()
@@ -29,7 +32,7 @@ def pretending(fakes: Fakes) -> Iterator[Patches]:
         cover_tensors(patches, fakes)
         cover_modules(patches, fakes)
         _autocast(patches)
-        _surroundings(patches)
+        _surroundings(patches, fakes)
         yield patches
     finally:
         patches.undo()
@@ -156,7 +159,7 @@ def _autocast(patches: Patches) -> None:
 # --- around the model ------------------------------------------------------------------------
 
 
-def _surroundings(patches: Patches) -> None:
+def _surroundings(patches: Patches, fakes: Fakes) -> None:
     from torch.optim import optimizer
     from torch.utils.data import DataLoader
 
@@ -181,13 +184,15 @@ def _surroundings(patches: Patches) -> None:
     patches.put(torch, "load", loaded)
     patches.put(torch, "save", saved)
     patches.put(torch.distributions.Distribution, "_validate_args", False)
-    patches.put(torch, "compile", _uncompiled)
+
+    def uncompiled(model: Any = None, *_: Any, **__: Any) -> Any:
+        fakes.values.assumed[_EAGER] += 1
+        return model if model is not None else lambda function: function
+
+    patches.put(torch, "compile", uncompiled)
+    patches.put(torch.nn.Module, "compile", uncompiled)
     patches.put(torch.optim.LBFGS, "step", lbfgs.step)
     # torch picks its multi-tensor kernels by the type and device of the parameters.
     patches.put(optimizer, "_foreach_supported_types", [*optimizer._foreach_supported_types, FakeTensor])
     devices = _foreach_utils._get_foreach_kernels_supported_devices
     patches.put(_foreach_utils, "_get_foreach_kernels_supported_devices", lambda: [*devices(), "cpu"])
-
-
-def _uncompiled(model: Any = None, *_: Any, **__: Any) -> Any:
-    return model if model is not None else lambda function: function

@@ -24,6 +24,7 @@ from premortem.fit.decisions import Autocast, Paths
 from premortem.fit.fakes import Fakes
 from premortem.fit.gpus import Gpu
 from premortem.fit.ledger import Allocation
+from premortem.fit.moving import settle
 from premortem.fit.patches import Patches
 from premortem.fit.pretend import pretending
 
@@ -135,8 +136,11 @@ class Rehearsal:
         modules.append(self._names.get(id(module)) or type(module).__name__)
 
     def _leave(self, module: nn.Module, args: Any, result: Any) -> None:
-        if self.fakes.ledger.modules:
-            self.fakes.ledger.modules.pop()
+        modules = self.fakes.ledger.modules
+        if modules:
+            modules.pop()
+        if self.fakes.lazy and not modules:
+            settle(self.fakes, module)
 
     def _new_root(self, module: nn.Module, args: Any) -> None:
         self._roots.add(module)
