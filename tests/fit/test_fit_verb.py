@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 TRAIN = """
 import argparse
@@ -108,6 +109,11 @@ def test_what_cannot_be_predicted_is_said(code, sentence, tmp_path):
         (("--device", "h1000", "train.py"), "did you mean `h100`"),
         (("--json", "train.py", "train.py"), "would overwrite a Python file"),
         (("--devise", "h100", "train.py"), "did you mean `--device`"),
+        pytest.param(
+            ("--measure", "train.py"),
+            "`--measure` needs a GPU",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU"),
+        ),
     ],
 )
 def test_wrong_words_are_one_sentence(script, words, sentence):

@@ -56,7 +56,10 @@ def answer(trials: Trials, *, quick: bool = False, told: Callable[[str], None] =
     for change in _wanted(base):
         told(f"trying: {change.title}")
         _try(found, trials, change)
-    found.advice += _calculated(base, trials.asked.gpu, found)
+    if found.lever is not None and found.lever.value > 1:
+        told("trying: half the batch")
+        _halve(found, trials, found.lever)
+    found.advice += _calculated(base, trials.asked.gpu)
     found.advice.sort(key=lambda advice: advice.peak)
     return found
 
@@ -159,13 +162,23 @@ def _try(found: Answer, trials: Trials, change: Any) -> None:
     _add(found, change.name, change.title, result, change.cost)
 
 
+def _halve(found: Answer, trials: Trials, lever: Lever) -> None:
+    half = lever.value // 2
+    try:
+        result = trials.of(lever=vars(lever), batch=half)
+    except NotRehearsed:
+        return
+    title = f"halve the batch to {half} and accumulate the gradients of two"
+    _add(found, "accumulate", title, result, "more launches for each sample; batch norm sees half as many")
+
+
 def _add(found: Answer, name: str, title: str, result: dict[str, Any], cost: str) -> None:
     saves = found.base["allocated"] - result["allocated"]
     if saves > _WORTH * found.base["allocated"]:
         found.advice.append(Advice(name, title, saves, result["allocated"], cost, verdict(result)))
 
 
-def _calculated(base: dict[str, Any], gpu: Gpu, found: Answer) -> Iterator[Advice]:
+def _calculated(base: dict[str, Any], gpu: Gpu) -> Iterator[Advice]:
     """What cannot be rehearsed in one process, or is a change of the model's own code."""
     peak, kinds = base["allocated"], base["kinds"]
     standing = sum(kinds.get(kind, 0) for kind in ("parameters", "gradients", "optimizer state"))
@@ -177,16 +190,6 @@ def _calculated(base: dict[str, Any], gpu: Gpu, found: Answer) -> Iterator[Advic
             peak,
             saves,
             "more cards and a fast link; one block is gathered at a time, which is not counted here",
-            gpu,
-        )
-    if found.lever is not None and base["batch"] and base["batch"] > 1:
-        moving = sum(kinds.get(kind, 0) for kind in ("activations", "temporaries", "inputs"))
-        yield _reckoned(
-            "accumulate",
-            f"halve the batch to {base['batch'] // 2} and accumulate over two",
-            peak,
-            moving // 2,
-            "more launches for each sample; batch statistics see half as many",
             gpu,
         )
     for group in base["groups"][:1]:

@@ -18,12 +18,15 @@ from premortem.replay.sandbox import Sandbox
 STEPS = 3  # one more than the rehearsal: the peak of the second is the peak of all that follow
 
 
-def measured(asked: Asked) -> dict[str, Any]:
-    """Peaks of the first steps, in a process of its own."""
+def must_have_a_card() -> None:
     import torch
 
     if not torch.cuda.is_available():
         raise UsageError("`--measure` needs a GPU, and torch sees none here")
+
+
+def measured(asked: Asked) -> dict[str, Any]:
+    """Peaks of the first steps, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="premortem-fit-") as folder:
         place = Path(folder).resolve()
         answer = place / "answer.json"

@@ -13,6 +13,7 @@ from premortem.arguments import Command
 from premortem.errors import UsageError
 from premortem.fit import gpus, page, picture
 from premortem.fit.answer import NO, answer
+from premortem.fit.measure import measured, must_have_a_card
 from premortem.fit.trials import Asked, NotRehearsed, Trials
 from premortem.program import Program
 
@@ -22,6 +23,8 @@ DOES_NOT_FIT = 1
 def run(options: argparse.Namespace, command: Command) -> int:
     gpu = gpus.by_name(options.device)
     Program(target=command.target, module=command.module, argv=command.argv).check()
+    if options.measure:
+        must_have_a_card()
     terminal = Terminal(highlight=False, markup=False, emoji=False)
     asked = Asked(
         target=command.target,
@@ -36,8 +39,6 @@ def run(options: argparse.Namespace, command: Command) -> int:
         with _progress(quiet=options.quiet) as told, Trials(asked) as trials:
             found = answer(trials, quick=options.quick, told=told)
             if options.measure:
-                from premortem.fit.measure import measured
-
                 told("running it for real")
                 found.base["measured"] = measured(asked)
     except NotRehearsed as error:
