@@ -199,6 +199,8 @@ class Paths:
         fits = v.shape[-1] == size and self.gpu.capability >= (8, 0)
         if allowed.flash_sdp_enabled() and low and mask is None and size <= 256 and fits:
             return "flash"
+        if mask is not None and mask.requires_grad:
+            return "math"
         grouped = gqa and q.shape[1] != k.shape[1]
         aligned = size % (8 if low else 4) == 0
         if allowed.mem_efficient_sdp_enabled() and aligned and not grouped:
