@@ -31,6 +31,7 @@ NEVER = {
     "proof": {"detectors", "policy", "journal", "actions", "launch", "watcher", "vault"},
     "actions": {"detectors", "probes", "watcher", "launch"},
     "vault": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "replay"},
+    "fit": {"detectors", "policy", "journal", "actions", "launch"},
     "watcher": {"launch"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},

@@ -134,6 +134,65 @@ def checkpoints(result: dict[str, Any]) -> str:
     return "\n".join([*rows, "", " ".join([*notes, machine])])
 
 
+def fit_table(guesses: dict[str, Any], truths: dict[str, Any]) -> str:
+    """Predicted beside measured, one configuration a row, with what else is used to guess."""
+    rows = [
+        "| configuration | batch | allocated, MiB | error | reserved, MiB | error | MemTracker | weights ×4 | largest batch, truth |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, truth in truths.items():
+        guess = guesses.get(name)
+        if guess is None or "allocated" not in truth:
+            rows.append(f"| {name} | | {truth.get('error', 'not predicted')} | | | | | | |")
+            continue
+        errors = [f"{guess[key] / truth[key] - 1:+.2%}" for key in ("allocated", "reserved")]
+        others = [
+            f"{guess[key] / truth['allocated'] - 1:+.0%}" if key in guess else "fails"
+            for key in ("memtracker", "weights_times_four")
+        ]
+        both = [str(guess.get("largest_batch", "")), str(truth.get("largest_batch", ""))]
+        mib = [f"{truth[key] / 2**20:.0f}" for key in ("allocated", "reserved")]
+        mark = " *" if guess["held_out"] else ""
+        cells = [name + mark, str(guess["batch"]), mib[0], errors[0], mib[1], errors[1], *others]
+        rows.append(f"| {' | '.join(cells)} | {', '.join(filter(None, both))} |")
+    return "\n".join(rows)
+
+
+def fit_summary(guesses: dict[str, Any], truths: dict[str, Any]) -> str:
+    """The numbers a person asks for, the held-out half apart."""
+    both = {n: (guesses[n], t) for n, t in truths.items() if n in guesses and "allocated" in t}
+    sentences = []
+    for held_out, title in ((True, "held out: predicted before they were measured"), (False, "tuned on")):
+        pairs = [pair for pair in both.values() if pair[0]["held_out"] is held_out]
+        if not pairs:
+            continue
+        parts = []
+        for key, source in (
+            ("allocated", "allocated"),
+            ("reserved", "reserved"),
+            ("allocated", "memtracker"),
+        ):
+            sizes = [abs(guess[source] / truth[key] - 1) for guess, truth in pairs if source in guess]
+            if sizes:
+                what = "torch's MemTracker" if source == "memtracker" else f"{key} memory"
+                parts.append(f"{what} {sum(sizes) / len(sizes):.1%} on average, {max(sizes):.1%} at worst")
+        sentences.append(f"{len(pairs)} configurations ({title}): error of {'; '.join(parts)}.")
+    batches = [
+        (guess["largest_batch"], truth["largest_batch"])
+        for guess, truth in both.values()
+        if "largest_batch" in guess and "largest_batch" in truth
+    ]
+    if batches:
+        near = sum(abs(guess - truth) <= 1 for guess, truth in batches)
+        above = [f"{guess - truth}" for guess, truth in batches if guess > truth]
+        worst = f", too large by {', '.join(above)} in {len(above)}" if above else ", never too large"
+        sentences.append(
+            f"The largest batch on a card of limited size, searched for on the card: right to within one in {near} of "
+            f"{len(batches)}{worst}. `premortem fit` stays four percent below that."
+        )
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
 def precision(verdicts: list[dict[str, Any]], names: dict[str, str]) -> str:
     """For each rule: how many of its reports on other people's code were read, and how many were right."""
     rows = [
@@ -180,6 +239,14 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
     kept = root / "bench" / "results" / "checkpoints.json"
     if kept.exists():
         text = between(text, "checkpoints table", checkpoints(json.loads(kept.read_text(encoding="utf-8"))))
+    guessed, true = (root / "bench" / "results" / f"fit-{word}.json" for word in ("predicted", "measured"))
+    if guessed.exists() and true.exists():
+        found = [json.loads(path.read_text(encoding="utf-8"))["configurations"] for path in (guessed, true)]
+        text = between(text, "fit", fit_summary(*found))
+        fitted = root / "docs" / "fit.md"
+        pages[fitted] = between(
+            fitted.read_text(encoding="utf-8"), "fit table", fit_table(*found), "docs/fit.md"
+        )
     guide = root / "docs" / "lint.md"
     if guide.exists():
         inner = lint_rules(tuple(entry for entry in entries if is_of_lint(entry)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from premortem.findings import Certainty, Finding, Severity, Where
 
 if TYPE_CHECKING:
+    from premortem import fit
     from premortem.vault.resume import resume, resume_report
     from premortem.vault.retention import Retention
     from premortem.vault.sampler import ResumableLoader, ResumableSampler
@@ -27,6 +28,7 @@ __all__ = [
     "Vault",
     "Where",
     "__version__",
+    "fit",
     "resume",
     "resume_report",
     "watch",
@@ -46,6 +48,8 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "fit":  # a module that can be called
+        return import_module("premortem.fit")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

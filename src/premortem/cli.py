@@ -6,6 +6,7 @@ What goes wrong in how premortem was called is one sentence on stderr and exit c
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -144,6 +145,62 @@ def run(tokens: Sequence[str]) -> int:
 def _absolute(url: str | None) -> str | None:
     """A folder stays the same one when the script goes to another."""
     return str(Path(url).absolute()) if url is not None and "://" not in url else url
+
+
+# --- fit -------------------------------------------------------------------------------------
+
+
+def fit_parser() -> Parser:
+    parser = Parser(
+        prog="premortem fit",
+        usage="premortem fit [options] script.py ARGS...\n       premortem fit [options] -m module ARGS...",
+        description="Predict the peak GPU memory of a training script, without a GPU. The script itself runs, for two "
+        "optimizer steps, on tensors without contents; what it writes is thrown away.",
+    )
+    add = parser.add_argument
+    add(
+        "--device",
+        default="h100",
+        metavar="NAME|BYTES",
+        help="a card, or a size such as 24GiB (default: h100)",
+    )
+    add("--json", type=Path, metavar="FILE.json", help="write the prediction to this file")
+    add("--picture", type=Path, metavar="FILE.svg", help="draw the memory over two steps")
+    add("--quick", action="store_true", help="only the prediction: no largest batch, no advice")
+    add("--measure", action="store_true", help="where there is a GPU: run it for real too, and compare")
+    add("--seconds", type=float, default=300.0, metavar="S", help="the longest one rehearsal may take")
+    add(
+        "--speed",
+        action="store_true",
+        help="instead: measure what compile, autocast and others do to the step, here",
+    )
+    add("--only", action="append", metavar="NAMES", help="with --speed: try only these, with commas")
+    add("--steps", type=int, metavar="N", help="with --speed: how many steps the whole run has")
+    add("--show-output", action="store_true", help="show what the script prints")
+    add("--quiet", action="store_true", help="print nothing")
+    add("-m", action="store_true", help="the name is a module's, as in `python -m`")
+    return parser
+
+
+def fit(tokens: Sequence[str]) -> int:
+    parser = fit_parser()
+    command = split(parser, tokens)
+    options = parser.parse(command.options)
+    _needs_torch("`premortem fit`")
+    if options.speed:
+        from premortem.fit.speed import verb as speed
+
+        return speed.run(options, command)
+
+    from premortem.fit import verb
+
+    verb.check(options, command)
+    return verb.run(options, command)
+
+
+def _needs_torch(part: str) -> None:
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtra(part, "torch")
 
 
 # --- replay ----------------------------------------------------------------------------------
@@ -397,6 +454,7 @@ class Verb(NamedTuple):
 
 VERBS: dict[str, Verb] = {
     "run": Verb("run a training script under supervision", run_parser, run),
+    "fit": Verb("know before the run whether it fits on the GPU", fit_parser, fit),
     "replay": Verb("run a failed step again until its cause is proved", replay_parser, replay),
     "lint": Verb("read training code and configs before they run", lint_parser, lint),
     "server": Verb("lint while you type, in your editor", server_parser, server),

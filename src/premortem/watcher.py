@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any
 from premortem import detectors, policy
 from premortem.actions.stop import stop
 from premortem.arrivals import ImportHook
-from premortem.events import Event, LogLine, OptimizerBuilt, RunEnded, RunStarted, SchedulerBuilt, StepStats
+from premortem.events import (
+    OUT_OF_MEMORY,
+    Event,
+    LogLine,
+    OptimizerBuilt,
+    RunEnded,
+    RunStarted,
+    SchedulerBuilt,
+    StepStats,
+)
 from premortem.failures import Failures
 from premortem.findings import Certainty, Finding
 from premortem.folding import fold
@@ -175,6 +184,9 @@ class Watcher:
 
                 self._attachment.guard = Guard(self._attachment, self._stop_if_decided)
                 self._attachment.guard.install()
+                from premortem.actions.split import Splitter
+
+                Splitter(self._attachment).install()
             if self.journal is not None and self._argv:
                 from premortem.replay.capsules import Capsules
 
@@ -260,6 +272,8 @@ class Watcher:
                 self.fault("safekeeping", error)
         event = ended or RunEnded()
         event.step = self._reached()
+        if self._attachment is not None and event.error == OUT_OF_MEMORY:
+            self._attachment.memory.ended(getattr(sys, "last_value", None))
         self.emit(event)
         if self._hook is not None and self._hook in sys.meta_path:
             sys.meta_path.remove(self._hook)

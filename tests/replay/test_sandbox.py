@@ -40,6 +40,10 @@ def test_nothing_of_the_users_is_written_moved_or_deleted(tmp_path):
         os.replace("log.txt", "log.old")
         Path("folder/kept.txt").unlink()
         shutil.rmtree("folder")
+        os.makedirs({str(scratch)!r} + "/own/inner")
+        Path({str(scratch)!r}, "own", "inner", "x").write_text("1")
+        shutil.rmtree({str(scratch)!r} + "/own")
+        assert not os.path.exists({str(scratch)!r} + "/own")
         torch.save({{"w": torch.ones(2)}}, "model.pt")
         assert torch.load("model.pt")["w"].sum() == 2
         torch.save(torch.ones(1), Path("folder") / "kept.txt")

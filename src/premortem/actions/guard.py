@@ -42,6 +42,7 @@ class Refusal(NamedTuple):
     key: int
     step: int
     # "gradient": it was not finite. "update": the optimizer made, or would have made, such numbers of sound ones.
+    # "memory": the backward pass that makes it did not come to its end.
     reason: str
     loss: float | None
 
@@ -92,6 +93,9 @@ class Guard:
         self.schedulers = attachment.schedulers
         self.recorder = attachment.recorder
         self.listeners: list[Callable[[Refusal], None]] = []
+        self.doomed: set[int] = (
+            set()
+        )  # optimizers whose next step must not be made, whatever the gradients are
         self._settle = settle  # called when a refusal has been told: a policy may end the run here
         self._classes: set[type] = set()
         self._inside = False
@@ -106,6 +110,7 @@ class Guard:
         self.stats.checked = True
         self.stats.learnt.append(self._learnt)
         self.optimizers.met.append(self._meet)
+        self.optimizers.on_clear.append(self.doomed.discard)
         for track in self.optimizers.live():
             self._meet(track.optimizer())
         self.schedulers.veto = self._holds_back
@@ -137,6 +142,11 @@ class Guard:
 
     def _transact(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
         closure = args[0] if args else kwargs.get("closure")
+        if self.doomed and (key := self.session.optimizers.of(optimizer)) in self.doomed:
+            self.doomed.discard(key)
+            self.optimizers.refuse(optimizer, args, kwargs)
+            self._conclude(optimizer, Verdict(refuse=True, reason="memory"))
+            return None
         if closure is not None and calls_once(optimizer):
             return self._with_closure(original, optimizer, closure)
         verdict = Verdict()
@@ -267,7 +277,7 @@ class Guard:
         refusal = Refusal(
             optimizer, key, self.session.step if step is None else step, reason, self.stats.last_loss
         )
-        for listener in self.listeners:
+        for listener in self.listeners if reason != "memory" else ():  # there is no bad number to look for
             listener(refusal)
         self.recorder.mend_buffers(refusal.step)
         self.session.emit(

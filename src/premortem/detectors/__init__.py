@@ -7,6 +7,7 @@ from premortem.detectors.adversarial_labels import AdversarialLabels
 from premortem.detectors.attention_over_wrong_dimension import AttentionOverWrongDimension
 from premortem.detectors.average_not_restored import AverageNotRestored
 from premortem.detectors.base import Detector
+from premortem.detectors.batch_split import BatchSplit
 from premortem.detectors.batch_taken_for_time import BatchTakenForTime
 from premortem.detectors.broadcast_in_loss import BroadcastInLoss
 from premortem.detectors.changed_before_backward import ChangedBeforeBackward
@@ -69,6 +70,7 @@ from premortem.detectors.optimizer_rebuilt_every_step import OptimizerRebuiltEve
 from premortem.detectors.optimizer_refused_parameters import OptimizerRefusedParameters
 from premortem.detectors.optimizer_state_misplaced import OptimizerStateMisplaced
 from premortem.detectors.optimizer_state_not_restored import OptimizerStateNotRestored
+from premortem.detectors.out_of_memory import OutOfMemory
 from premortem.detectors.over_the_batch_dimension import OverTheBatchDimension
 from premortem.detectors.overflow import Overflow
 from premortem.detectors.parameter_without_optimizer import ParameterWithoutOptimizer
@@ -216,6 +218,8 @@ ALL: tuple[type[Detector], ...] = (
     AverageNotRestored,  # PM340
     DataChangedInPlace,  # PM341
     WorkersShareGenerator,  # PM342
+    OutOfMemory,  # PM360
+    BatchSplit,  # PM361
     SoftmaxBeforeCrossEntropy,  # PM401
     SigmoidBeforeBceWithLogits,  # PM402
     NllWithoutLogProbabilities,  # PM403

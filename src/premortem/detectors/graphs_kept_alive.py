@@ -9,7 +9,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.series import Series
-from premortem.events import Backward, Event, GraphWalked, RunEnded, Site
+from premortem.events import Backward, Event, GraphWalked, Kept, OutOfMemory, RunEnded, Site
 from premortem.findings import Finding, Severity
 
 MANY = 512  # graphs, to be sure before the run is over
@@ -35,9 +35,13 @@ class GraphsKeptAlive(Detector):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM251", name="graphs-kept-alive", family="memory-leak", severity=Severity.ERROR
+        code="PM251",
+        name="graphs-kept-alive",
+        family="memory-leak",
+        severity=Severity.ERROR,
+        explains=("out-of-memory",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, GraphWalked, RunEnded)
+    listens: ClassVar[tuple[type[Event], ...]] = (Backward, GraphWalked, OutOfMemory, RunEnded)
 
     def __init__(self) -> None:
         self._backwards = 0
@@ -46,6 +50,7 @@ class GraphsKeptAlive(Detector):
         self._now = 0
         self._inside = (0, 0)
         self._at: Site | None = None
+        self._keeper: Kept | None = None  # the variable that holds them, looked for when memory runs out
         self._sizes: dict[int, int] = {}  # step -> nodes in the graph
         self._said = False
 
@@ -64,6 +69,8 @@ class GraphsKeptAlive(Detector):
                 self._inside = event.inside
             if self._now >= MANY and self._now >= 0.9 * self._backwards:
                 yield self._found(event)
+        elif isinstance(event, OutOfMemory):
+            self._keeper = next((kept for kept in event.kept if kept.graphs), self._keeper)
         elif isinstance(event, RunEnded):
             if self._grew():
                 yield self._found(event)
@@ -112,12 +119,13 @@ class GraphsKeptAlive(Detector):
 
     def _found(self, event: Event) -> Finding:
         self._said = True
+        keeper = f"`{self._keeper.name}`" if self._keeper is not None else "Something"
         return self.finding(
             event,
             f"{self._now} graphs of past steps are still in memory after {self._backwards} backward passes",
-            cause="Something keeps losses or outputs together with the graph they were computed from.",
+            cause=f"{keeper} keeps losses or outputs together with the graph they were computed from.",
             remedy="Keep numbers instead: total += loss.item(), outputs.append(output.detach()).",
-            at=self._at,
+            at=(self._keeper.at if self._keeper is not None else None) or self._at,
             kept=self._now,
             backwards=self._backwards,
         )

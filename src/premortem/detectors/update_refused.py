@@ -76,7 +76,7 @@ class UpdateRefused(Detector):
             self._names.update({parameter.key: parameter.name for parameter in event.parameters})
         elif self._said or climbing(list(self._rates)):
             return
-        elif isinstance(event, StepRefused):
+        elif isinstance(event, StepRefused) and event.reason != "memory":
             self._said = True
             yield self._refused(event)
         elif isinstance(event, ScalerUpdate) and event.loss is not None:

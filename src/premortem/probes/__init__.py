@@ -24,6 +24,7 @@ from premortem.probes.keeping import Keeping
 from premortem.probes.lens import Lens
 from premortem.probes.loaders import Loaders
 from premortem.probes.losses import Losses
+from premortem.probes.memory import Memory
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.pairs import Pairs
@@ -63,6 +64,7 @@ class Attachment:
         session.rest = Rest(session, self.optimizers, models, self.backwards)
         session.rest.given.append(self.recorder.called)
         session.rest.compared.append(self.recorder.compared)
+        self.memory = Memory(session, models, self.optimizers, self.backwards)
         losses = Losses(session, models, recent, inquest, self.pairs)
         losses.on_target.append(self.recorder.compared)
         self.loaders = Loaders(session, recent)
@@ -91,6 +93,7 @@ class Attachment:
             Compiling(session, self.lens, inquest.lookout),
             inquest.lookout,
             self.recorder,
+            self.memory,
         )
         for probe in probes:
             probe.install()

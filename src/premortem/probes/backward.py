@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -37,6 +38,8 @@ class Backwards:
         self.losses: deque[torch.Tensor] = deque(maxlen=8)  # the scalars of this step, for the step's numbers
         self._tags: deque[weakref.ref[Tag]] = deque(maxlen=_REMEMBERED)
         self._untrained: tuple[int, ...] = ()
+        # Memory ran out in a backward pass: whether the script may go on as if it had not.
+        self.out_of_memory: Callable[[Exception, Site | None], bool] | None = None
 
     def install(self) -> None:
         self.session.patch(torch.autograd, "backward", self._wrap)
@@ -56,24 +59,34 @@ class Backwards:
             if torch.compiler.is_compiling() or not session.listening():
                 return original(tensors, *args, **kwargs)
             leftovers, at, root = False, None, Root(1.0, "", False)
-            if session.resting:
-                session.rest.backward(tensors)
-                return original(tensors, *args, **kwargs)
+            rested = session.resting
             with session.looking_at("backward"):
-                at = user_site()
-                root = root_of(roots[0]) if (roots := tensors_in(tensors)) else root
-                leftovers = self._starts(tensors, at)
+                if rested:
+                    session.rest.backward(tensors)
+                else:
+                    at = user_site()
+                    root = root_of(roots[0]) if (roots := tensors_in(tensors)) else root
+                    leftovers = self._starts(tensors, at)
             session.in_backward = True
+            failed: Exception | None = None
+            result = None
             try:
                 result = original(tensors, *args, **kwargs)
             except Exception as error:
                 with session.looking_at("backward"):
                     self._ended(tensors, at, leftovers, root, error=str(error))
-                raise
+                if not isinstance(error, torch.cuda.OutOfMemoryError):
+                    raise
+                failed = error
             finally:
                 session.in_backward = False
-            with session.looking_at("backward"):
-                self._ended(tensors, at, leftovers, root)
+            if failed is not None:  # outside of `except`, which would keep what the failed pass has made
+                if self.out_of_memory is None or not self.out_of_memory(failed, at):
+                    raise failed
+                return None
+            if not rested:
+                with session.looking_at("backward"):
+                    self._ended(tensors, at, leftovers, root)
             return result
 
         return backward

@@ -29,9 +29,32 @@ _CRITERIA = frozenset(
 
 
 class Tag:
-    """Lives as long as the graph node it is put on (nodes carry a metadata dict)."""
+    """Lives as long as the graph node it is put on (nodes carry a metadata dict). Knows the step it was made in."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "step")
+
+    def __init__(self, step: int = -1) -> None:
+        self.step = step
+
+
+KEPT = "premortem: kept"  # the tag on what made the output of a model
+
+
+def past_steps(tensor: torch.Tensor, now: int, most: int) -> set[int]:
+    """Steps before `now` whose models' outputs this tensor was computed from, among the `most` nearest nodes."""
+    found: set[int] = set()
+    pending: deque[Any] = deque([tensor.grad_fn])
+    seen: set[Any] = set()
+    while pending and len(seen) < most:
+        node = pending.popleft()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        tag = node.metadata.get(KEPT)
+        if isinstance(tag, Tag) and 0 <= tag.step < now:
+            found.add(tag.step)
+        pending += [following for following, _ in node.next_functions]
+    return found
 
 
 def note(node: Any, name: str, value: object) -> None:

@@ -26,7 +26,7 @@ from premortem.events import (
     WeightsSeen,
 )
 from premortem.probes.datasets import Slices
-from premortem.probes.graph import Tag, mark_output, name_of, note
+from premortem.probes.graph import KEPT, Tag, mark_output, name_of, note
 from premortem.probes.meaning import softmax_dimension
 from premortem.probes.numbers import Summary, dead_share, summarise, twin_share
 from premortem.probes.session import (
@@ -78,6 +78,11 @@ class Models:
         self.on_call: list[
             Callable[[Model, bool, list[torch.Tensor]], None]
         ] = []  # a root, and what it is given
+        self.on_layer: list[Callable[[Model, nn.Module], None]] = []  # audit: a layer has run
+        # What a root is called through, by its key, with its own call as the first argument (premortem.actions.split).
+        self.instead: dict[int, Callable[..., Any]] = {}
+        # Memory ran out in a root: told of the error, the root's own call, and what it was given. Raises, or mends.
+        self.out_of_memory: Callable[[Exception, nn.Module, Callable[..., Any], Any, Any], Any] | None = None
         self.depth = 0
         self.births: dict[int, tuple[weakref.ref[nn.Module], int]] = {}
         self.noisy_train = 0  # dropout and batch-norm calls in the current forward, by the mode they ran in
@@ -203,7 +208,7 @@ class Models:
             if session.resting and session.rest.takes(module, args, kwargs):
                 self.depth = 1
                 try:
-                    return original(module, *args, **kwargs)
+                    return self._run(original, module, args, kwargs)
                 finally:
                     self.depth = 0
             if not self._has_weights(module) or transforming():
@@ -216,7 +221,7 @@ class Models:
                 grad = torch.is_grad_enabled()
                 with session.looking_at("forward"):
                     note = self._enter(module, args, kwargs, grad)
-                result = original(module, *args, **kwargs)
+                result = self._run(original, module, args, kwargs)
                 with session.looking_at("forward"):
                     self._leave(module, note, grad, args, kwargs, result)
                 return result
@@ -225,6 +230,19 @@ class Models:
                 self._audit = False
 
         return __call__
+
+    def _run(self, original: Callable[..., Any], module: nn.Module, args: Any, kwargs: Any) -> Any:
+        run = self.instead.get(self.session.modules.of(module)) if self.instead else None
+        try:
+            return (
+                original(module, *args, **kwargs) if run is None else run(original, module, *args, **kwargs)
+            )
+        except torch.cuda.OutOfMemoryError as error:
+            if self.out_of_memory is None or self.current is None:
+                raise
+            failed = error
+        # Outside of `except`, which would keep all that the failed forward has made.
+        return self.out_of_memory(failed, module, original, args, kwargs)
 
     def introduce(self, module: nn.Module) -> None:
         for part in module.modules():
@@ -363,10 +381,10 @@ class Models:
             event.input_mean, event.input_std = seen.mean, seen.std
 
     def _remember_graph(self, outputs: list[torch.Tensor]) -> None:
-        tag = Tag()
+        tag = Tag(self.session.step)
         for output in outputs[:2]:
             if output.grad_fn is not None:
-                note(output.grad_fn, "premortem: kept", tag)
+                note(output.grad_fn, KEPT, tag)
         if self._audit and len(self._inner_graphs) < _MOST_AUDITED:
             self._inner_graphs.append((weakref.ref(self._inner), self.session.step))
         self._inner = Tag()
@@ -576,6 +594,8 @@ class Models:
             self._sequence(model, module, args)
         if model is None or next(module.children(), None) is not None:
             return
+        for hears in self.on_layer:
+            hears(model, module)
         inputs = [t for t in tensors_in((args, kwargs)) if t.is_floating_point()]
         outputs = [t for t in tensors_in(result) if t.is_floating_point()]
         if not outputs or not outputs[0].numel():

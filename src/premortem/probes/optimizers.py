@@ -160,6 +160,7 @@ class Optimizers:
         self.before_step: list[Any] = []  # called with (optimizer, track) while gradients are in place
         self.after_step: list[Any] = []  # called with (optimizer, track, step)
         self.told_only: set[Any] = set()  # those of them that a rested step leaves out
+        self.on_clear: list[Any] = []  # called with the key of an optimizer whose gradients were cleared
         self._stepping: list[int] = []
         self._handles: list[Any] = []
         self._failed: set[int] = set()  # optimizers whose constructor raised
@@ -284,6 +285,8 @@ class Optimizers:
                 track.cleared = True
                 track.after_zero = after
                 cleared.append(track.key)
+                for hears in self.on_clear:
+                    hears(track.key)
                 if track.backwards and track.pending:
                     wasted.append(track.key)
                     by_hand = by_hand or track.values_moved()

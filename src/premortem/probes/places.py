@@ -14,7 +14,7 @@ from torch.optim.optimizer import Optimizer
 from premortem.events import Site
 from premortem.probes.session import code_kind, user_name
 
-_CALL = nn.Module._call_impl.__code__
+CALL = nn.Module._call_impl.__code__
 _ENGINE = "_engine_run_backward"
 
 
@@ -33,7 +33,7 @@ def here() -> Place:
     running = within = False
     while frame is not None:
         code = frame.f_code
-        if code is _CALL:
+        if code is CALL:
             root = frame.f_locals.get("self")
             if module is None:
                 module = root

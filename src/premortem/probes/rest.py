@@ -161,6 +161,7 @@ class Rest:
         self._dark = True
         self._counts[_FORWARD] += 1
         try:
+            self.models.current = model
             self.models.in_training[model.key] = None
             inputs = tensors_in((args, kwargs))
             for hears in self.given:
@@ -191,15 +192,14 @@ class Rest:
         """Before a backward pass. A loss on the CPU is looked at, as ever."""
         self._dark = True
         self._counts[_BACKWARD] += 1
-        with self.session.looking_at("rest"):
-            roots = tensors_in(tensors)
-            if not roots or roots[0].numel() != 1:
-                return
-            loss = roots[0].detach()
-            self.backwards.losses.append(loss)
-            if loss.device.type == "cpu" and not loss.is_complex() and not math.isfinite(float(loss)):
-                self._disturbed = True
-                self.backwards.inquest.before(roots[0], user_site())
+        roots = tensors_in(tensors)
+        if not roots or roots[0].numel() != 1:
+            return
+        loss = roots[0].detach()
+        self.backwards.losses.append(loss)
+        if loss.device.type == "cpu" and not loss.is_complex() and not math.isfinite(float(loss)):
+            self._disturbed = True
+            self.backwards.inquest.before(roots[0], user_site())
 
     def disturb(self) -> None:
         """Something else than usual: the detectors must hear what follows."""

@@ -1,0 +1,64 @@
+"""PM361 batch-split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import BatchSplit as Split
+from premortem.events import Event
+from premortem.findings import Certainty, Finding, Severity
+
+
+class BatchSplit(Detector):
+    """A batch did not fit into memory and was run in parts, with the same gradients.
+
+    ## Why it matters
+    The run was saved, but each such step costs one more forward pass, and the next longer sequence may need smaller
+    parts. What you see is a run that is slower than it could be.
+
+    ## Usual causes
+    A batch that fits on average and not with the longest samples; a device that is shared; a larger batch than the
+    device holds.
+
+    ## What to do
+    Take smaller batches and accumulate, or use autocast or checkpointing; `premortem fit` predicts what each of them
+    saves.
+
+    ## How it is done
+    The model is called on parts of the batch, without keeping what the backward pass needs, and the outputs are put
+    together; the backward pass computes it again, part by part. The loss is your own and sees the whole batch. Before the
+    first time it is tried out that the samples do not influence each other: the outputs of the parts must be those of
+    the whole. Batch norm in training mode, forward hooks, and layers that keep something from their last call rule it out.
+    When memory runs out only in the backward pass, that one step is not made; from the next one on the batch is split.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM361", name="batch-split", family="memory-fit", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (Split,)
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if not isinstance(event, Split) or self._said:
+            return
+        self._said = True
+        lost = "; the step in which it was noticed was not made" if event.lost else ""
+        yield self.finding(
+            event,
+            f"a batch of {event.samples} did not fit into memory in the {event.phase} pass: {event.name} runs it "
+            f"in {event.parts} parts{lost}",
+            cause="The gradients are those of the whole batch. The price is one more forward pass for each such step.",
+            remedy="Take smaller batches and accumulate, or use autocast or checkpointing; `premortem fit` "
+            "predicts each.",
+            module=event.name,
+            certainty=Certainty.PROVED,
+            samples=event.samples,
+            parts=event.parts,
+            requested_bytes=event.requested,
+            step_lost=event.lost or None,
+        )

@@ -1,0 +1,213 @@
+"""Does it fit, how large may the batch be, and what would help: each answer comes from rehearsing the script again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from premortem.fit.gpus import MIB, Gpu
+from premortem.fit.levers import Lever, candidates
+from premortem.fit.trials import NotRehearsed, Trials
+
+FITS, TIGHT, NO = "fits", "tight", "no"
+_MOST_TRIALS = 9  # of batch sizes
+_MOST_BATCH = 1 << 20
+_WORTH = 0.02  # of the peak: a smaller saving is not told
+_RANKS = 8
+
+
+@dataclass
+class Advice:
+    name: str
+    title: str
+    saves: int  # bytes of the peak that counts, as predicted
+    peak: int
+    cost: str
+    verdict: str
+    how: str = "rehearsed"  # or "calculated"
+
+
+@dataclass
+class Answer:
+    base: dict[str, Any]
+    verdict: str
+    batch: int | None = None
+    largest: int | None = None
+    largest_why: str = ""  # when it is not known
+    lever: Lever | None = None
+    advice: list[Advice] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def verdict(result: dict[str, Any]) -> str:
+    """`fits` leaves four percent of the card's room; `tight` just goes through."""
+    return FITS if result["careful"] else TIGHT if result["fits"] else NO
+
+
+def answer(trials: Trials, *, quick: bool = False, told: Callable[[str], None] = lambda _: None) -> Answer:
+    base = trials.base()
+    found = Answer(base, verdict(base), base["batch"])
+    if quick:
+        found.largest_why = "not looked for (--quick)"
+        return found
+    told("looking for the largest batch")
+    _largest(found, trials)
+    for change in _wanted(base):
+        told(f"trying: {change.title}")
+        _try(found, trials, change)
+    if found.lever is not None and found.lever.value > 1:
+        told("trying: half the batch")
+        _halve(found, trials, found.lever)
+    found.advice += _calculated(base, trials.asked.gpu)
+    found.advice.sort(key=lambda advice: advice.peak)
+    return found
+
+
+# --- the batch -------------------------------------------------------------------------------
+
+
+def _largest(found: Answer, trials: Trials) -> None:
+    batch = found.base["batch"]
+    if not batch:
+        found.largest_why = "the model is called without a tensor, so its batch is not known"
+        return
+    for lever in candidates([Lever(**lever) for lever in found.base["levers"]], batch):
+        if _turns(trials, lever, batch):
+            found.lever = lever
+            break
+    else:
+        found.largest_why = (
+            f"nothing in the script that can be turned stands for its batch of {batch}: "
+            "no argument, no number in the script, no DataLoader"
+        )
+        return
+    search = _Search(trials, found.lever, found.base)
+    found.largest = search.run()
+    if search.capped:
+        found.largest_why = "at least; more was not tried"
+
+
+def _turns(trials: Trials, lever: Lever, batch: int) -> bool:
+    """Whether the model sees twice the batch when the lever says so."""
+    try:
+        result = trials.of(lever=vars(lever), batch=2 * lever.value)
+    except NotRehearsed:
+        return False
+    return bool(result["batch"] == 2 * batch)
+
+
+class _Search:
+    """From two rehearsals the need grows about evenly; the guess is then walked to the edge."""
+
+    def __init__(self, trials: Trials, lever: Lever, base: dict[str, Any]) -> None:
+        self.trials, self.lever = trials, lever
+        self.capped = False
+        self._results: dict[int, dict[str, Any]] = {lever.value: base}
+
+    def fits(self, batch: int) -> bool:
+        if batch not in self._results:
+            self._results[batch] = self.trials.of(lever=vars(self.lever), batch=batch)
+        return verdict(self._results[batch]) == FITS
+
+    def run(self) -> int:
+        low, high = 0, _MOST_BATCH + 1
+        value = self.lever.value
+        for known in (value, 2 * value):
+            low, high = (max(low, known), high) if self.fits(known) else (low, min(high, known))
+        for _ in range(_MOST_TRIALS):
+            if high - low <= max(1, low // 128):
+                break
+            guess = min(max(self._guess(), low + 1), high - 1)
+            try:
+                low, high = (guess, high) if self.fits(guess) else (low, guess)
+            except NotRehearsed:
+                high = guess
+        else:
+            self.capped = high - low > max(1, low // 128)
+        return low
+
+    def _guess(self) -> int:
+        sizes = sorted(self._results)
+        one, two = self._nearest(sizes)
+        first, second = self._results[one]["allocated"], self._results[two]["allocated"]
+        slope = max((second - first) / (two - one), 1.0)
+        gpu = self.trials.asked.gpu
+        room = (gpu.memory - gpu.context) * 0.955
+        low = max((size for size in sizes if verdict(self._results[size]) == FITS), default=0)
+        high = min((size for size in sizes if verdict(self._results[size]) != FITS), default=_MOST_BATCH)
+        guess = int(two + (room - second) / slope)
+        # A guess outside of what is known, or one that was made already, is halfway.
+        return guess if low < guess < high else (low + high) // 2 if high < _MOST_BATCH else 2 * low
+
+    def _nearest(self, sizes: list[int]) -> tuple[int, int]:
+        return (sizes[-2], sizes[-1]) if len(sizes) > 1 else (0, sizes[0])
+
+
+# --- what would help -------------------------------------------------------------------------
+
+
+def _wanted(base: dict[str, Any]) -> Iterator[Any]:
+    from premortem.fit import changes
+
+    return (change for change in changes.ALL if change.wanted(base))
+
+
+def _try(found: Answer, trials: Trials, change: Any) -> None:
+    try:
+        result = trials.of(changes=[change.name])
+    except NotRehearsed as error:
+        found.notes.append(f"{change.title}: could not be tried ({error})")
+        return
+    _add(found, change.name, change.title, result, change.cost)
+
+
+def _halve(found: Answer, trials: Trials, lever: Lever) -> None:
+    half = lever.value // 2
+    try:
+        result = trials.of(lever=vars(lever), batch=half)
+    except NotRehearsed:
+        return
+    title = f"halve the batch to {half} and accumulate the gradients of two"
+    _add(found, "accumulate", title, result, "more launches for each sample; batch norm sees half as many")
+
+
+def _add(found: Answer, name: str, title: str, result: dict[str, Any], cost: str) -> None:
+    saves = found.base["allocated"] - result["allocated"]
+    if saves > _WORTH * found.base["allocated"]:
+        found.advice.append(Advice(name, title, saves, result["allocated"], cost, verdict(result)))
+
+
+def _calculated(base: dict[str, Any], gpu: Gpu) -> Iterator[Advice]:
+    """What cannot be rehearsed in one process, or is a change of the model's own code."""
+    peak, kinds = base["allocated"], base["kinds"]
+    standing = sum(kinds.get(kind, 0) for kind in ("parameters", "gradients", "optimizer state"))
+    saves = int(standing * (1 - 1 / _RANKS))
+    if saves > 0.2 * peak:
+        yield _reckoned(
+            "fsdp",
+            f"shard parameters, gradients and optimizer state over {_RANKS} cards (FSDP)",
+            peak,
+            saves,
+            "more cards and a fast link; one block is gathered at a time, which is not counted here",
+            gpu,
+        )
+    for group in base["groups"][:1]:
+        largest = group["largest"]
+        if largest > 0.15 * peak and largest > 256 * MIB:
+            where = f"{group['file']}:{group['line']}" if group["file"] else group["module"]
+            yield _reckoned(
+                "chunk",
+                f"compute `{group['op']}` at {where} in four pieces",
+                peak,
+                int(0.75 * largest),
+                "a loop in the model's own code; exact if the pieces do not depend on each other",
+                gpu,
+            )
+
+
+def _reckoned(name: str, title: str, peak: int, saves: int, cost: str, gpu: Gpu) -> Advice:
+    rest = peak - saves
+    room = gpu.memory - gpu.context
+    says = FITS if rest < 0.9 * room else TIGHT if rest < room else NO
+    return Advice(name, title, saves, rest, cost, says, how="calculated")

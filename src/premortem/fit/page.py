@@ -1,0 +1,170 @@
+"""What people see of a prediction: a page for the terminal, and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console as Terminal
+from rich.table import Table
+from rich.text import Text
+
+from premortem import __version__
+from premortem.fit.answer import FITS, NO, Answer
+from premortem.fit.gpus import GIB, MIB, Gpu
+
+_SHOWN = 8
+_COLOURS = {FITS: "bold green", "tight": "bold yellow", NO: "bold red"}
+
+
+def size(count: float) -> str:
+    if abs(count) >= 0.95 * GIB:
+        return f"{count / GIB:.2f} GiB"
+    return f"{count / MIB:.1f} MiB" if abs(count) >= MIB else f"{count / 1024:.1f} KiB"
+
+
+def record(found: Answer, gpu: Gpu) -> str:
+    """As JSON, for other tools."""
+    base = found.base
+    keys = ("op", "module", "file", "line", "bytes", "kind", "count", "shape", "dtype")
+    whole = {
+        "premortem": __version__,
+        "device": gpu.name,
+        "device_bytes": gpu.memory,
+        "context_bytes": gpu.context,
+        "peak_allocated_bytes": base["allocated"],
+        "peak_reserved_bytes": base["reserved"],
+        "by_kind": base["kinds"],
+        "by_module": base["modules"],
+        "top": [{key: group[key] for key in keys} for group in base["groups"]],
+        "verdict": found.verdict,
+        "batch": found.batch,
+        "largest_batch": found.largest,
+        "largest_batch_note": found.largest_why,
+        "peak_phase": base["phase"],
+        "does_not_fit": base["failed"],
+        "advice": [asdict(advice) for advice in found.advice],
+        "assumptions": base["assumptions"],
+        "notes": found.notes,
+        "steps": base["steps"],
+        "seconds": base["seconds"],
+        "measured": base.get("measured"),
+    }
+    return json.dumps(whole, indent=2) + "\n"
+
+
+def show(found: Answer, gpu: Gpu, terminal: Terminal) -> None:
+    base = found.base
+    terminal.print(_headline(found, gpu))
+    if base.get("measured"):
+        terminal.print(_truth(base))
+    terminal.print(_batch(found), style="dim" if found.largest is None else "")
+    terminal.print()
+    terminal.print(_kinds(base))
+    terminal.print()
+    terminal.print(_alive(base))
+    if found.advice:
+        terminal.print()
+        terminal.print(_advice(found))
+    for sentence in [*base["assumptions"][:5], *found.notes]:
+        terminal.print(Text(f"assumed: {sentence}." if sentence in base["assumptions"] else sentence, "dim"))
+
+
+def _headline(found: Answer, gpu: Gpu) -> Text:
+    base = found.base
+    room = gpu.memory - gpu.context
+    words = {FITS: "It fits", "tight": "It is tight", NO: "It does not fit"}[found.verdict]
+    text = Text(f"{words} on {gpu.title}. ", _COLOURS[found.verdict])
+    text.append(
+        f"Peak {size(base['allocated'])} allocated, {size(base['reserved'])} reserved, of {size(room)} usable"
+    )
+    text.append(f" ({size(gpu.memory)} less {size(gpu.context)} for CUDA itself).")
+    if base["failed"]:
+        failed = base["failed"]
+        text.append(
+            f" The first allocation without room: {size(failed['bytes'])} by `{failed['op']}`{_at(failed)}."
+        )
+    return text
+
+
+def _truth(base: dict[str, Any]) -> Text:
+    measured = base["measured"]
+    text = Text(f"Measured on {measured['card']}: ")
+    for word, key in (("allocated", "allocated"), ("reserved", "reserved")):
+        error = base[key] / max(measured[key], 1) - 1
+        text.append(f"{size(measured[key])} {word} (predicted {error:+.1%}) ")
+    if measured["problem"]:
+        text.append(f"but it ended with {measured['problem']}", "red")
+    return text
+
+
+def _batch(found: Answer) -> Text:
+    if found.largest is None:
+        return Text(f"The largest batch is not known: {found.largest_why}.")
+    if not found.largest:
+        return Text("Not even a batch of one fits.")
+    more = f" ({found.largest_why})" if found.largest_why else ""
+    lever = f", set with {_lever(found)}" if found.lever else ""
+    return Text(f"Largest batch that fits: {found.largest}{more}; this run has {found.batch}{lever}.")
+
+
+def _lever(found: Answer) -> str:
+    lever = found.lever
+    assert lever is not None  # noqa: S101 - asked by the caller
+    return {"argument": f"--{lever.name.replace('_', '-')}", "constant": f"`{lever.name}` in the script"}.get(
+        lever.kind, lever.name
+    )
+
+
+def _kinds(base: dict[str, Any]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column(f"alive at the peak ({base['phase']})")
+    table.add_column("", justify="right")
+    table.add_column("")
+    for kind, count in base["kinds"].items():
+        share = count / max(base["allocated"], 1)
+        table.add_row(kind, size(count), Text("█" * round(30 * share), "blue"))
+    return table
+
+
+def _alive(base: dict[str, Any]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title, side in (("operation", "left"), ("bytes", "right"), ("tensors", "right"), ("where", "left"), ("module", "left")):  # fmt: skip
+        table.add_column(title, justify=side, overflow="fold")  # type: ignore[arg-type]
+    for group in base["groups"][:_SHOWN]:
+        shape = "×".join(map(str, group["shape"]))
+        what = f"{group['op']} {shape} {group['dtype']}".strip()
+        where = f"{_short(group['file'])}:{group['line']}" if group["file"] else ""
+        table.add_row(
+            Text(what), size(group["bytes"]), str(group["count"]), Text(where), Text(group["module"])
+        )
+    return table
+
+
+def _advice(found: Answer) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("what would help", "saves", "peak", "", "what it costs"):
+        table.add_column(title, overflow="fold")
+    for advice in found.advice:
+        how = "" if advice.how == "rehearsed" else " (calculated, not rehearsed)"
+        verdict = Text(advice.verdict, _COLOURS[advice.verdict])
+        table.add_row(
+            Text(advice.title + how), size(advice.saves), size(advice.peak), verdict, Text(advice.cost)
+        )
+    return table
+
+
+def _at(group: dict[str, Any]) -> str:
+    return f" at {_short(group['file'])}:{group['line']}" if group["file"] else ""
+
+
+def _short(file: str) -> str:
+    """From here, if it is below here."""
+    try:
+        near = os.path.relpath(file)
+    except ValueError:
+        return file
+    return near if not near.startswith("..") else str(Path(*Path(file).parts[-3:]))

@@ -1,0 +1,130 @@
+"""Memory that kernels borrow while they run, and that no tensor shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from premortem.fit import convolutions, reductions
+from premortem.fit.gpus import MIB, Gpu
+
+MATRIX_PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "_addmm_activation", "linalg_lu_factor"}
+_WITH_BIAS = {"addmm", "_addmm_activation"}
+BIAS_WORKSPACE = MIB  # of the library that adds the bias in the same kernel
+_REDUCTIONS = {"sum": 4, "mean": 4, "prod": 4, "linalg_vector_norm": 4, "norm": 4, "amax": 4, "amin": 4}
+_REDUCTIONS |= {
+    "any": 1,
+    "all": 1,
+    "var": 16,
+    "std": 16,
+    "var_mean": 16,
+    "std_mean": 16,
+    "argmax": 16,
+    "argmin": 16,
+}
+_INT = 8
+_FEW_LOOKUPS = 3072
+_SHORT_ROW = 4096
+
+
+def borrowed(name: str, args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """Bytes that the CUDA kernel of an operation takes and gives back."""
+    if name in _REDUCTIONS:
+        return _reduction(name, args, gpu)
+    rule = _RULES.get(name)
+    return rule(args, out, gpu) if rule is not None else 0
+
+
+def with_bias(name: str) -> bool:
+    return name in _WITH_BIAS
+
+
+def _reduction(name: str, args: Sequence[Any], gpu: Gpu) -> int:
+    x = args[0]
+    if not isinstance(x, Tensor) or not x.numel():
+        return 0
+    dims: Sequence[int] | None = next((a for a in args[1:] if isinstance(a, (list, tuple)) and a), None)
+    if dims is None:
+        single = (
+            name in {"any", "all", "argmax", "argmin", "prod"} and len(args) > 1 and isinstance(args[1], int)
+        )
+        dims = [args[1]] if single else range(x.dim())
+    reduced = [d % x.dim() for d in dims] if x.dim() else []
+    accumulator = (
+        8 if x.dtype in {torch.float64, torch.int64} and _REDUCTIONS[name] == 4 else _REDUCTIONS[name]
+    )
+    return reductions.buffer(x.shape, x.stride(), reduced, gpu=gpu, accumulator=accumulator)
+
+
+def _flash_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """The gradient of q is summed up in 32 bits, and each row's product of output and gradient kept."""
+    batch, heads, length, size = args[1].shape
+    return int(4 * batch * heads * _up(length, 128) * (_up(size, 32) + 1))
+
+
+def _efficient_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    batch, heads, length, _ = args[1].shape
+    return int(4 * batch * heads * _up(length, 32))
+
+
+def _sorted_indices(which: int) -> Callable[[Sequence[Any], Any, Gpu], int]:
+    """The gradient of a lookup sorts the indices first: keys and values, each twice, and the sort's own room."""
+
+    def rule(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+        indices = args[which]
+        if isinstance(indices, (list, tuple)):
+            indices = next((i for i in indices if isinstance(i, Tensor)), None)
+        return indices.numel() * _INT * 6 if isinstance(indices, Tensor) else 0
+
+    return rule
+
+
+def _index_put(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    accumulate = len(args) > 3 and args[3]
+    return _sorted_indices(1)(args, out, gpu) if accumulate else 0
+
+
+def _embedding(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """Rows that were looked up often are summed up in pieces of ten."""
+    gradient, indices, rows = args[0], args[1], args[2]
+    count = indices.numel()
+    if count <= _FEW_LOOKUPS:
+        return 0
+    pieces = count // 10 + min(count, rows)
+    return int(pieces * _up(gradient.shape[-1], 32) * 4 + count * _INT * 5)
+
+
+def _topk(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """What was found is sorted afterwards."""
+    return int(2 * sum(part.numel() * part.element_size() for part in out))
+
+
+def _sort(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """Short rows are sorted in place."""
+    x = args[0]
+    longest = max(x.shape, default=0)
+    return int(x.numel() * (x.element_size() + 2 * _INT)) if longest > _SHORT_ROW else 0
+
+
+_RULES: dict[str, Callable[[Sequence[Any], Any, Gpu], int]] = {
+    "_scaled_dot_product_flash_attention_backward": _flash_backward,
+    "_scaled_dot_product_cudnn_attention_backward": _flash_backward,
+    "_scaled_dot_product_efficient_attention_backward": _efficient_backward,
+    "embedding_dense_backward": _embedding,
+    "logsumexp": lambda args, out, gpu: args[0].numel() * args[0].element_size(),
+    "topk": _topk,
+    "randperm": lambda args, out, gpu: 41 * out.numel(),
+    "index_put_": _index_put,
+    "index_put": _index_put,
+    "_index_put_impl_": _index_put,
+    "sort": _sort,
+    "argsort": _sort,
+    "convolution": lambda args, out, gpu: convolutions.forward(args, out),
+}
+
+
+def _up(number: int, step: int) -> int:
+    return -(-number // step) * step

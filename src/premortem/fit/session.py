@@ -1,0 +1,228 @@
+"""One rehearsal: the user's own code runs on fakes until each optimizer has made two steps."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+from torch.utils._pytree import tree_flatten
+
+from premortem.fit import ledger as kinds
+from premortem.fit.decisions import Autocast, Paths
+from premortem.fit.fakes import Fakes
+from premortem.fit.gpus import Gpu
+from premortem.fit.ledger import Allocation
+from premortem.fit.moving import settle
+from premortem.fit.patches import Patches
+from premortem.fit.pretend import pretending
+
+STEPS = 2  # the first makes the optimizer's state, the second has it while it runs
+_BACKWARDS = 6  # passes of a script that has no optimizer of torch's: it updates its weights by hand
+_MOST_STEPS = 24  # of one optimizer, while another was not stepped yet
+
+
+class Seen(BaseException):
+    """Passes through the script's `except Exception`."""
+
+
+@dataclass
+class Trace:
+    """What the rehearsal leaves: plain numbers and names."""
+
+    allocations: list[Allocation]
+    diary: list[int]
+    marks: list[tuple[int, str]]
+    steps: dict[str, int] = field(default_factory=dict)  # of each optimizer
+    batch: int | None = None  # the first dimension of what the model is called with
+    shapes: list[list[int]] = field(default_factory=list)
+    modules: str = ""  # of the model that was called first
+    assumptions: list[str] = field(default_factory=list)
+    attention: dict[str, int] = field(default_factory=dict)
+    operations: int = 0
+    complete: bool = False  # each optimizer made its steps
+
+
+class Rehearsal:
+    """Watches modules and optimizers while fakes run."""
+
+    def __init__(self, gpu: Gpu, seen: Callable[[], None] | None = None) -> None:
+        self.gpu = gpu
+        self.fakes = Fakes(gpu)
+        self.patches: Patches | None = None
+        self.paths = Paths(self.fakes.on_card, gpu)
+        self._seen = seen or self._raise
+        self._names: dict[int, str] = {}
+        self._roots: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        self._optimizers: dict[int, tuple[weakref.ref[Optimizer], str]] = {}
+        self._steps: dict[int, int] = {}
+        self._first: nn.Module | None = None
+        self._shapes: list[list[int]] = []
+        self._backwards = 0
+        self.complete = False
+
+    @contextlib.contextmanager
+    def on(self) -> Iterator[None]:
+        autocast = Autocast()
+        hooks = [
+            register_module_forward_pre_hook(self._enter),
+            register_module_forward_hook(self._leave, always_call=True),
+            register_optimizer_step_pre_hook(self._step_begins),
+            register_optimizer_step_post_hook(self._step_ends),
+        ]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*(fake|Fake|CUDA is not available|lr_scheduler).*")
+            try:
+                autocast.install()
+                self.paths.install()
+                with pretending(self.fakes) as self.patches, self.fakes:
+                    self.patches.put(Optimizer, "__init__", self._constructor(Optimizer.__init__))
+                    for name in ("backward", "grad"):
+                        original = getattr(torch.autograd, name)
+                        self.patches.put(torch.autograd, name, self._backward(original))
+                    yield
+            finally:
+                for hook in hooks:
+                    hook.remove()
+                self.paths.remove()
+                autocast.remove()
+
+    def trace(self) -> Trace:
+        """May be asked for at any time."""
+        ledger = self.fakes.ledger
+        names = [name for _, name in self._optimizers.values()]
+        steps = {f"{name} {n}" if names.count(name) > 1 else name: self._steps[key]
+                 for n, (key, (_, name)) in enumerate(self._optimizers.items(), start=1)}  # fmt: skip
+        leading = {shape[0] for shape in self._shapes if shape}
+        return Trace(
+            allocations=ledger.allocations,
+            diary=ledger.diary,
+            marks=ledger.marks,
+            steps=steps,
+            batch=leading.pop() if len(leading) == 1 else self._shapes[0][0] if leading else None,
+            shapes=self._shapes,
+            modules=type(self._first).__name__ if self._first is not None else "",
+            assumptions=[_times(text, n) for text, n in self.fakes.values.assumed.most_common()],
+            attention=dict(self.paths.attention),
+            operations=self.fakes.operations,
+            complete=self.complete,
+        )
+
+    @property
+    def model(self) -> nn.Module | None:
+        """The first module with parameters that was called from outside any other."""
+        return self._first
+
+    def optimizer_names(self) -> list[str]:
+        return sorted({name for _, name in self._optimizers.values()})
+
+    # -- modules --------------------------------------------------------------------------
+
+    def _enter(self, module: nn.Module, args: Any) -> None:
+        modules = self.fakes.ledger.modules
+        if not modules and module not in self._roots:
+            self._new_root(module, args)
+        modules.append(self._names.get(id(module)) or type(module).__name__)
+
+    def _leave(self, module: nn.Module, args: Any, result: Any) -> None:
+        modules = self.fakes.ledger.modules
+        if modules:
+            modules.pop()
+        if self.fakes.lazy and not modules:
+            settle(self.fakes, module)
+
+    def _new_root(self, module: nn.Module, args: Any) -> None:
+        self._roots.add(module)
+        several = len(self._roots) > 1
+        prefix = f"{type(module).__name__}." if several else ""
+        for name, part in module.named_modules():
+            self._names.setdefault(id(part), f"{prefix}{name}" if name else type(module).__name__)
+        ledger = self.fakes.ledger
+        for weight in module.parameters():
+            ledger.call(weight, kinds.PARAMETERS)
+        for buffer in module.buffers():
+            ledger.call(buffer, kinds.BUFFERS)
+        given = [t for t in tree_flatten(args)[0] if isinstance(t, Tensor)]
+        if self._first is None and any(True for _ in module.parameters()):
+            self._first = module
+            self._shapes = [list(t.shape) for t in given if t.dim()]
+
+    # -- optimizers -----------------------------------------------------------------------
+
+    def _constructor(self, init: Any) -> Any:
+        def constructed(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
+            init(optimizer, *args, **kwargs)
+            self._meet(optimizer)
+
+        return constructed
+
+    def _backward(self, original: Any) -> Any:
+        def differentiated(*args: Any, **kwargs: Any) -> Any:
+            if not self._optimizers:
+                self._backwards += 1
+                if self._backwards > _BACKWARDS:
+                    self.complete = True
+                    self._seen()
+            return original(*args, **kwargs)
+
+        return differentiated
+
+    def _meet(self, optimizer: Optimizer) -> None:
+        if id(optimizer) not in self._optimizers:
+            self._optimizers[id(optimizer)] = (weakref.ref(optimizer), type(optimizer).__name__)
+            self._steps[id(optimizer)] = 0
+
+    def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        self._meet(optimizer)
+        ledger = self.fakes.ledger
+        ledger.stepping += 1
+        self._name(optimizer)
+
+    def _name(self, optimizer: Optimizer) -> None:
+        ledger = self.fakes.ledger
+        for group in optimizer.param_groups:
+            for weight in group["params"]:
+                ledger.call(weight, kinds.PARAMETERS)
+                ledger.call(weight.grad, kinds.GRADIENTS)
+
+    def _step_ends(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        ledger = self.fakes.ledger
+        ledger.stepping = max(ledger.stepping - 1, 0)
+        self._name(optimizer)
+        for state in list(optimizer.state.values()):
+            for tensor in tree_flatten(state)[0]:
+                ledger.call(tensor, kinds.STATE)
+        self._steps[id(optimizer)] += 1
+        ledger.mark(f"{self._optimizers[id(optimizer)][1]} step {self._steps[id(optimizer)]}")
+        living = [key for key, (known, _) in self._optimizers.items() if known() is not None]
+        if all(self._steps[key] >= STEPS for key in living) or self._steps[id(optimizer)] >= _MOST_STEPS:
+            self.complete = True
+            self._seen()
+
+    @staticmethod
+    def _raise() -> None:
+        raise Seen
+
+
+def _times(text: str, count: int) -> str:
+    return text if count == 1 else f"{text} ({count} times)"
+
+
+def rehearse(step: Callable[[], Any], gpu: Gpu, *, most: int = 8) -> Trace:
+    """Call a function until everything was seen: one that trains once, or one that makes one step."""
+    rehearsal = Rehearsal(gpu)
+    with contextlib.suppress(Seen), rehearsal.on():
+        for _ in range(most):
+            step()
+    return rehearsal.trace()

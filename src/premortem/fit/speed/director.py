@@ -1,0 +1,110 @@
+"""Launches the script in a process of its own, in which its loop is measured turn by turn."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from premortem.errors import UsageError
+from premortem.fit.speed.candidates import ALL
+from premortem.fit.speed.report import Report
+from premortem.plain import dumps
+from premortem.program import Program
+
+SECONDS = 300.0
+_GRACE = 300.0  # for imports, data and a compiler that is at work when the time is over
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeedOptions:
+    target: str
+    module: bool = False
+    argv: list[str] = field(default_factory=list)
+    only: tuple[str, ...] = ()  # names of candidates; none means all
+    seconds: float = SECONDS
+    steps: int | None = None  # of the whole run, against which a warm-up is weighed
+    backend: str = "inductor"  # of torch.compile
+    show_output: bool = False
+
+
+def measure(options: SpeedOptions) -> Report:
+    """What each speed-up does to the script's own step, here. Raises UsageError when there is nothing to run."""
+    Program(target=options.target, module=options.module, argv=list(options.argv)).check()
+    _check_names(options.only)
+    with tempfile.TemporaryDirectory(prefix="premortem-speed-") as folder:
+        scratch = Path(os.path.realpath(folder))
+        result, paper = scratch / "report.json", scratch / "order.json"
+        order = {
+            "target": options.target,
+            "module": options.module,
+            "argv": list(options.argv),
+            "only": list(options.only),
+            "seconds": options.seconds,
+            "steps": options.steps,
+            "backend": options.backend,
+            "scratch": str(scratch),
+            "result": str(result),
+        }
+        paper.write_text(dumps(order), encoding="utf-8")
+        problem, tail = _launch(paper, scratch, options)
+        try:
+            report = Report.from_json(json.loads(result.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            report = Report(problem=problem or "the script's process died without a word")
+        if report.problem and tail:
+            report.problem += f"\n{tail}"
+        return report
+
+
+def _check_names(only: tuple[str, ...]) -> None:
+    known = sorted(kind.name for kind in ALL)
+    for name in only:
+        if name not in known:
+            raise UsageError(f"there is no candidate `{name}`; there are {', '.join(known)}")
+
+
+def _launch(paper: Path, scratch: Path, options: SpeedOptions) -> tuple[str, str]:
+    """What went wrong with the launch itself, and the last lines that the script printed."""
+    printed = scratch / "printed.txt"
+    command = [sys.executable, "-m", "premortem.fit.speed.child", str(paper)]
+    problem = ""
+    with printed.open("wb") as sink:
+        output = None if options.show_output else sink
+        process = subprocess.Popen(
+            command,
+            env=_environment(scratch),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT if output else None,
+        )
+        try:
+            process.wait(timeout=options.seconds + _GRACE)
+        except subprocess.TimeoutExpired:
+            problem = f"the script took longer than {options.seconds + _GRACE:g} s (see --seconds)"
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    if not problem and process.returncode:
+        problem = f"the script's process died (exit code {process.returncode})"
+    text = printed.read_text(encoding="utf-8", errors="replace")
+    return problem, "\n".join(text.splitlines()[-6:])
+
+
+def _environment(scratch: Path) -> dict[str, str]:
+    variables = dict(os.environ)
+    here = str(Path(__file__).parents[3])
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [here, variables.get("PYTHONPATH", "")]))
+    variables["WANDB_MODE"] = "disabled"
+    own = scratch / "tmp"
+    own.mkdir(exist_ok=True)
+    # Compilers exchange files with other processes, which the sandbox does not cover; and a cache that is
+    # warm from earlier would make their first turns look cheaper than they are.
+    for name in ("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        variables[name] = str(own)
+    return variables

@@ -1,0 +1,81 @@
+"""`premortem fit`: from the words of the command line to the page."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+from rich.console import Console as Terminal
+
+from premortem.arguments import Command
+from premortem.errors import UsageError
+from premortem.fit import gpus, page, picture
+from premortem.fit.answer import NO, answer
+from premortem.fit.measure import measured, must_have_a_card
+from premortem.fit.trials import Asked, NotRehearsed, Trials
+from premortem.program import Program
+
+DOES_NOT_FIT = 1
+
+
+def run(options: argparse.Namespace, command: Command) -> int:
+    gpu = gpus.by_name(options.device)
+    Program(target=command.target, module=command.module, argv=command.argv).check()
+    if options.measure:
+        must_have_a_card()
+    terminal = Terminal(highlight=False, markup=False, emoji=False)
+    asked = Asked(
+        target=command.target,
+        module=command.module,
+        argv=command.argv,
+        gpu=gpu,
+        device=options.device,
+        seconds=options.seconds,
+        show_output=options.show_output,
+    )
+    try:
+        with _progress(quiet=options.quiet) as told, Trials(asked) as trials:
+            found = answer(trials, quick=options.quick, told=told)
+            if options.measure:
+                told("running it for real")
+                found.base["measured"] = measured(asked)
+    except NotRehearsed as error:
+        if error.tail:
+            sys.stderr.write(f"the last lines of the script:\n{_indented(error.tail)}\n")
+        raise
+    if options.json is not None:
+        options.json.write_text(page.record(found, gpu), encoding="utf-8")
+    if options.picture is not None:
+        options.picture.write_text(picture.svg(found.base, gpu), encoding="utf-8")
+    if not options.quiet:
+        page.show(found, gpu, terminal)
+    return DOES_NOT_FIT if found.verdict == NO else 0
+
+
+@contextlib.contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """One line that is written over, for a person at a terminal."""
+    terminal = Terminal(stderr=True, highlight=False, markup=False, emoji=False)
+    if quiet or not terminal.is_terminal:
+        yield lambda _sentence: None
+        return
+    with terminal.status("rehearsing the script") as status:
+        yield status.update
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def check(options: argparse.Namespace, command: Command) -> None:
+    """Raises UsageError for what cannot be meant."""
+    if command.module and (not command.target or command.target.startswith("-")):
+        raise UsageError("`-m` needs the name of a module: premortem fit -m package.module")
+    if not command.target:
+        raise UsageError("which script? premortem fit train.py")
+    for option in ("json", "picture"):
+        given = getattr(options, option)
+        if given is not None and given.suffix == ".py":
+            raise UsageError(f"`--{option} {given}` would overwrite a Python file")
