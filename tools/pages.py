@@ -114,7 +114,7 @@ def checkpoints(result: dict[str, Any]) -> str:
     survived = ", ".join(f"{kind} {d['survived']} of {d['saves']} times" for kind, d in disks.items())
     notes = [
         (
-            f"{flips['caught']} of {flips['flips']} flipped bits were caught on load; of the {flips['files']['flips']} in "
+            f"{flips['caught']} of {flips['flips']} flipped bits were caught (by `ckpt verify`, and by a vault when it loads); of the {flips['files']['flips']} in "
             f"plain `.pt` files, `torch.load` took {flips['files']['torch.load silent']} without a word."
         ),
         f"The last good checkpoint survived {survived}.",

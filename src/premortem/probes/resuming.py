@@ -18,16 +18,15 @@ from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import Misplaced, Resumed, Schedule, Setting, Site, StateMisplaced
+from premortem.probes.beside import bare, holds, kept_weights, unwrapped
 from premortem.probes.counting import loop_counters, used, user_frames
 from premortem.probes.holdings import (
     AVERAGED,
     SETTINGS,
     Holdings,
-    SavedModule,
     SavedOptimizer,
     holdings_of,
     hyper_parameters,
-    numbers_of,
     saved_optimizer,
 )
 from premortem.probes.optimizers import Optimizers, number
@@ -37,7 +36,6 @@ from premortem.probes.session import Session, user_site
 from premortem.probes.states import path_of
 
 _MOST_PAIRS = 8
-_MOST_VALUES = 512  # variables of a frame that are looked at
 
 
 class Restored:
@@ -279,39 +277,3 @@ def held_counters(file: Holdings, frames: list[Any]) -> Iterator[tuple[str, int,
             if type(value) is int and value in values and name not in seen:
                 seen.add(name)
                 yield name, value, used(frame.f_code.co_filename, name)
-
-
-def kept_weights(frames: list[Any], modules: list[nn.Module]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Modules and dicts of tensors that the script keeps beside the models that were loaded, by name."""
-    mine = {id(module) for module in modules}
-    for frame in frames:
-        for name, value in list({**frame.f_globals, **frame.f_locals}.items())[:_MOST_VALUES]:
-            inner = getattr(value, "__dict__", {}) if is_plain_object(value) else {}
-            for label, thing in ((name, value), *((f"{name}.{key}", held) for key, held in inner.items())):
-                if isinstance(thing, nn.Module) and id(thing) not in mine:
-                    yield label, thing.state_dict()
-                elif isinstance(thing, dict) and any(isinstance(v, torch.Tensor) for v in thing.values()):
-                    yield label, thing
-
-
-def unwrapped(named: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the `module.` that a wrapper puts before the names."""
-    return {name.removeprefix("module."): value for name, value in named.items()}
-
-
-def bare(module: SavedModule) -> dict[str, Any]:
-    return {name: shape for name, shape in unwrapped(module.shapes).items() if name != "n_averaged"}
-
-
-def is_plain_object(value: Any) -> bool:
-    return hasattr(value, "__dict__") and not isinstance(value, (nn.Module, type, type(os), Optimizer))
-
-
-def holds(tensors: Mapping[str, Any], samples: Mapping[str, list[float]]) -> bool:
-    """Whether these are the sampled weights; a wrapper's `module.` before the names does not matter."""
-    for name, values in samples.items():
-        bare = name.removeprefix("module.")
-        own = next((tensors[n] for n in (name, bare, f"module.{bare}") if n in tensors), None)
-        if not isinstance(own, torch.Tensor) or numbers_of(own) != values:
-            return False
-    return bool(samples)

@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 from premortem.probes import Attachment
+from premortem.probes.beside import kept_weights
 from premortem.probes.counting import loop_counters, user_frames
 from premortem.probes.optimizers import number
-from premortem.probes.resuming import kept_weights
 
 _MOST_VARIABLES = 400
 
