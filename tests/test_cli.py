@@ -92,7 +92,10 @@ def test_the_script_gets_its_arguments_as_they_were(words):
     ("line", "sentence"),
     [
         ("rnu train.py", "there is no verb `rnu`; did you mean `run`?"),
-        ("fly", "there is no verb `fly`; there are run, fit, replay, lint, server, explain, completion, demo"),
+        (
+            "fly",
+            "there is no verb `fly`; there are run, fit, replay, lint, server, explain, completion, demo",
+        ),
         ("train.py --epochs 3", "there is no verb `train.py`; did you mean `premortem run train.py`?"),
         ("--verison", "`premortem` has no option `--verison`; did you mean `--version`?"),
         ("run", "which script? premortem run train.py"),
