@@ -10,6 +10,7 @@ ROOMS += [
     "premortem.journal",
     "premortem.events",
     "premortem.demo",
+    "premortem.fit.verb",
     "premortem.replay.page",
     "premortem.lint.verb",
 ]

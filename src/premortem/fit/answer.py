@@ -194,7 +194,7 @@ def _calculated(base: dict[str, Any], gpu: Gpu) -> Iterator[Advice]:
         )
     for group in base["groups"][:1]:
         largest = group["largest"]
-        if largest > 0.15 * peak and largest > 256 * MIB:
+        if largest > 0.15 * peak and largest > 64 * MIB:
             where = f"{group['file']}:{group['line']}" if group["file"] else group["module"]
             yield _reckoned(
                 "chunk",

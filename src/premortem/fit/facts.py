@@ -46,6 +46,7 @@ class Facts:
         made = [a for a in trace.allocations if a.kind == "activations"]
         model = rehearsal.model
         return {
+            "knows_bf16": rehearsal.gpu.capability >= (8, 0),
             "checkpointed": self.checkpointed,
             "zeroed_in_place": self.zeroed_in_place,
             "low_precision": any(a.dtype in low and a.bytes for a in made),

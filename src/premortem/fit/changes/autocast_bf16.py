@@ -17,7 +17,7 @@ class AutocastBf16:
 
     @staticmethod
     def wanted(result: dict[str, Any]) -> bool:
-        return not result["low_precision"]
+        return bool(result["knows_bf16"]) and not result["low_precision"]
 
     @staticmethod
     def apply(patches: Patches) -> None:
