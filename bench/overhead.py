@@ -340,6 +340,8 @@ def main() -> None:
                 result["added_host_us"].setdefault(way, {})[model] = round(cost.host_us)
                 print(f"  {way:45} x{cost.wall:.3f} ± {cost.spread:.3f}, {cost.host_us:+.0f} µs", flush=True)
         del task
+        if options.json:  # after each model: a machine may be lent for a limited time
+            options.json.write_text(json.dumps(result, indent=1) + "\n")
     result["startup_seconds"] = round(startup(), 2)
     print(f"start-up: {result['startup_seconds']} s over importing torch")
     if options.json:
