@@ -68,6 +68,8 @@ def overhead(result: dict[str, Any]) -> str:
     notes += (
         f"start-up: {added} s more than importing torch." if added > 0 else "start-up: lost in the noise."
     )
+    if "note" in result:
+        notes += f" {result['note']}"
     return "\n".join([*rows, "", notes])
 
 
