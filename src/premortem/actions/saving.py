@@ -78,7 +78,7 @@ class Saving:
     def written_by_hand(self, save: Save) -> None:
         """Written through a file object of the script's own, which emptied the old file when it was opened."""
         save.looked = self._look(save.thing)
-        self._judge(save)
+        self._judge(save, overwrote=save.path in self.shelf.known)
         if save.looked.checkpoint and not save.looked.poisoned:
             self._by_hand[save.path] = save
 

@@ -63,10 +63,9 @@ class Shelf:
             return None
         step = self.known.get(path)
         name = f"{'earlier' if step is None else f'step-{step}'}{path.suffix}"
-        ways: list[tuple[Path, Callable[[Path, Path], object]]] = [
-            (self.folder, _link),
-            (path.parent / ".premortem", _link),
-        ]
+        ways: list[tuple[Path, Callable[[Path, Path], object]]] = []
+        if not copy:
+            ways += [(self.folder, _link), (path.parent / ".premortem", _link)]
         if size <= _COPIED and path.is_file():  # file systems without links: FUSE, network drives
             ways.append((self.folder, shutil.copyfile))
         for home, put in ways:

@@ -40,6 +40,15 @@ def test_the_newest_earlier_versions_are_kept(shelf, path):
     assert path.read_bytes() == b"4"
 
 
+def test_a_file_that_is_rewritten_in_place_is_copied(shelf, path):
+    for step in range(3):
+        path.write_bytes(b"%d" % step)  # as `open(path, "wb")` does: the same file, emptied first
+        shelf.known[path] = step
+        shelf.keep(path, copy=True)
+    path.write_bytes(b"")
+    assert versions(shelf) == {"000002-step-1.pt": b"1", "000003-step-2.pt": b"2"}
+
+
 def test_a_version_has_a_manifest_with_its_checksum(shelf, path):
     save(shelf, path, b"one", 1)
     save(shelf, path, b"two", 2)
