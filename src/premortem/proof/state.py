@@ -17,6 +17,7 @@ from premortem.probes import Attachment
 from premortem.probes.beside import kept_weights
 from premortem.probes.counting import loop_counters, user_frames
 from premortem.probes.optimizers import number
+from premortem.proof.described import described
 
 _MOST_VARIABLES = 400
 
@@ -73,7 +74,7 @@ def optimizer_state(optimizer: Any, names: dict[int, str]) -> dict[str, Any]:
         entry = optimizer.state.get(parameter)
         if entry:
             state[names.get(id(parameter), f"parameter {index}")] = {
-                name: checksum(value) if isinstance(value, torch.Tensor) else repr(value)
+                name: checksum(value) if isinstance(value, torch.Tensor) else described(value)
                 for name, value in entry.items()
             }
     return {
@@ -94,7 +95,7 @@ def scheduler_state(scheduler: Any) -> dict[str, Any]:
     return {
         "kind": type(scheduler).__name__,
         "position": getattr(scheduler, "last_epoch", None),
-        "values": {name: repr(value) for name, value in sorted(values.items())},
+        "values": {name: described(value) for name, value in sorted(values.items())},
     }
 
 

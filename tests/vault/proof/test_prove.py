@@ -132,3 +132,20 @@ def test_the_verb_exits_with_one_when_it_is_not_the_same_run(tmp_path):
     assert done.returncode == 1, done.stderr
     assert "another run" in done.stdout
     assert "optimizer state (SGD)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        "lambda epoch: 1 / (epoch + 1)",
+        "functools.partial(lambda by, epoch: 1 / (epoch + by), 1)",
+    ],
+)
+def test_a_schedule_given_as_a_function_is_kept(proved, rate):
+    source = "import functools\n" + scripts.EXACT.replace(
+        "StepLR(optimizer, 2)", f"LambdaLR(optimizer, {rate})"
+    )
+    assert rate in source
+    proof = proved(source)
+    assert lost(proof) == set()
+    assert proof.exact, verdict(proof)
