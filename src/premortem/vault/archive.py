@@ -5,6 +5,9 @@
     FOLDER/.spool/                  on its way to the mirror
 
 A full disk costs old checkpoints, one after the other, but never the last good one, and never what is being written.
+What was there before a vault's first save, and was not resumed from, is another run's: it does not count, and stays.
+
+    FOLDER/earlier/step-…/          another run's, whose name was wanted; `premortem.resume("FOLDER/earlier", …)`
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from premortem.vault.opening import PREFIX, folders, number_of
 from premortem.vault.retention import Best, Kept, Retention, under_pressure
 
 QUARANTINE = "quarantine"
+EARLIER = "earlier"
 SPOOL = ".spool"
 _MARGIN = 1.02  # a file system needs room for names and blocks too
 
@@ -38,12 +42,41 @@ class Archive:
         self.best = best
         self.mirror = mirror
         self._known: dict[str, Kept] = {}
+        self._resumed = False
+        self._begun = False  # a first save was asked for ...
+        self._wrote = False  # ... and a healthy one is there: from now on older ones may go
+        self._foreign: set[str] = set()  # of another run
+        self._damaged: set[str] = set()  # a resume has read them: their manifests promise too much
         self._gone: list[tuple[str, list[str]]] = []  # deleted here; over there when nothing is on its way
         sweep(folder)
 
     def place(self, step: int, *, healthy: bool) -> Path:
         home = self.folder if healthy else self.folder / QUARANTINE
         return home / f"{PREFIX}{step:09d}"
+
+    def resumed(self, damaged: set[str]) -> None:
+        """Training goes on from here: all that is there is this run's."""
+        self._resumed = True
+        self._foreign = set()
+        self._damaged |= damaged
+
+    def begin(self, place: Path) -> None:
+        """Before each write at `place`. Another run's checkpoints are counted once, and one that is in the way is moved."""
+        if not self._begun:
+            self._begun = True
+            self._foreign = set() if self._resumed else {each.name for each in folders(self.folder)}
+            if self._foreign:
+                say(_left_alone(len(self._foreign), self.folder))
+        if place.parent == self.folder and place.name in self._foreign:
+            moved = _free_name(self.folder / EARLIER / place.name)
+            moved.parent.mkdir(exist_ok=True)
+            place.rename(moved)
+            self._foreign.discard(place.name)
+            self._known.pop(place.name, None)
+            say(f"{place.name} of the earlier run was moved to {moved.parent}; this run has the same step.")
+
+    def _ours(self) -> list[Kept]:
+        return [each for each in self.kept() if each.name not in self._foreign]
 
     def kept(self) -> list[Kept]:
         """What is there, oldest first. What has no valid manifest is not there."""
@@ -55,11 +88,18 @@ class Archive:
                     self._known[path.name] = _kept(path.name, Manifest.read(path / NAME))
                 except VaultError:
                     continue
-            found.append(replace(self._known[path.name], mirrored=path.name not in waiting))
+            known = self._known[path.name]
+            found.append(
+                replace(
+                    known,
+                    mirrored=path.name not in waiting,
+                    healthy=known.healthy and path.name not in self._damaged,
+                )
+            )
         return sorted(found, key=lambda each: (each.time, each.step))
 
     def best_path(self) -> Path | None:
-        ranked = self.best.ranked(self.kept()) if self.best is not None else []
+        ranked = self.best.ranked(self._ours()) if self.best is not None else []
         return self.folder / ranked[0].name if ranked else None
 
     def written(self, path: Path, manifest: Manifest) -> None:
@@ -70,6 +110,8 @@ class Archive:
                     shutil.rmtree(old, ignore_errors=True)
             return
         self._known[path.name] = _kept(path.name, manifest)
+        self._damaged.discard(path.name)
+        self._wrote = True
         if self.mirror is not None:
             try:
                 self.mirror.put(path, path.name)
@@ -78,8 +120,9 @@ class Archive:
         self.rotate()
 
     def rotate(self, wait: float = 0.0) -> None:
-        for each in self.retention.surplus(self.kept(), self.best):
-            self._delete(each)
+        if self._wrote:
+            for each in self.retention.surplus(self._ours(), self.best):
+                self._delete(each)
         self._forget_there(wait)
 
     def _forget_there(self, wait: float) -> None:
@@ -103,7 +146,7 @@ class Archive:
         the mirror, which holds on to its bytes. Raises VaultError."""
         given: set[str] = set()
         while True:
-            spare = [each for each in under_pressure(self.kept(), self.best) if worth and each.mirrored]
+            spare = [each for each in under_pressure(self._ours(), self.best) if worth and each.mirrored]
             if given & {each.name for each in spare}:
                 raise VaultError(f"{self.folder} is full, and nothing in it can be deleted")
             free = self._free()
@@ -172,6 +215,24 @@ def say(sentence: str) -> None:
     """To whoever looks at the run. Never stops it."""
     with suppress(Exception):
         print(f"premortem: {sentence}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _left_alone(count: int, folder: Path) -> str:
+    several = count > 1
+    return (
+        f"{folder} holds {count} checkpoint{'s' * several} of an earlier run, and this one did not resume from "
+        f"{'them' if several else 'it'}. {'They stay' if several else 'It stays'}, besides what this run keeps. "
+        "Call vault.resume(…) before the first save to go on from there, or delete the folder's step-… to clear it."
+    )
+
+
+def _free_name(path: Path) -> Path:
+    """`earlier/step-…`, or `earlier-2/step-…` where a run before has left one."""
+    home, number = path.parent, 1
+    while path.exists():
+        number += 1
+        path = home.with_name(f"{home.name}-{number}") / path.name
+    return path
 
 
 def _kept(name: str, manifest: Manifest) -> Kept:

@@ -150,10 +150,12 @@ class Vault:
 
         Raises ResumeRefused, before anything is changed, when it does not fit."""
         self._join()
-        saved, damaged = newest_whole(self._candidates(at))
+        found = self._candidates(at)
+        saved, damaged = newest_whole(found)
         fetched = self._fetched(saved, at)
         if fetched or (self._url is not None and pieces.processes() > 1):
-            saved, damaged = newest_whole(self._candidates(at))
+            found = self._candidates(at)
+            saved, damaged = newest_whole(found)
         if saved is None:
             report = ResumeReport()
             for sentence in fetched:
@@ -178,6 +180,7 @@ class Vault:
             resumption.report.add("note", "mirror", f"{sentence}.")
         resumption.compare(config=self._given_config, companions=companions, rng=rng)
         report = finish(resumption, load=True, strict=strict, quiet=True)
+        self._archive.resumed(damaged={each.name for each in found[: len(damaged)]})
         report.epoch = getattr(loader, "epoch", None)
         if not quiet:
             report.show()
@@ -275,6 +278,7 @@ class Vault:
             manifest.health = looked_at(snapshot)
             manifest.code, manifest.versions = surroundings.code(), surroundings.versions()
             place = self._archive.place(saving.step, healthy=manifest.health.ok)
+            self._archive.begin(place)
             size = sum(part.memory.numel() for part in snapshot.parts.values())
             worth = manifest.health.ok
             self._archive.with_room(size, lambda: store.write(place, snapshot, trees, manifest), worth=worth)
