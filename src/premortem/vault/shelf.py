@@ -47,6 +47,9 @@ class Shelf:
             Path, Path
         ] = {}  # what the script saved here lies there; here is the last good file
         self._kept: dict[Path, list[Path]] = {}  # oldest first
+        self._left: dict[
+            Path, Path
+        ] = {}  # the version that an earlier run left at a path: it stays for the whole run
 
     def good_at(self, path: Path) -> bool:
         """Whether there is a file here that a poisoned one must not replace."""
@@ -79,6 +82,8 @@ class Shelf:
             if home is not self.folder:
                 _keep_out_of_git(home)
             self._kept.setdefault(path, []).append(version)
+            if path not in self.known:
+                self._left.setdefault(path, version)
             self._describe(version, path, step, size, HealthRecord())
             self._rotate(path)
             return version
@@ -130,12 +135,15 @@ class Shelf:
         return given
 
     def _fits(self, path: Path, size: int) -> bool:
-        """Within the budget, once the oldest versions of other paths have gone."""
+        """Within the budget, once the oldest versions have gone; last of all what earlier runs left."""
         held = sum(_size(version) for versions in self._kept.values() for version in versions)
         room = min(self._most, int(_SHARE * (shutil.disk_usage(path.parent).free + held)))
         while held + size > room:
+            left = set(self._left.values())
             oldest = min(
-                (versions[0] for versions in self._kept.values() if versions), key=_age, default=None
+                (version for versions in self._kept.values() for version in versions),
+                key=lambda version: (version in left, _age(version)),
+                default=None,
             )
             if oldest is None:
                 return False
@@ -144,22 +152,35 @@ class Shelf:
         return True
 
     def _rotate(self, path: Path) -> None:
-        versions = self._kept[path]
-        if len(versions) == self._versions:
+        own = [version for version in self._kept[path] if version != self._left.get(path)]
+        if len(own) == self._versions:
             self._forget_earlier_runs(path)
-        while len(versions) > self._versions:
-            self._forget(versions[0])
+        for version in own[: -self._versions]:
+            self._forget(version)
 
     def _forget_earlier_runs(self, path: Path) -> None:
-        """What ended runs kept of this path is older than all that this one keeps; run after run would fill the disk."""
-        for room in self.folder.parent.glob(f"*/kept/{slug(path)}"):
-            if room.parent.parent != self.folder and owner_is_dead(room.parent):
+        """Run after run would fill the disk. The newest that any of them left at this path stays."""
+        rooms = [
+            room
+            for room in self.folder.parent.glob(f"*/kept/{slug(path)}")
+            if room.parent.parent != self.folder and owner_is_dead(room.parent)
+        ]
+        left = [self._left[path]] if path in self._left else []
+        left += [each for room in rooms for each in room.iterdir() if not each.name.endswith(SUFFIX)]
+        newest = max(left, key=_written_at, default=None)
+        for room in rooms:
+            if newest is None or newest.parent != room:
                 shutil.rmtree(room, ignore_errors=True)
+                continue
+            for version in room.iterdir():
+                if not version.name.startswith(newest.name):  # its manifest does
+                    _remove(version)
 
     def _forget(self, version: Path) -> None:
         for versions in self._kept.values():
             if version in versions:
                 versions.remove(version)
+        self._left = {path: each for path, each in self._left.items() if each != version}
         _remove(version)
 
     def _place(self, home: Path, room: str, path: Path, name: str) -> Path:
@@ -216,6 +237,13 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+def _written_at(version: Path) -> float:
+    try:
+        return version.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _age(version: Path) -> int:

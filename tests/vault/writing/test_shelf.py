@@ -1,5 +1,7 @@
 """Earlier versions: kept, rotated, given up; and what must not take their place."""
 
+import os
+
 import pytest
 
 from premortem.vault import shelf as room
@@ -145,13 +147,45 @@ def test_a_run_forgets_what_ended_runs_kept_of_the_same_path(tmp_path, path, mon
         for step in range(3):
             save(shelf, path, b"%d %d" % (number, step), step)
         shelf.clerk.wait(5)
-    assert [len(versions(shelf)) for shelf in runs] == [2, 2, 2]  # they are all of this process, which lives
+    assert [len(versions(shelf)) for shelf in runs] == [2, 3, 3]  # they are all of this process, which lives
     monkeypatch.setattr(room, "owner_is_dead", lambda folder: folder.parent.name == "one")
     save(runs[1], path, b"again", 9)
     save(runs[1], path, b"and again", 10)
-    assert [len(versions(shelf)) for shelf in runs] == [2, 2, 2]
+    assert [len(versions(shelf)) for shelf in runs] == [2, 3, 3]
     fresh = Shelf(tmp_path / "four")
     for step in range(3):
         save(fresh, path, b"x", step)
     fresh.clerk.wait(5)
-    assert [len(versions(shelf)) for shelf in runs] == [0, 2, 2]
+    assert [len(versions(shelf)) for shelf in runs] == [0, 3, 3]
+
+
+def test_what_an_earlier_run_left_stays_for_the_whole_run(shelf, path):
+    path.write_bytes(b"from last week")
+    for step in range(6):
+        save(shelf, path, b"%d" % step, step)
+    assert sorted(versions(shelf).values()) == [b"3", b"4", b"from last week"]
+
+
+def test_the_budget_costs_versions_of_this_run_first(tmp_path, path):
+    shelf = Shelf(tmp_path / "run", most=25)
+    path.write_bytes(b"w" * 10)
+    for step in range(4):
+        save(shelf, path, b"%d" % step * 10, step)
+    shelf.clerk.wait(5)
+    assert sorted(versions(shelf).values()) == [b"2" * 10, b"w" * 10]
+
+
+def test_the_newest_that_ended_runs_left_of_a_deleted_file_stays(tmp_path, path, monkeypatch):
+    ended = Shelf(tmp_path / "ended")
+    for step in range(3):
+        save(ended, path, b"%d" % step, step)
+        os.utime(path, (step, step))
+    ended.clerk.wait(5)
+    path.unlink()
+    monkeypatch.setattr(room, "owner_is_dead", lambda folder: True)
+    fresh = Shelf(tmp_path / "fresh")
+    for step in range(4):
+        save(fresh, path, b"new", step)
+    fresh.clerk.wait(5)
+    assert list(versions(ended).values()) == [b"1"]
+    assert len(list(ended.folder.glob("kept/*/*.manifest.json"))) == 1
