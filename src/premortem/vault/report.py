@@ -39,7 +39,7 @@ class ResumeReport:
 
     path: Path | None = None
     step: int | None = None
-    epoch: int | None = None  # of the loader, where one was restored
+    epoch: int | None = None  # the one the restored loader is in; of a stranger's file, what it has stored
     remarks: list[Remark] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)
     extra: Any = None  # what was given to `save(extra=…)`

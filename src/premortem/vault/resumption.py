@@ -23,7 +23,7 @@ class Resumption:
             raise UsageError(f'settings="{settings}": say "checkpoint" or "script", whichever is to win')
         self.saved = saved
         self.given = given
-        self.report = ResumeReport(path=saved.path, step=saved.step)
+        self.report = ResumeReport(path=saved.path, step=saved.step, epoch=saved.epoch)
         self._script_wins = settings == "script"
         self._plan: list[tuple[str, Callable[[], None]]] = []
         self._renamed: dict[str, str] = {}  # the file's name of a weight → the model's
@@ -41,6 +41,8 @@ class Resumption:
             if name not in weights:
                 self._other(name, each)
         self._ours(config, companions, rng=rng)
+        for sentence in self.saved.said:
+            self.report.add("note", "checkpoint", sentence)
         if left := self.saved.leftover():
             self.report.add("note", "checkpoint", f"It also holds what was not asked for: {', '.join(left)}.")
         return self.report
@@ -56,6 +58,8 @@ class Resumption:
                 ) from error
             self.report.restored.append(name)
         self.report.loaded = True
+        if "loader" in self.report.restored:
+            self.report.epoch = getattr(self.given["loader"], "epoch", self.report.epoch)
 
     # --- weights ---------------------------------------------------------------------------------
 

@@ -24,11 +24,11 @@ _STEPS = (
     "iteration",
     "iter_num",
     "iter",
-    "steps",
+    "it",
     "n_iter",
-    "num_steps",
     "current_step",
-)
+)  # not `steps` nor `epochs`: those may be how many there are to be
+_EPOCHS = ("epoch", "current_epoch", "last_epoch")
 _AVERAGED = ("ema", "averaged", "shadow", "swa")
 
 
@@ -50,6 +50,7 @@ class Saved(ABC):
     step: int | None = None
     epoch: int | None = None
     manifest: Manifest | None = None
+    said: tuple[str, ...] = ()  # where step and epoch come from, when that is not certain
 
     @abstractmethod
     def weights(self, piece: str, wanted: Mapping[str, Spec]) -> Weights | None:
@@ -108,8 +109,9 @@ class TheirSaved(Saved):
         self._contents = contents
         self._parts = contents.state_dicts()
         self._used: set[str] = set()
-        self.step = _counted(contents.plain, _STEPS)
-        self.epoch = _counted(contents.plain, ("epoch", "current_epoch", "last_epoch"))
+        steps, epochs = _counters(contents.plain, _STEPS), _counters(contents.plain, _EPOCHS)
+        self.step, self.epoch = _agreed(steps), _agreed(epochs)
+        self.said = tuple(_where_from(steps, "step") + _where_from(epochs, "epoch"))
 
     def weights(self, piece: str, wanted: Mapping[str, Spec]) -> Weights | None:
         able = self._weights_for(piece)
@@ -189,9 +191,26 @@ def _is_averaged(path: str) -> bool:
     )
 
 
-def _counted(plain: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    for name in names:
-        value = plain.get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    return None
+def _counters(plain: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, int]:
+    """Whole numbers under these names, at the top of the file."""
+    return {
+        name: plain[name] for name in names if type(plain.get(name)) is int and plain[name] >= 0
+    }  # a bool is another type
+
+
+def _agreed(counters: Mapping[str, int]) -> int | None:
+    return next(iter(counters.values())) if len(set(counters.values())) == 1 else None
+
+
+def _where_from(counters: Mapping[str, int], what: str) -> list[str]:
+    told = " and ".join(f"`{name}` {value:,}" for name, value in counters.items())
+    if not counters:
+        return []
+    if _agreed(counters) is None:
+        return [f"The file has {told}: which one is the {what} cannot be told, and report.{what} is None."]
+    if what == "step":
+        return [f"report.step is as stored: {told}. report.start is one more."]
+    return [
+        f"report.epoch is as stored: {told}. The file does not say whether that epoch was finished; "
+        "if it was, begin with report.epoch + 1."
+    ]

@@ -68,10 +68,29 @@ def test_a_file_that_fits_has_nothing_to_say(path, model, optimizer):
     other = Net()
     theirs = adam(other)
     report = premortem.resume(path, model=other, optimizer=theirs, rng=False)
-    assert (report.step, report.start, report.remarks) == (5, 6, [])
+    assert (report.step, report.start, report.epoch) == (5, 6, 3)
+    assert all("as stored" in remark.text for remark in report.remarks)  # nothing but where those come from
     assert report.restored == ["model", "optimizer"]
     assert torch.equal(other.a.weight, model.a.weight)
     assert torch.equal(theirs.state[other.a.weight]["exp_avg"], optimizer.state[model.a.weight]["exp_avg"])
+
+
+@pytest.mark.parametrize(
+    ("counters", "step", "epoch", "words"),
+    [
+        ({"epoch": 11}, None, 11, "report.epoch is as stored: `epoch` 11."),
+        ({"it": 70}, 70, None, "report.step is as stored: `it` 70."),
+        ({"step": 4, "global_step": 4}, 4, None, "`step` 4 and `global_step` 4"),
+        ({"step": 4, "global_step": 900}, None, None, "cannot be told"),
+        ({"epoch": True, "step": -1, "epochs": 30, "num_steps": 90, "args": {"epoch": 3}}, None, None, ""),
+    ],
+)
+def test_the_counters_of_a_strangers_file_are_read_and_told(tmp_path, model, counters, step, epoch, words):
+    torch.save({"model": model.state_dict(), **counters}, tmp_path / "last.pt")
+    report = premortem.resume(tmp_path / "last.pt", model=Net(), rng=False, quiet=True)
+    assert (report.step, report.epoch) == (step, epoch)
+    notes = told(report, "note", "checkpoint")
+    assert any(words in each for each in notes) if words else not any("report." in each for each in notes)
 
 
 def test_a_report_alone_changes_nothing(path):
