@@ -66,3 +66,41 @@ def test_the_likeliest_lever_comes_first():
         Lever("constant", "B", 8),
     ]
     assert [lever.name for lever in candidates(found, 8)] == ["B", "batch_size", "l"]
+
+
+@pytest.mark.parametrize("kind", ["argument", "constant"])
+def test_a_loader_that_got_the_turned_number_goes_beyond_its_data(kind, patches):
+    levers = Levers(Lever(kind, "batch_size", 4), 4096)
+    levers.install(patches)
+    data = TensorDataset(torch.randn(10, 3), torch.arange(10))
+    loader = DataLoader(data, 4096, True, drop_last=True)
+    batches = list(loader)
+    assert [len(x) for x, _ in batches] == [4096] * len(batches)
+    assert len(batches) > 8
+    assert loader.batch_size == 4096
+
+
+def test_a_collate_function_with_the_batch_elsewhere_does_it_itself(patches):
+    levers = Levers(Lever("loader", "DataLoader(batch_size=…)", 4), 32)
+    levers.install(patches)
+    made = next(iter(DataLoader([torch.ones(7)] * 5, 4, collate_fn=lambda many: torch.stack(many, 1))))
+    assert made.shape == (7, 32)
+
+
+@pytest.mark.parametrize(
+    ("options", "spelled"),
+    [
+        (("-b", "--batch_size"), "--batch_size"),
+        (("-b",), "-b"),
+        (("batch_size",), "the argument `batch_size`"),
+    ],
+)
+def test_an_option_is_called_as_its_parser_calls_it(options, spelled, patches):
+    levers = Levers()
+    levers.install(patches)
+    parser = argparse.ArgumentParser()
+    parser.add_argument(
+        *options, type=int, default=4, **({"dest": "batch_size"} if options[0] == "-b" else {})
+    )
+    parser.parse_args(["4"] if options == ("batch_size",) else [])
+    assert [lever.spelled for lever in levers.found] == [spelled]

@@ -8,11 +8,10 @@ from typing import Any
 
 from premortem.fit.gpus import MIB, Gpu
 from premortem.fit.levers import Lever, candidates
-from premortem.fit.trials import NotRehearsed, Trials
+from premortem.fit.search import Search
+from premortem.fit.trials import SHARE, NotRehearsed, Trials
 
 FITS, TIGHT, NO = "fits", "tight", "no"
-_MOST_TRIALS = 9  # of batch sizes
-_MOST_BATCH = 1 << 20
 _WORTH = 0.02  # of the peak: a smaller saving is not told
 _RANKS = 8
 
@@ -82,66 +81,27 @@ def _largest(found: Answer, trials: Trials) -> None:
             "no argument, no number in the script, no DataLoader"
         )
         return
-    search = _Search(trials, found.lever, found.base)
+    gpu, lever = trials.asked.gpu, found.lever
+    search = Search(
+        lambda value: trials.of(lever=vars(lever), batch=value),
+        lambda result: verdict(result) == FITS,
+        room=(gpu.memory - gpu.context) * SHARE,
+        value=lever.value,
+        base=found.base,
+    )
     found.largest = search.run()
-    if search.capped:
-        found.largest_why = "at least; more was not tried"
+    found.largest_why = search.why
 
 
 def _turns(trials: Trials, lever: Lever, batch: int) -> bool:
-    """Whether the model sees twice the batch when the lever says so."""
-    try:
-        result = trials.of(lever=vars(lever), batch=2 * lever.value)
-    except NotRehearsed:
-        return False
-    return bool(result["batch"] == 2 * batch)
-
-
-class _Search:
-    """From two rehearsals the need grows about evenly; the guess is then walked to the edge."""
-
-    def __init__(self, trials: Trials, lever: Lever, base: dict[str, Any]) -> None:
-        self.trials, self.lever = trials, lever
-        self.capped = False
-        self._results: dict[int, dict[str, Any]] = {lever.value: base}
-
-    def fits(self, batch: int) -> bool:
-        if batch not in self._results:
-            self._results[batch] = self.trials.of(lever=vars(self.lever), batch=batch)
-        return verdict(self._results[batch]) == FITS
-
-    def run(self) -> int:
-        low, high = 0, _MOST_BATCH + 1
-        value = self.lever.value
-        for known in (value, 2 * value):
-            low, high = (max(low, known), high) if self.fits(known) else (low, min(high, known))
-        for _ in range(_MOST_TRIALS):
-            if high - low <= max(1, low // 128):
-                break
-            guess = min(max(self._guess(), low + 1), high - 1)
-            try:
-                low, high = (guess, high) if self.fits(guess) else (low, guess)
-            except NotRehearsed:
-                high = guess
-        else:
-            self.capped = high - low > max(1, low // 128)
-        return low
-
-    def _guess(self) -> int:
-        sizes = sorted(self._results)
-        one, two = self._nearest(sizes)
-        first, second = self._results[one]["allocated"], self._results[two]["allocated"]
-        slope = max((second - first) / (two - one), 1.0)
-        gpu = self.trials.asked.gpu
-        room = (gpu.memory - gpu.context) * 0.955
-        low = max((size for size in sizes if verdict(self._results[size]) == FITS), default=0)
-        high = min((size for size in sizes if verdict(self._results[size]) != FITS), default=_MOST_BATCH)
-        guess = int(two + (room - second) / slope)
-        # A guess outside of what is known, or one that was made already, is halfway.
-        return guess if low < guess < high else (low + high) // 2 if high < _MOST_BATCH else 2 * low
-
-    def _nearest(self, sizes: list[int]) -> tuple[int, int]:
-        return (sizes[-2], sizes[-1]) if len(sizes) > 1 else (0, sizes[0])
+    """Whether the model sees twice the batch when the lever says so; or half, where the data have no more."""
+    for value, expected in ((2 * lever.value, 2 * batch), (lever.value // 2, batch // 2)):
+        try:
+            if value and trials.of(lever=vars(lever), batch=value)["batch"] == expected:
+                return True
+        except NotRehearsed:
+            continue
+    return False
 
 
 # --- what would help -------------------------------------------------------------------------

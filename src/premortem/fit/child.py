@@ -49,7 +49,7 @@ class Child:
         sandbox.install()
         with self.rehearsal.on():
             assert self.rehearsal.patches is not None  # noqa: S101 - set by `on`
-            self.levers.install(self.rehearsal.patches)
+            self.levers.install(self.rehearsal.patches, lambda: self.rehearsal.fakes.fake)
             self.facts.install(self.rehearsal.patches)
             for name in order.get("changes", ()):
                 changes.by_name(name).apply(self.rehearsal.patches)

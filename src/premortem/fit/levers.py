@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from premortem.fit.larger import enlarge
 from premortem.fit.patches import Patches
 
 _NAME = re.compile(
     r"(^|_)(batch|batchsize|bs|bsz|batches_per_step|micro_batch)(_|$)|batch_?size", re.IGNORECASE
 )
+
+_LOADER = ("shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last")
 
 
 @dataclass
@@ -26,6 +30,7 @@ class Lever:
     kind: str
     name: str
     value: int
+    spelled: str = ""  # as a person would write it
 
 
 @dataclass
@@ -36,7 +41,8 @@ class Levers:
     to: int | None = None
     found: list[Lever] = field(default_factory=list)
 
-    def install(self, patches: Patches) -> None:
+    def install(self, patches: Patches, mode: Any = contextlib.nullcontext) -> None:
+        """What is made within `mode()` has no contents: most of a larger batch need not be real."""
         from torch.utils.data import DataLoader
 
         parse, init = argparse.ArgumentParser.parse_known_args, DataLoader.__init__
@@ -45,18 +51,23 @@ class Levers:
             options, rest = parse(parser, *args, **kwargs)
             for name, value in vars(options).items():
                 if _is_size(value) and _NAME.search(name):
-                    self._meet("argument", name, value)
+                    self._meet("argument", name, value, _spelled(parser, name))
                     if self._turns("argument", name):
                         setattr(options, name, self.to)
             return options, rest
 
         def loader(this: Any, dataset: Any, batch_size: Any = 1, *args: Any, **kwargs: Any) -> None:
-            if _is_size(batch_size) and "batch_sampler" not in kwargs:
-                self._meet("loader", "DataLoader(batch_size=…)", batch_size)
-                if self._turns("loader", "", batch_size):
-                    kwargs = _endless(dataset, self.to or 1, kwargs)
-                    args, batch_size = args[:0], self.to
-            init(this, dataset, batch_size, *args, **kwargs)
+            kwargs.update(zip(_LOADER, args, strict=False))
+            if not _is_size(batch_size) or kwargs.get("batch_sampler") is not None:
+                init(this, dataset, batch_size, **kwargs)
+                return
+            self._meet("loader", "DataLoader(batch_size=…)", batch_size)
+            if self._turns("loader", "", batch_size):
+                enlarge(init, this, dataset, batch_size, self.to or 1, kwargs, mode)
+            elif self.turned is not None and batch_size == self.to:
+                enlarge(init, this, dataset, self.turned.value, batch_size, kwargs, mode)
+            else:
+                init(this, dataset, batch_size, **kwargs)
 
         patches.put(argparse.ArgumentParser, "parse_known_args", parsed)
         patches.put(DataLoader, "__init__", loader)
@@ -78,10 +89,9 @@ class Levers:
                 )
         return b"".join(lines)
 
-    def _meet(self, kind: str, name: str, value: int) -> None:
-        lever = Lever(kind, name, value)
-        if lever not in self.found:
-            self.found.append(lever)
+    def _meet(self, kind: str, name: str, value: int, spelled: str = "") -> None:
+        if (kind, name, value) not in {(lever.kind, lever.name, lever.value) for lever in self.found}:
+            self.found.append(Lever(kind, name, value, spelled))
 
     def _turns(self, kind: str, name: str, value: int | None = None) -> bool:
         lever = self.turned
@@ -116,11 +126,9 @@ def _constants(tree: ast.AST) -> list[tuple[str, Any]]:
     return sorted(kept, key=lambda pair: (pair[1].lineno, pair[1].col_offset))
 
 
-def _endless(dataset: Any, batch: int, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """A data set that is smaller than the batch is gone through again."""
-    from torch.utils.data import IterableDataset, RandomSampler
-
-    if isinstance(dataset, IterableDataset):
-        return kwargs
-    sampler = RandomSampler(dataset, replacement=True, num_samples=64 * batch)
-    return {**kwargs, "sampler": sampler, "shuffle": None}
+def _spelled(parser: argparse.ArgumentParser, name: str) -> str:
+    """The option as its parser knows it: the long form, or the only one."""
+    for action in parser._actions:
+        if action.dest == name and action.option_strings:
+            return max(action.option_strings, key=lambda option: option.startswith("--"))
+    return f"the argument `{name}`"

@@ -114,7 +114,7 @@ def _batch(found: Answer) -> Text:
 def _lever(found: Answer) -> str:
     lever = found.lever
     assert lever is not None  # noqa: S101 - asked by the caller
-    return {"argument": f"--{lever.name.replace('_', '-')}", "constant": f"`{lever.name}` in the script"}.get(
+    return {"argument": lever.spelled, "constant": f"`{lever.name}` in the script"}.get(
         lever.kind, lever.name
     )
 

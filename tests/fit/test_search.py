@@ -1,0 +1,86 @@
+"""The search for the largest batch, with rehearsals that are made up."""
+
+import pytest
+
+from premortem.fit.search import Search
+from premortem.fit.trials import NotRehearsed
+
+
+class Card:
+    """A rehearsal of a batch needs `fixed` and, for each sample, `each`."""
+
+    def __init__(self, *, room, fixed=1000, each=7.0, samples=None, fails=None, ratio=1):
+        self.room, self.fixed, self.each = room, fixed, each
+        self.samples, self.fails, self.ratio = samples, fails, ratio
+        self.tried = []
+
+    def result(self, value):
+        batch = value * self.ratio
+        if self.samples is not None:
+            batch = min(batch, self.samples)
+        allocated = int(self.fixed + self.each * batch)
+        return {"batch": batch, "allocated": allocated, "careful": allocated <= self.room}
+
+    def trial(self, value):
+        self.tried.append(value)
+        if self.fails and self.fails(value):
+            raise NotRehearsed("no step")
+        return self.result(value)
+
+    def search(self, value=16):
+        base = self.result(value)
+        return Search(self.trial, lambda result: result["careful"], room=self.room, value=value, base=base)
+
+
+@pytest.mark.parametrize("room", [1_200, 5_000, 100_000, 3_000_000])
+def test_the_edge_is_found_in_few_rehearsals(room):
+    card = Card(room=room)
+    search = card.search()
+    truth = int((room - 1000) / 7)
+    found = search.run()
+    assert truth - truth // 100 - 1 <= found <= truth
+    assert search.why == ""
+    assert len(card.tried) <= 8
+
+
+def test_a_number_that_was_not_rehearsed_is_never_the_answer():
+    card = Card(room=10**9, samples=5000)
+    search = card.search(100)
+    assert search.run() == 5000
+    assert "no more samples" in search.why
+    assert len(card.tried) <= 4
+
+
+def test_a_rehearsal_that_fails_is_a_bound_and_the_search_goes_on():
+    card = Card(room=1_000_000, fails=lambda value: value > 200_000)
+    search = card.search()
+    truth = int((1_000_000 - 1000) / 7)
+    assert truth * 0.99 <= search.run() <= truth
+    card = Card(room=10**9, fails=lambda value: value > 1000)
+    search = card.search()
+    assert 32 <= search.run() <= 1000
+    assert "did not get through (no step)" in search.why
+    assert len(card.tried) <= 8
+
+
+def test_not_even_one():
+    card = Card(room=900)
+    assert card.search().run() == 0
+    card = Card(room=1_010, fails=lambda value: value < 2)
+    search = card.search()
+    assert search.run() is None
+    assert "a batch of 1 could not be rehearsed" in search.why
+
+
+def test_a_lever_that_counts_in_other_units():
+    card = Card(room=100_000, ratio=4)
+    found = card.search().run()
+    assert found % 4 == 0
+    assert 0.98 * 14142 <= found <= 14142
+
+
+def test_more_was_not_tried_is_true():
+    card = Card(room=10**12)
+    search = card.search()
+    assert search.run() == max(card.tried)
+    assert "more was not tried" in search.why
