@@ -21,6 +21,7 @@ Level = Literal["error", "warning", "note"]
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 _WIDTH = 110
 _SHOWN = 4
+_PARTLY = "Call resume with strict=False to load what fits."
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class ResumeReport:
     epoch: int | None = None  # the one the restored loader is in; of a stranger's file, what it has stored
     remarks: list[Remark] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)  # what was given, or stored, and has no counterpart
     extra: Any = None  # what was given to `save(extra=…)`
     metrics: dict[str, float] = field(default_factory=dict)
     loaded: bool = False  # False when nothing was asked to change
@@ -59,13 +61,21 @@ class ResumeReport:
     def verdict(self) -> str:
         if self.path is None:
             return "There is no checkpoint to resume from; training begins at step 0."
-        errors = [remark for remark in self.remarks if remark.level == "error"]
+        errors = sum(remark.level == "error" for remark in self.remarks)
+        if errors and self.loaded:
+            return self._in_spite_of(errors)
         if errors:
-            return f"This checkpoint does not fit: {len(errors)} error{'s' * (len(errors) > 1)}."
+            return f"This checkpoint does not fit: {errors} error{'s' * (errors > 1)}."
         warnings = sum(remark.level == "warning" for remark in self.remarks)
         if warnings:
             return f"This checkpoint fits, with {warnings} thing{'s' * (warnings > 1)} to know first."
         return "This checkpoint fits."
+
+    def _in_spite_of(self, errors: int) -> str:
+        if not self.restored:
+            return "Nothing was loaded: nothing in this checkpoint fits."
+        told = f"Loaded in spite of {errors} error{'s' * (errors > 1)}: {', '.join(self.restored)}."
+        return f"{told} Left out: {'; '.join(self.left_out)}." if self.left_out else told
 
     def add(self, level: Level, about: str, text: str, remedy: str = "") -> None:
         remark = Remark(level, about, text, remedy)
@@ -107,6 +117,8 @@ class ResumeReport:
             table.add_row(
                 Text(remark.level, style=_STYLES[remark.level]), Text(remark.about), Text(remark.text)
             )
+            if remark.remedy == _PARTLY and self.loaded:
+                continue  # it was
             if remark.remedy and remark.remedy not in shown:
                 shown.add(remark.remedy)
                 table.add_row(Text(""), Text(""), Text(remark.remedy, style="dim"))
@@ -136,7 +148,6 @@ class ResumeRefused(VaultError):  # noqa: N818 - reads as what it says
 
 def tell(match: Match, about: str, report: ResumeReport) -> None:
     """How the weights of a checkpoint match those of a model."""
-    partly = "Call resume with strict=False to load what fits."
     if match.renaming:
         report.add(
             "warning",
@@ -146,10 +157,10 @@ def tell(match: Match, about: str, report: ResumeReport) -> None:
         )
     if match.missing:
         told = f"{_count(match.missing)} in the model and not in the checkpoint: {some(match.missing)}."
-        report.add("error", about, told, partly)
+        report.add("error", about, told, _PARTLY)
     if match.unexpected:
         told = f"{_count(match.unexpected)} in the checkpoint and not in the model: {some(match.unexpected)}."
-        report.add("error", about, told, partly)
+        report.add("error", about, told, _PARTLY)
     if match.aside:
         told = f"{_count(match.aside)} in the checkpoint for something else: {some(match.aside, 2)}."
         report.add("note", about, told)
@@ -157,11 +168,21 @@ def tell(match: Match, about: str, report: ResumeReport) -> None:
         shapes = [f"`{key}` {list(a)} → {list(b)}" for key, (a, b) in match.reshaped.items()]
         more = f" and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else ""
         told = f"Other shapes, checkpoint → model: {', '.join(shapes[:_SHOWN])}{more}."
-        report.add("error", about, told, partly)
+        report.add("error", about, told, _PARTLY)
     if match.cast:
         kinds = sorted({f"{a} → {b}" for a, b in match.cast.values()})
         report.add(
             "warning", about, f"{_count(match.cast)} converted, checkpoint → model: {', '.join(kinds)}."
+        )
+    without = [*match.missing, *match.reshaped]
+    if without:
+        total = len(match.pairs) + len(without)
+        report.left_out.append(
+            f"{len(without)} of {total} weights of `{about}`, as the script made them ({some(without)})"
+        )
+    if match.unexpected:
+        report.left_out.append(
+            f"{len(match.unexpected)} weights of the checkpoint ({some(match.unexpected)})"
         )
 
 

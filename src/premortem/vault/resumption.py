@@ -58,6 +58,7 @@ class Resumption:
                 ) from error
             self.report.restored.append(name)
         self.report.loaded = True
+        self.report.left_out += [f"`{name}`" for name in self.given if name not in self.report.restored]
         if "loader" in self.report.restored:
             self.report.epoch = getattr(self.given["loader"], "epoch", self.report.epoch)
 

@@ -210,7 +210,5 @@ def _where_from(counters: Mapping[str, int], what: str) -> list[str]:
         return [f"The file has {told}: which one is the {what} cannot be told, and report.{what} is None."]
     if what == "step":
         return [f"report.step is as stored: {told}. report.start is one more."]
-    return [
-        f"report.epoch is as stored: {told}. The file does not say whether that epoch was finished; "
-        "if it was, begin with report.epoch + 1."
-    ]
+    unknown = "The file does not say whether that epoch was finished; if it was, begin with report.epoch + 1."
+    return [f"report.epoch is as stored: {told}. {unknown}"]

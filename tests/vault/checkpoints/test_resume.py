@@ -170,6 +170,19 @@ def test_a_new_head_is_refused_and_can_be_had_on_request(path, model):
     assert torch.equal(other.a.weight, model.a.weight)
 
 
+def test_what_was_loaded_and_what_was_left_out_is_the_verdict(path, capsys):
+    other = Net(classes=7)
+    sgd = torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.9)
+    report = premortem.resume(path, model=other, optimizer=sgd, strict=False, rng=False)
+    assert report.verdict == (
+        "Loaded in spite of 2 errors: model. Left out: 2 of 11 weights of `model`, as the script made them "
+        "(`head.weight`, `head.bias`); `optimizer`."
+    )
+    assert "strict=False" not in capsys.readouterr().err
+    nothing = premortem.resume(path, model=nn.Conv2d(1, 1, 1), strict=False, quiet=True)
+    assert nothing.verdict == "Nothing was loaded: nothing in this checkpoint fits."
+
+
 def test_missing_and_unexpected_weights_are_named(path):
     other = Net()
     other.extra = nn.Linear(2, 2)
