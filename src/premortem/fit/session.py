@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import (
     Optimizer,
@@ -27,6 +27,7 @@ from premortem.fit.ledger import Allocation
 from premortem.fit.moving import settle
 from premortem.fit.patches import Patches
 from premortem.fit.pretend import pretending
+from premortem.fit.trained import Trained
 
 STEPS = 2  # the first makes the optimizer's state, the second has it while it runs
 _BACKWARDS = 6  # passes of a script that has no optimizer of torch's: it updates its weights by hand
@@ -47,7 +48,7 @@ class Trace:
     steps: dict[str, int] = field(default_factory=dict)  # of each optimizer
     batch: int | None = None  # the first dimension of what the model is called with
     shapes: list[list[int]] = field(default_factory=list)
-    modules: str = ""  # of the model that was called first
+    modules: str = ""  # of the model that is trained
     assumptions: list[str] = field(default_factory=list)
     attention: dict[str, int] = field(default_factory=dict)
     operations: int = 0
@@ -67,8 +68,7 @@ class Rehearsal:
         self._roots: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self._optimizers: dict[int, tuple[weakref.ref[Optimizer], str]] = {}
         self._steps: dict[int, int] = {}
-        self._first: nn.Module | None = None
-        self._shapes: list[list[int]] = []
+        self._trained = Trained()
         self._backwards = 0
         self.complete = False
 
@@ -77,7 +77,7 @@ class Rehearsal:
         autocast = Autocast()
         hooks = [
             register_module_forward_pre_hook(self._enter),
-            register_module_forward_hook(self._leave, always_call=True),
+            register_module_forward_hook(self._leave, with_kwargs=True, always_call=True),
             register_optimizer_step_pre_hook(self._step_begins),
             register_optimizer_step_post_hook(self._step_ends),
         ]
@@ -104,15 +104,15 @@ class Rehearsal:
         names = [name for _, name in self._optimizers.values()]
         steps = {f"{name} {n}" if names.count(name) > 1 else name: self._steps[key]
                  for n, (key, (_, name)) in enumerate(self._optimizers.items(), start=1)}  # fmt: skip
-        leading = {shape[0] for shape in self._shapes if shape}
+        trained = self._trained
         return Trace(
             allocations=ledger.allocations,
             diary=ledger.diary,
             marks=ledger.marks,
             steps=steps,
-            batch=leading.pop() if len(leading) == 1 else self._shapes[0][0] if leading else None,
-            shapes=self._shapes,
-            modules=type(self._first).__name__ if self._first is not None else "",
+            batch=trained.batch,
+            shapes=trained.shapes,
+            modules=type(trained.model).__name__ if trained.model is not None else "",
             assumptions=[_times(text, n) for text, n in self.fakes.values.assumed.most_common()],
             attention=dict(self.paths.attention),
             operations=self.fakes.operations,
@@ -121,8 +121,8 @@ class Rehearsal:
 
     @property
     def model(self) -> nn.Module | None:
-        """The first module with parameters that was called from outside any other."""
-        return self._first
+        """The one that is trained."""
+        return self._trained.model
 
     def optimizer_names(self) -> list[str]:
         return sorted({name for _, name in self._optimizers.values()})
@@ -132,17 +132,20 @@ class Rehearsal:
     def _enter(self, module: nn.Module, args: Any) -> None:
         modules = self.fakes.ledger.modules
         if not modules and module not in self._roots:
-            self._new_root(module, args)
+            self._new_root(module)
         modules.append(self._names.get(id(module)) or type(module).__name__)
 
-    def _leave(self, module: nn.Module, args: Any, result: Any) -> None:
+    def _leave(self, module: nn.Module, args: Any, *rest: Any) -> None:
+        """`rest` is the named arguments and the result; only the result when the module raised."""
         modules = self.fakes.ledger.modules
         if modules:
             modules.pop()
+        if not modules:
+            self._trained.called(module, (args, *rest[:-1]), rest[-1])
         if self.fakes.lazy and not modules:
             settle(self.fakes, module)
 
-    def _new_root(self, module: nn.Module, args: Any) -> None:
+    def _new_root(self, module: nn.Module) -> None:
         self._roots.add(module)
         several = len(self._roots) > 1
         prefix = f"{type(module).__name__}." if several else ""
@@ -153,10 +156,6 @@ class Rehearsal:
             ledger.call(weight, kinds.PARAMETERS)
         for buffer in module.buffers():
             ledger.call(buffer, kinds.BUFFERS)
-        given = [t for t in tree_flatten(args)[0] if isinstance(t, Tensor)]
-        if self._first is None and any(True for _ in module.parameters()):
-            self._first = module
-            self._shapes = [list(t.shape) for t in given if t.dim()]
 
     # -- optimizers -----------------------------------------------------------------------
 
@@ -169,6 +168,7 @@ class Rehearsal:
 
     def _backward(self, original: Any) -> Any:
         def differentiated(*args: Any, **kwargs: Any) -> Any:
+            self._trained.sent_backward((args, kwargs))
             if not self._optimizers:
                 self._backwards += 1
                 if self._backwards > _BACKWARDS:
