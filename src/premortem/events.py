@@ -875,6 +875,7 @@ class Schedule(NamedTuple):
     built_horizon: int | None  # what it was made for, before anything was loaded into it
     saved_position: int | None  # in the file; None when the file holds no such state
     saved_horizon: int | None
+    other_kind: bool = False  # the one in the file is a schedule of another kind
 
 
 class Setting(NamedTuple):
@@ -904,6 +905,7 @@ class Resumed(Event):
     held: tuple[tuple[str, int, bool], ...] = ()
     saved_rates: tuple[float, ...] = ()  # learning rates in the file
     rates: tuple[float, ...] = ()  # ... and now
+    by_hand: bool = False  # the script itself set a rate after it loaded the state
     schedules: tuple[Schedule, ...] = ()
     overwritten: tuple[Setting, ...] = ()
     saved_scale: float | None = None  # of a gradient scaler in the file

@@ -34,7 +34,8 @@ class ScheduleRestarts(Detector):
 
     ## When it stays silent
     A new training that starts from old weights and counts its epochs from the start (a warm restart that is meant), a
-    scheduler that was wound forward by hand, and a schedule that gives the rate of the file.
+    scheduler that was wound forward by hand, and a schedule that gives the rate of the file. A second phase: the script
+    set a rate of its own after it loaded the state, or its schedule is of another kind than the one in the file.
     """
 
     card: ClassVar[Card] = Card(
@@ -48,8 +49,12 @@ class ScheduleRestarts(Detector):
     def observe(self, event: Event) -> Iterator[Finding]:
         if self._said or not isinstance(event, Resumed) or not event.restored or goes_on(event) is None:
             return
+        if event.by_hand:
+            return
         jump = jumped(event)
         for schedule in event.schedules:
+            if schedule.other_kind:
+                continue
             if schedule.position <= _BEGINNING and (jump or self._must_be_off(schedule)):
                 self._said = True
                 yield self._found(event, schedule)

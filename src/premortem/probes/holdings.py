@@ -16,6 +16,7 @@ _MOST_ITEMS = 64  # looked at in each level
 _SAMPLED = 8  # tensors of each state dict
 _SCALER = frozenset({"scale", "growth_factor", "backoff_factor", "growth_interval"})
 _SCHEDULER = frozenset({"_step_count", "base_lrs", "_last_lr", "num_bad_epochs"})
+_ANY_SCHEDULER = frozenset({"optimizer", "base_lrs", "last_epoch", "verbose"})
 _HORIZONS = ("total_steps", "T_max", "total_iters")
 SETTINGS = ("lr", "initial_lr", "weight_decay")
 # Moments that have the shape of their parameter in every optimizer of torch.
@@ -38,6 +39,7 @@ class SavedOptimizer:
 class SavedScheduler:
     position: int
     horizon: int | None
+    names: frozenset[str]  # of its settings, which tell one kind of schedule from another
 
 
 @dataclass
@@ -70,7 +72,9 @@ def holdings_of(thing: Any, path: str, at: Site | None) -> Holdings:
         elif part.keys() >= _SCALER:
             found.scale = as_number(part["scale"])
         elif isinstance(part.get("last_epoch"), int) and _SCHEDULER & part.keys():
-            found.schedulers[name] = SavedScheduler(part["last_epoch"], saved_horizon(part))
+            found.schedulers[name] = SavedScheduler(
+                part["last_epoch"], saved_horizon(part), settings_of(part)
+            )
         elif module := saved_module(part):
             found.modules[name] = module
     return found
@@ -137,6 +141,11 @@ def saved_horizon(part: Mapping[Any, Any]) -> int | None:
         if isinstance(value, (int, float)) and value > 0:
             return int(value)
     return None
+
+
+def settings_of(scheduler: Mapping[Any, Any]) -> frozenset[str]:
+    names = (name for name in scheduler if isinstance(name, str) and not name.startswith("_"))
+    return frozenset(names) - _ANY_SCHEDULER
 
 
 def saved_module(part: Mapping[Any, Any]) -> SavedModule | None:

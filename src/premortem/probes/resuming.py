@@ -18,6 +18,7 @@ from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import Misplaced, Resumed, Schedule, Setting, Site, StateMisplaced
+from premortem.probes.assigned import Assigned
 from premortem.probes.beside import bare, holds, kept_weights, unwrapped
 from premortem.probes.counting import loop_counters, used, user_frames
 from premortem.probes.holdings import (
@@ -28,6 +29,7 @@ from premortem.probes.holdings import (
     holdings_of,
     hyper_parameters,
     saved_optimizer,
+    settings_of,
 )
 from premortem.probes.optimizers import Optimizers, number
 from premortem.probes.scalers import Scalers
@@ -44,6 +46,7 @@ class Restored:
     def __init__(self, saved: SavedOptimizer, optimizer: Optimizer, at: Site | None) -> None:
         self.saved = saved
         self.at = at
+        self.assigned: Assigned | None = None  # once it is loaded
         # The names are asked for now: loading replaces them by those of the file.
         names = [str(n) for group in optimizer.param_groups for n in group.get("param_names", ())]
         self.names = names if len(names) == saved.size else None
@@ -75,6 +78,7 @@ class Resuming:
             Optimizer, "load_state_dict", before=self._before_optimizer, after=self._optimizer_loaded
         )
         self.optimizers.before_step.append(self._stepping)
+        self.schedulers.writing.append(self._scheduler_writes)
 
     # -- what is read and loaded ----------------------------------------------------------
 
@@ -100,8 +104,14 @@ class Resuming:
 
     def _optimizer_loaded(self, note: Any, result: Any, optimizer: Optimizer, *args: Any, **kw: Any) -> None:
         if isinstance(note, Restored):
+            note.assigned = Assigned(optimizer)
             note.loaded = [{n: group.get(n) for n in SETTINGS} for group in optimizer.param_groups]
             self._restored[self.session.optimizers.of(optimizer)] = note
+
+    def _scheduler_writes(self, done: bool) -> None:
+        for restored in self._restored.values():
+            if restored.assigned is not None:
+                restored.assigned.scheduler_writes(done=done)
 
     # -- the first step -------------------------------------------------------------------
 
@@ -150,6 +160,7 @@ class Resuming:
             held=tuple(held_counters(file, frames)),
             saved_rates=tuple(g["lr"] for g in saved.groups if "lr" in g) if saved is not None else (),
             rates=tuple(number(group.get("lr")) for group in optimizer.param_groups),
+            by_hand=restored is not None and restored.assigned is not None and restored.assigned.by_hand(),
             schedules=tuple(self._schedules(key, file)),
             overwritten=tuple(overwritten(restored, optimizer)) if restored is not None else (),
             saved_scale=file.scale,
@@ -170,6 +181,7 @@ class Resuming:
                 built_horizon=self.schedulers.horizons.get(self.session.schedulers.of(scheduler)),
                 saved_position=saved.position if saved is not None else None,
                 saved_horizon=saved.horizon if saved is not None else None,
+                other_kind=saved is not None and other_kind(saved.names, scheduler),
             )
 
     # -- averaged weights -----------------------------------------------------------------
@@ -267,6 +279,14 @@ def overwritten(restored: Restored, optimizer: Optimizer) -> Iterator[Setting]:
             untouched = group[name] is loaded.get(name)  # else somebody assigned it, if only the same value
             if untouched and built[name] != saved[name] == now[name]:
                 yield Setting(name, built[name], saved[name], index)
+
+
+def other_kind(saved: frozenset[str], scheduler: Any) -> bool:
+    """The file's schedule is another one than this, by the names of their settings."""
+    own = settings_of(vars(scheduler))
+    # A class of the user's own may save but some of its settings.
+    whole = type(scheduler).__module__.startswith("torch.optim")
+    return saved != own if whole else not saved <= own
 
 
 def held_counters(file: Holdings, frames: list[Any]) -> Iterator[tuple[str, int, bool]]:

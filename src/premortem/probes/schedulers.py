@@ -26,6 +26,7 @@ class Schedulers:
         self.told: set[int] = set()
         self.horizons: dict[int, int | None] = {}  # as they were built
         self.veto: Callable[[int, int], bool] | None = None  # (scheduler, optimizer): must it not advance?
+        self.writing: list[Callable[[bool], None]] = []  # called before one sets rates, and (True) after it
         self._depth = 0
         self._inner: list[int] = []  # schedulers that were stepped by the one whose `step` is running
         self._building = 0
@@ -48,12 +49,15 @@ class Schedulers:
             for cls in type(scheduler).__mro__:
                 if issubclass(cls, lr_scheduler.LRScheduler):
                     self._wrap_class(cls)
+            if not self._building:
+                self._tell_writing(done=False)
             self._building += 1  # the constructor calls step() once itself
             try:
                 original(scheduler, *args, **kwargs)
             finally:
                 self._building -= 1
             if not self._building and self.session.listening():
+                self._tell_writing(done=True)
                 with self.session.looking_at("scheduler built"):
                     self._tell(scheduler)
 
@@ -104,17 +108,25 @@ class Schedulers:
             if self.veto is not None and self._vetoed(scheduler):
                 return None
             before = highest(scheduler)
+            self._tell_writing(done=False)
             self._inner = []
             self._depth += 1  # chained schedulers step their parts
             try:
                 result = original(scheduler, *args, **kwargs)
             finally:
                 self._depth -= 1
+            self._tell_writing(done=True)
             with self.session.looking_at("scheduler step"):
                 self._stepped(scheduler, before, args, kwargs)
             return result
 
         return step
+
+    def _tell_writing(self, *, done: bool) -> None:
+        if self.writing and self.session.listening():
+            with self.session.looking_at("rates"):
+                for listener in self.writing:
+                    listener(done)
 
     def _vetoed(self, scheduler: Any) -> bool:
         held_back = False

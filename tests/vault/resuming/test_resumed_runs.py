@@ -53,6 +53,14 @@ def resumed(tmp_path, earlier):
 FORGOTTEN = {
     "optimizer": ("PM312", {"optimizer": "", "scaler": ""}, {}),
     "scheduler": ("PM336", {"schedule": ""}, {}),
+    "schedule built after the load": (
+        "PM336",
+        {
+            "schedule": "",
+            "after": "if resuming: scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda e: 1 - e / 50)",
+        },
+        {"scheduler": "torch.optim.lr_scheduler.LambdaLR(optimizer, lambda e: 1 - e / 10)"},
+    ),
     "scaler": ("PM338", {"scaler": ""}, {"scale": "64.0"}),
     "counter": ("PM339", {"loop": "range(EPOCHS)"}, {}),
     "average": ("PM340", {"average": ""}, {}),
@@ -114,6 +122,16 @@ HEALTHY = {
         "lr": "0.002",
         "after": "for group in optimizer.param_groups: group['lr'] = group['initial_lr'] = 0.002\n"
         "scheduler.base_lrs = [0.002]",
+    },
+    "a second phase at a rate of its own": {
+        "schedule": "",
+        "after": "if resuming:\n"
+        "    for group in optimizer.param_groups: group['lr'] = group['initial_lr'] = 0.002\n"
+        "    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=EPOCHS)",
+    },
+    "a second phase with another schedule": {
+        "schedule": "",
+        "after": "if resuming: scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1)",
     },
 }
 
