@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from premortem.vault.deadline import Deadline
     from premortem.vault.mirror import Mirror
 
-_SPARE = 15.0  # seconds that are left over when all went as measured
+_SPARE = 15.0  # seconds that are left over when all went as measured, mirror and all
+_SHORTEST_SPARE = 5.0  # ... where there is no mirror: the run's own page has to be written too
 _LONGEST_GAP = (
     900.0  # seconds between two steps that are planned for: an evaluation, not a whole other training
 )
@@ -163,9 +164,16 @@ class Safekeeping:
         mirror = self.mirror.seconds if self.mirror is not None else 0.0
         return 1.5 * (max(self._seconds, self.saving.seconds) + mirror)
 
+    @property
+    def _spare(self) -> float:
+        """A network has bad minutes. A disk that took a tenth of a second will not take fifteen."""
+        if self.mirror is not None:
+            return _SPARE
+        return min(_SPARE, max(_SHORTEST_SPARE, 2.0 * max(self._seconds, self.saving.seconds)))
+
     def _mind_the_time(self, step: int, deadline: Deadline) -> None:
         left = deadline.at - time.time()
-        needed = self._needed + self._gap + _SPARE
+        needed = self._needed + self._gap + self._spare
         if left > needed and not self._due:
             return
         self._over = True
@@ -178,7 +186,7 @@ class Safekeeping:
     def _watch_the_clock(self, deadline: Deadline) -> None:
         """In a thread of its own: an evaluation may be longer than all the time that is left."""
         while not self._over:
-            left = deadline.at - time.time() - self._needed - _SPARE / 2
+            left = deadline.at - time.time() - self._needed - self._spare / 2
             if left <= 0:
                 self._due = True  # an optimizer that is stepping notices at the end of its step
                 self._have_done(self._overdue)

@@ -22,7 +22,13 @@ class DeadlineReached(Detector):
 
     ## What to do
     Start again from the state that was saved, or from the script's own last checkpoint. `last_good.pt` holds models,
-    optimizers, schedulers and the scaler; `torch.load` reads it.
+    optimizers, schedulers and the scaler: once they are made, and before the first step,
+
+    ```python
+    report = premortem.resume("runs/…/last_good.pt", model=model, optimizer=optimizer)
+    ```
+
+    fills them; `report.step` is how many steps were done. `torch.load` reads the file too.
     """
 
     card: ClassVar[Card] = Card(
@@ -40,11 +46,15 @@ class DeadlineReached(Detector):
         saved = f"the state of the training is in {event.path}" if event.path else "it could not be saved"
         when = f"{event.left:.0f} seconds before the deadline" if event.left >= 0 else "after the deadline"
         mirror = {None: "", True: ", and on the mirror", False: ", but not on the mirror yet"}[event.mirrored]
+        work = (
+            "One more step and a save" if event.mirrored is None else "One more step, a save and the mirror"
+        )
+        again = f'To go on, call premortem.resume("{event.path}", model=model, optimizer=optimizer) before the first step.'
         yield self.finding(
             event,
             f"stopped {when}: {saved}{mirror}",
-            cause=f"One more step, a save and the mirror need {event.needed:.0f} seconds.",
-            remedy="Start again from there when there is time.",
+            cause=f"{work} need {event.needed:.0f} seconds.",
+            remedy=again if event.path else "Start again from the script's own last checkpoint.",
             left=round(event.left, 1),
             needed=round(event.needed, 1),
         )

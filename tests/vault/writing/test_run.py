@@ -10,7 +10,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import torch
 
+import premortem
 from premortem.vault.manifest import Manifest
 from tests.vault.writing import scripts
 
@@ -187,6 +189,23 @@ def test_a_deadline_saves_and_stops_in_time(place, code):
     assert ("PM328", "info") in place.findings()
     assert len(list(place.folder.glob("mirror/run/last_good.pt/*.pt.manifest.json"))) >= 2
     assert place.faults() == []
+
+
+@pytest.mark.slow
+def test_without_a_mirror_no_time_is_given_away_and_the_finding_says_how_to_go_on(place):
+    began = time.monotonic()
+    returned, _ = place.run(scripts.TRAINS, "--deadline", "25s")
+    assert returned == 3
+    assert time.monotonic() - began < 25
+    [found] = json.loads((place.folder / "f.json").read_text())["findings"]
+    assert found["evidence"]["left"] < 10  # about 5, unless the machine is very busy
+    assert "mirror" not in found["cause"]
+    path = found["remedy"].partition('premortem.resume("')[2].partition('", model=model')[0]
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
+    optimizer = torch.optim.AdamW(model.parameters())
+    report = premortem.resume(place.folder / path, model=model, optimizer=optimizer, quiet=True)
+    assert report.restored == ["model", "optimizer"]
+    assert report.step == found["step"]
 
 
 def test_a_colab_session_without_a_drive_is_warned_at_the_first_step(place):

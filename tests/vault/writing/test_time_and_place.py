@@ -1,10 +1,14 @@
 """Deadlines as people write them, and storage that does not last."""
 
 from datetime import datetime
+from types import SimpleNamespace
 
 import pytest
 
+from premortem.actions.safekeeping import Safekeeping
+from premortem.detectors.deadline_reached import DeadlineReached
 from premortem.errors import UsageError
+from premortem.events import DeadlineMet
 from premortem.vault import deadline, storage
 from premortem.vault.storage import Mount
 
@@ -97,3 +101,23 @@ def test_a_disk_with_a_warning_on_it_is_certain(mounted, tmp_path):
 def test_memory_is_only_a_remark(mounted):
     mounted(Mount("tmpfs", "/ramdisk", "tmpfs"))
     assert not storage.judge(storage.Path("/ramdisk/x"), {}).certain
+
+
+def test_a_deadline_speaks_of_a_mirror_only_where_there_is_one():
+    [alone], [mirrored], [unsaved] = (
+        list(DeadlineReached().observe(DeadlineMet(step=9, left=4.0, needed=5.0, path=path, mirrored=mirror)))
+        for path, mirror in (("runs/1/last_good.pt", None), ("runs/1/last_good.pt", True), ("", None))
+    )
+    assert alone.cause == "One more step and a save need 5 seconds."
+    assert "mirror" in mirrored.cause
+    assert 'premortem.resume("runs/1/last_good.pt", model=model, optimizer=optimizer)' in alone.remedy
+    assert "premortem.resume" not in unsaved.remedy
+
+
+@pytest.mark.parametrize(
+    ("mirror", "seconds", "spare"),
+    [(None, 0.1, 5.0), (None, 4.0, 8.0), (None, 60.0, 15.0), ("far", 0.1, 15.0)],
+)
+def test_what_is_spared_before_a_deadline_follows_the_measured_save(mirror, seconds, spare):
+    measured = SimpleNamespace(mirror=mirror, _seconds=seconds, saving=SimpleNamespace(seconds=0.0))
+    assert Safekeeping._spare.fget(measured) == spare
