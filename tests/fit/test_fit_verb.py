@@ -1,8 +1,11 @@
 """`premortem fit` from the outside, on scripts that know nothing of it."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -121,3 +124,34 @@ def test_wrong_words_are_one_sentence(script, words, sentence):
     assert done.returncode == 2
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("option", ["--json", "--picture"])
+@pytest.mark.parametrize(("place", "sentence"), [("nosuch/x", "no directory"), (".", "is a directory")])
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(option, place, sentence, script):
+    started = time.monotonic()
+    done = fit(script, option, place, "train.py", "--device", "cuda")
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert time.monotonic() - started < 60
+
+
+def test_ctrl_c_is_quiet(tmp_path):
+    (tmp_path / "slow.py").write_text("open('begun', 'w').close()\nimport time\ntime.sleep(600)\n")
+    command = [sys.executable, "-m", "premortem", "fit", "--quick", "slow.py"]
+    running = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+    try:
+        for _ in range(600):
+            if not children.exists() or children.read_text().strip():
+                break
+            time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 130
+    assert said == ""

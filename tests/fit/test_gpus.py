@@ -42,3 +42,15 @@ def test_what_a_reduction_borrows(shape, reduced, accumulator, megabytes):
         shape, (shape[1], 1), reduced, gpu=gpus.by_name("h200"), accumulator=accumulator
     )
     assert found == megabytes * MIB
+
+
+def test_a_number_is_bytes():
+    assert gpus.by_name(24 * 2**30).memory == 24 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"), [(12, "forget the unit"), (None, "not None"), (3.5, "not 3.5")]
+)
+def test_what_is_no_card_is_a_sentence(word, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        gpus.by_name(word)

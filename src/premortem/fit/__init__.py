@@ -18,21 +18,29 @@ class _Room(ModuleType):
     """`premortem.fit` is a package, and people call it."""
 
     def __call__(
-        self, step: Callable[..., Any], *args: Any, device: str = "h100", **kwargs: Any
+        self, step: Callable[..., Any], *args: Any, device: str | int = "h100", **kwargs: Any
     ) -> Prediction:
         """The peak of a training function on a card, predicted without a GPU.
 
         `step` builds its model itself, on "cuda", and trains; it is ended after two steps of each optimizer. If it
         returns earlier it is called again. What it was given (a model too) must not be on a real card.
         """
+        from premortem.errors import UsageError
         from premortem.fit import gpus
+        from premortem.fit.answer import verdict
         from premortem.fit.prediction import predict
         from premortem.fit.session import rehearse
+        from premortem.fit.trials import SHARE
 
+        if not callable(step):
+            raise UsageError(f"premortem.fit wants a function that trains, not {step!r}")
         gpu = gpus.by_name(device)
         trace = rehearse(lambda: step(*args, **kwargs), gpu)
-        found = predict(trace, gpu.memory - gpu.context)
-        found.assumptions = trace.assumptions
+        room = gpu.memory - gpu.context
+        found = predict(trace, room)
+        careful = bool(found.fits) and bool(predict(trace, int(room * SHARE)).fits)
+        found.assumptions, found.device = trace.assumptions, gpu.name
+        found.verdict = verdict({"fits": found.fits, "careful": careful})
         return found
 
 

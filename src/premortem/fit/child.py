@@ -69,6 +69,7 @@ class Child:
             "complete": trace.complete,
             "allocated": predicted.allocated,
             "reserved": predicted.reserved,
+            "reserved_unlimited": predicted.reserved_unlimited,
             "kinds": predicted.kinds,
             "groups": predicted.groups[:40],
             "modules": predicted.modules,

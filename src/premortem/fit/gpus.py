@@ -81,8 +81,11 @@ _OTHER_NAMES = {
 }
 
 
-def by_name(word: str) -> Gpu:
+def by_name(word: str | int) -> Gpu:
     """A card of the table, or a number of bytes such as `24GiB`: then all else is an H100's."""
+    if not isinstance(word, (str, int)) or isinstance(word, bool):
+        raise UsageError(f"a card is a name such as h100, or a size such as 24GiB, not {word!r}")
+    word = str(word)
     known = {gpu.name: gpu for gpu in ALL}
     name = word.strip().lower().replace("_", "-").replace(" ", "-")
     name = _OTHER_NAMES.get(name, name)
@@ -94,7 +97,9 @@ def by_name(word: str) -> Gpu:
         raise UsageError(f"there is no card `{word}` in the table; {hint}")
     if size < 2 * GIB:
         raise UsageError(
-            f"`--device {word}` is less than any card has; did you forget the unit, as in 24GiB?"
+            f"a card with {word} bytes is less than any has; did you forget the unit, as in 24GiB?"
+            if word.isdigit()
+            else f"`{word}` is less than any card has"
         )
     return replace(known[DEFAULT], name=word, title=f"a card with {word}", memory=size)
 

@@ -37,6 +37,7 @@ def record(found: Answer, gpu: Gpu) -> str:
         "context_bytes": gpu.context,
         "peak_allocated_bytes": base["allocated"],
         "peak_reserved_bytes": base["reserved"],
+        "peak_reserved_unlimited_bytes": base["reserved_unlimited"],
         "by_kind": base["kinds"],
         "by_module": base["modules"],
         "top": [{key: group[key] for key in keys} for group in base["groups"]],
@@ -82,6 +83,11 @@ def _headline(found: Answer, gpu: Gpu) -> Text:
         f"Peak {size(base['allocated'])} allocated, {size(base['reserved'])} reserved, of {size(room)} usable"
     )
     text.append(f" ({size(gpu.memory)} less {size(gpu.context)} for CUDA itself).")
+    if found.verdict != NO and base["reserved_unlimited"] > room:
+        text.append(
+            f" On a larger card the allocator would reserve {size(base['reserved_unlimited'])}; "
+            "here it gives back what is not in use."
+        )
     if base["failed"]:
         failed = base["failed"]
         text.append(

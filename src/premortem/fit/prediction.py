@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from premortem.fit.allocator import Allocator, OutOfMemory
+from premortem.fit.gpus import GIB
 
 PICTURE_POINTS = 600
 
 
-@dataclass
+@dataclass(repr=False)
 class Prediction:
     allocated: int = 0  # peaks, in bytes, as torch counts them
-    reserved: int = 0
+    reserved: int = 0  # on the card, where it goes through there
+    reserved_unlimited: int = 0  # what the allocator would take if nothing made it give back
     kinds: dict[str, int] = field(default_factory=dict)  # alive at the peak
     groups: list[dict[str, Any]] = field(default_factory=list)  # likewise, largest first
     modules: dict[str, int] = field(default_factory=dict)  # what activations and temporaries belong to
@@ -26,6 +28,30 @@ class Prediction:
     retries: int = 0
     failed: dict[str, Any] | None = None  # the allocation the card has no room for
     assumptions: list[str] = field(default_factory=list)
+    device: str = ""
+    verdict: str = ""  # fits, tight or no
+
+    # The same names as in the JSON of `premortem fit`.
+
+    @property
+    def peak_allocated_bytes(self) -> int:
+        return self.allocated
+
+    @property
+    def peak_reserved_bytes(self) -> int:
+        return self.reserved
+
+    @property
+    def by_kind(self) -> dict[str, int]:
+        return self.kinds
+
+    @property
+    def top(self) -> list[dict[str, Any]]:
+        return self.groups
+
+    def __repr__(self) -> str:
+        peak = f"{self.allocated / GIB:.2f} GiB allocated, {self.reserved / GIB:.2f} GiB reserved"
+        return f"<Prediction for {self.device or 'a card'}: {self.verdict or 'no verdict'}, peak {peak}>"
 
 
 def predict(trace: Any, room: int | None = None) -> Prediction:
@@ -33,6 +59,7 @@ def predict(trace: Any, room: int | None = None) -> Prediction:
     allocator = Allocator()
     at = _play(trace, allocator)
     found = Prediction(allocated=allocator.peak_allocated, reserved=allocator.peak_reserved)
+    found.reserved_unlimited = found.reserved
     living = _living(trace.diary[: at + 1])
     rounded: Counter[str] = Counter()
     for number in living:
@@ -49,7 +76,7 @@ def predict(trace: Any, room: int | None = None) -> Prediction:
         limited = Allocator(room)
         try:
             _play(trace, limited)
-            found.fits = True
+            found.fits, found.reserved = True, limited.peak_reserved
         except OutOfMemory as error:
             found.fits = False
             found.failed = _described(trace.allocations[error.number])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from rich.console import Console as Terminal
 
@@ -15,12 +17,19 @@ from premortem.fit import gpus, page, picture
 from premortem.fit.answer import NO, answer
 from premortem.fit.measure import measured, must_have_a_card
 from premortem.fit.trials import Asked, NotRehearsed, Trials
-from premortem.program import Program
+from premortem.program import INTERRUPTED, Program
 
 DOES_NOT_FIT = 1
 
 
 def run(options: argparse.Namespace, command: Command) -> int:
+    try:
+        return _run(options, command)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(options: argparse.Namespace, command: Command) -> int:
     gpu = gpus.by_name(options.device)
     Program(target=command.target, module=command.module, argv=command.argv).check()
     if options.measure:
@@ -79,3 +88,15 @@ def check(options: argparse.Namespace, command: Command) -> None:
         given = getattr(options, option)
         if given is not None and given.suffix == ".py":
             raise UsageError(f"`--{option} {given}` would overwrite a Python file")
+        if given is not None:
+            _must_be_writable(f"--{option}", given)
+
+
+def _must_be_writable(option: str, file: Path) -> None:
+    """Before the work, not after it."""
+    if file.is_dir():
+        raise UsageError(f"`{option} {file}` is a directory; name a file in it")
+    if not file.parent.is_dir():
+        raise UsageError(f"`{option} {file}`: there is no directory `{file.parent}`")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise UsageError(f"`{option} {file}` may not be written")
