@@ -17,6 +17,7 @@ from typing import Any
 from premortem.errors import UsageError
 from premortem.fit import changes, gpus, session
 from premortem.fit.facts import Facts
+from premortem.fit.folders import cover_folders
 from premortem.fit.levers import Lever, Levers
 from premortem.fit.prediction import predict
 from premortem.fit.session import STEPS, Rehearsal
@@ -51,6 +52,7 @@ class Child:
             assert self.rehearsal.patches is not None  # noqa: S101 - set by `on`
             self.levers.install(self.rehearsal.patches, lambda: self.rehearsal.fakes.fake)
             self.facts.install(self.rehearsal.patches)
+            cover_folders(self.rehearsal.patches, sandbox)
             for name in order.get("changes", ()):
                 changes.by_name(name).apply(self.rehearsal.patches)
             ending = program.run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from premortem.fit import lbfgs
 from premortem.fit.fakes import CARD, Fakes
 from premortem.fit.moving import cover_modules, cover_tensors
 from premortem.fit.patches import Patches, nothing
+from premortem.fit.saving import cover_saving
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -163,7 +163,7 @@ def _surroundings(patches: Patches, fakes: Fakes) -> None:
     from torch.optim import optimizer
     from torch.utils.data import DataLoader
 
-    init, load, save = DataLoader.__init__, torch.load, torch.save
+    init = DataLoader.__init__
 
     def loader(self: Any, *args: Any, **kwargs: Any) -> None:
         # Workers are other processes, in which nothing of this holds.
@@ -173,16 +173,8 @@ def _surroundings(patches: Patches, fakes: Fakes) -> None:
         kwargs.pop("timeout", None)
         init(self, *args[:5], **kwargs)
 
-    def loaded(f: Any, map_location: Any = None, **kwargs: Any) -> Any:
-        return load(f, map_location="cpu", **kwargs)
-
-    def saved(thing: Any, f: Any, *args: Any, **kwargs: Any) -> None:
-        if not isinstance(f, (str, os.PathLike)):  # a buffer, that may be read again
-            save(thing, f, *args, **kwargs)
-
     patches.put(DataLoader, "__init__", loader)
-    patches.put(torch, "load", loaded)
-    patches.put(torch, "save", saved)
+    cover_saving(patches)
     patches.put(torch.distributions.Distribution, "_validate_args", False)
 
     def uncompiled(model: Any = None, *_: Any, **__: Any) -> Any:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SHARE = 0.96  # of the room: what is left is for what no model knows
 _BY_VALUE = {"DynamicOutputShapeException", "DataDependentOutputException"}
+_NAMED = 2  # assumptions
 _TAIL = 2000  # characters of the script's output that are shown when it fails
 
 
@@ -155,7 +156,9 @@ def _checked(found: dict[str, Any], tail: str) -> dict[str, Any]:
     if ending.get("error"):
         where = f" at {found['where']}" if found.get("where") else ""
         raise NotRehearsed(
-            f"the script stopped before its second step: {ending['error']}{where}: {ending['message']}", tail
+            f"the script stopped before its second step: {ending['error']}{where}: {ending['message']}"
+            + _assumed(found["assumptions"]),
+            tail,
         )
     if not found["steps"]:
         raise NotRehearsed(
@@ -165,6 +168,20 @@ def _checked(found: dict[str, Any], tail: str) -> dict[str, Any]:
         raise NotRehearsed("the script ended before any optimizer made a step", tail)
     found["assumptions"].append("the script made fewer than two steps; what it did is what is predicted")
     return found
+
+
+def _assumed(assumptions: list[str]) -> str:
+    """Values that the script had only in the rehearsal: perhaps it would not have stopped with real ones."""
+    values = [
+        sentence for sentence in assumptions if " taken to be " in sentence or " taken to select " in sentence
+    ]
+    if not values:
+        return ""
+    more = f", and {len(values) - _NAMED} more" if len(values) > _NAMED else ""
+    return (
+        "; this may come from the rehearsal, which computes nothing and assumes values: "
+        f"{'; '.join(values[:_NAMED])}{more}"
+    )
 
 
 def _tail(file: Path) -> str:
