@@ -19,8 +19,13 @@ def compare_config(was: Mapping[str, Any], config: Any, report: ResumeReport) ->
         return
     for key in sorted({*was, *now}):
         if was.get(key) != now.get(key):
-            a, b = (str(each[key]) if key in each else "nothing" for each in (was, now))
+            a, b = (_shown(each[key]) if key in each else "nothing" for each in (was, now))
             report.add("warning", "config", f"{key}: it was {a}, it is {b} now.")
+
+
+def _shown(value: Any) -> str:
+    """Text in quotes: an empty one would not be seen, and "1" is not 1."""
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def compare_code(manifest: Manifest, report: ResumeReport) -> None:

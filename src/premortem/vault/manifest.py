@@ -70,6 +70,15 @@ class HealthRecord:
     non_finite: list[str] = field(default_factory=list)
     all_zero: list[str] = field(default_factory=list)
 
+    @property
+    def problem(self) -> str:
+        """For people; "" when it is well."""
+        if self.ok:
+            return ""
+        if self.non_finite or not self.all_zero:
+            return f"not finite: {', '.join(self.non_finite[:3])}"
+        return f"nothing but zeros in {', '.join(self.all_zero[:3])}"
+
 
 @dataclass
 class Manifest:

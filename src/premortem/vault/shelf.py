@@ -26,6 +26,7 @@ from premortem.vault.manifest import FileRecord, HealthRecord, Manifest
 from premortem.vault.mirror import SUFFIX
 
 VERSIONS = 2  # earlier ones of each path
+_ALL_ZERO = ("all of them",)  # what a look at the weights says instead of names, when all of them are zero
 _SHARE = 0.25  # of the room that is left
 _COPIED = 256 << 20  # bytes of a version that may be copied where it cannot be linked
 _MOST = 64 << 30  # bytes of all versions together
@@ -97,7 +98,9 @@ class Shelf:
             draft.replace(place)
         except OSError:  # another file system
             shutil.move(draft, place)
-        self._describe(place, path, step, size, HealthRecord(ok=False, non_finite=list(poisoned)))
+        zero = poisoned == _ALL_ZERO
+        health = HealthRecord(False, [] if zero else list(poisoned), list(poisoned) if zero else [])
+        self._describe(place, path, step, size, health)
         before = self.diverted.get(path)
         self.diverted[path] = place
         if before is not None and before not in self.diverted.values():

@@ -350,6 +350,18 @@ def test_a_configuration_that_has_drifted_is_told(tmp_path):
     assert told(report, "warning", "config") == ["scale_factor: it was 0.18215, it is 0.3 now."]
 
 
+def test_an_empty_value_of_a_configuration_can_be_seen(tmp_path):
+    model = nn.Linear(2, 2)
+    with premortem.Vault(tmp_path, config={"note": "close", "seed": "1"}) as vault:
+        vault.save(1, model=model)
+    with premortem.Vault(tmp_path, config={"note": "", "seed": 1}) as vault:
+        report = vault.resume(model=model, quiet=True)
+    assert told(report, "warning", "config") == [
+        'note: it was "close", it is "" now.',
+        'seed: it was "1", it is 1 now.',
+    ]
+
+
 def test_the_report_is_printed_for_people(path, capsys):
     premortem.resume_report(path, model=Net(classes=7))
     said = capsys.readouterr()

@@ -11,6 +11,7 @@ import torch
 import premortem
 from premortem.cli import main
 from premortem.vault.manifest import FileRecord, Manifest
+from premortem.vault.shelf import Shelf
 from premortem.vault.verify import checksum
 from tests.vault.reading import files
 
@@ -178,6 +179,32 @@ def test_diff_says_what_moved(capsys):
     assert [each["name"] for each in found["changes"] if not each["same"]] == ["model.2.bias"]
     assert [each["largest"] for each in found["changes"] if not each["same"]] == [pytest.approx(1.0)]
     assert found["values"] == {"epoch": ["3", "4"]}
+
+
+@pytest.mark.parametrize("which", ["A", "B"])
+def test_diff_says_which_one_is_damaged(capsys, tmp_path, which):
+    for name in "AB":
+        files.zipped(tmp_path / name)
+    weight = files.state()["model"]["0.weight"].numpy().tobytes()
+    files.flip(tmp_path / which, 8 * (tmp_path / which).read_bytes().index(weight))
+    code, out, _ = ckpt(capsys, "diff", "A", "B")
+    assert code == 1
+    assert f"{which} is damaged" in out
+    assert out.count(" is damaged") == 1
+    assert "data/0" in out
+    assert list(json.loads(ckpt(capsys, "diff", "A", "B", "--json")[1])["damaged"]) == [which]
+
+
+def test_zeros_in_quarantine_are_not_listed_as_not_finite(capsys, tmp_path):
+    shelf = Shelf(tmp_path / "run")
+    for number, poisoned in enumerate([("all of them",), ("fc.weight",)]):
+        torch.save({"w": torch.zeros(3)}, "draft")
+        shelf.divert(tmp_path / "draft", tmp_path / f"{number}.pt", number, poisoned)
+    shelf.clerk.wait(5)
+    out = ckpt(capsys, "list", "run")[1]
+    assert "nothing but zeros in all of them" in out
+    assert "not finite: all" not in out
+    assert "not finite: fc.weight" in out
 
 
 def test_diff_sees_through_a_prefix(capsys):

@@ -12,7 +12,7 @@ from rich.text import Text
 from premortem.arguments import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.vault.contents import Contents, open_contents
-from premortem.vault.found import at_hand
+from premortem.vault.found import at_hand, recorded
 from premortem.vault.leaves import shown
 from premortem.vault.matching import Spec, match
 from premortem.vault.verbs.base import (
@@ -27,6 +27,7 @@ from premortem.vault.verbs.base import (
     words,
 )
 from premortem.vault.verbs.choosing import candidates
+from premortem.vault.verify import verify
 
 _SHOWN = 40
 _LONG = 60
@@ -53,6 +54,7 @@ class Difference:
     renaming: str = ""
     changes: list[Change] = field(default_factory=list)
     values: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    damaged: dict[str, str] = field(default_factory=dict)  # A or B → what is wrong with it
 
     @property
     def moved(self) -> list[Change]:
@@ -60,7 +62,8 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        return not (self.only_a or self.only_b or self.moved or self.values or self.renaming)
+        changed = self.only_a or self.only_b or self.moved or self.values or self.renaming
+        return not (changed or self.damaged)
 
 
 def diff_parser() -> Parser:
@@ -81,7 +84,7 @@ def call(tokens: Sequence[str]) -> int:
     if options.a is None or options.b is None:
         raise UsageError("which two? premortem ckpt diff A B")
     first, second = candidates(options.a), candidates(options.b)
-    total = 2 * (first[1][0].bytes + second[1][0].bytes)
+    total = 4 * (first[1][0].bytes + second[1][0].bytes)
     with (
         progress("comparing", total) as advance,
         at_hand(first[0], first[1][0], advance) as path_a,
@@ -90,6 +93,10 @@ def call(tokens: Sequence[str]) -> int:
         open_contents(path_b) as b,
     ):
         found = compare(a, b, advance)
+        for name, path, each in (("A", path_a, first[1][0]), ("B", path_b, second[1][0])):
+            verdict = verify(path, recorded=recorded(each), advance=advance, numbers=False)
+            if not verdict.ok:
+                found.damaged[name] = verdict.reason
     if options.json:
         print_json({"a": options.a, "b": options.b, "same": found.same, **asdict(found)})
     else:
@@ -145,6 +152,8 @@ def _show(found: Difference, *, everything: bool) -> None:
             Text(f"The same: {len(found.changes):,} tensors to the last bit, and every value.", "bold green")
         )
         return
+    for name, reason in found.damaged.items():
+        screen.print(Text(f"{name} is damaged", "bold red") + words(f": {reason}"), soft_wrap=True)
     if found.renaming:
         screen.print(words(f"Names: {found.renaming}."))
     for label, names in (("only in A", found.only_a), ("only in B", found.only_b)):

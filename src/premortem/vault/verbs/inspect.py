@@ -101,10 +101,9 @@ def _facts(found: Found) -> list[tuple[str, str]]:
         return []
     metrics = ", ".join(f"{name} {value:.6g}" for name, value in manifest.metrics.items())
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
-    health = "" if manifest.health.ok else f"not finite: {', '.join(manifest.health.non_finite)}"
     step = "" if manifest.step is None else f"{manifest.step:,}"
     facts = [("step", step), ("written", when(manifest.time)), ("of", manifest.source)]
-    facts += [("metrics", metrics), ("versions", versions), ("health", health)]
+    facts += [("metrics", metrics), ("versions", versions), ("health", manifest.health.problem)]
     return [(label, value) for label, value in facts if value]
 
 

@@ -75,7 +75,7 @@ def _about(found: Found) -> str:
         return ""
     parts = [f"{name} {value:.6g}" for name, value in found.manifest.metrics.items()]
     if not found.manifest.health.ok:
-        parts.append(f"not finite: {', '.join(found.manifest.health.non_finite[:3])}")
+        parts.append(found.manifest.health.problem)
     return ", ".join(parts)
 
 
