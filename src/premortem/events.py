@@ -944,6 +944,7 @@ class SaveChecked(Event):
         str, ...
     ] = ()  # trained weights in it that are not finite; all of them zero: ("all of them",)
     weights: int = 0  # trained weights in it
+    buffers: bool = False  # the poisoned ones are buffers; the trained weights are finite
     damaged: str = ""  # what was read back is not what was written: in which way
     quarantined: str = ""  # it lies there instead, and the file that was at `path` before still does
     overwrote: bool = False  # a good file was at `path`, and is not there any more

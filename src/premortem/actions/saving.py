@@ -244,6 +244,7 @@ class Saving:
                 path=save.given,
                 poisoned=save.looked.poisoned,
                 weights=save.looked.weights,
+                buffers=save.looked.buffers,
                 quarantined=quarantined,
                 overwrote=overwrote,
             ),

@@ -13,7 +13,7 @@ from premortem.findings import Finding, Severity
 
 
 class PoisonedCheckpoint(Detector):
-    """A checkpoint was saved whose trained weights are not finite, or are all zero.
+    """A checkpoint was saved whose trained weights or running statistics are not finite, or are all zero.
 
     ## Why it matters
     Whoever resumes from it, or ships it, has a model that answers NaN. Where it overwrites the only good checkpoint,
@@ -21,7 +21,8 @@ class PoisonedCheckpoint(Detector):
 
     ## Usual causes
     Training had diverged before the save; a metric that is NaN was taken for the best; weights were cast to a type
-    that is too small for them; an average of models divided by zero.
+    that is too small for them; an average of models divided by zero. A batch with NaN or infinity went through batch norm
+    in train mode, also under `no_grad`: the weights stay sound, the running statistics do not.
 
     ## What to do
     Check that loss and weights are finite before saving. Under `premortem run` a good file is not overwritten by such
@@ -29,7 +30,8 @@ class PoisonedCheckpoint(Detector):
     as the run lasts. After the run, the path holds the last good version.
 
     ## When it stays silent
-    Buffers, frozen parameters and tensors that belong to no model of the run may hold what they like.
+    Frozen parameters, masks of infinities and tensors that belong to no model of the run may hold what they like. Of
+    buffers only the running statistics of norm layers count, and NaN where an earlier save of the run had numbers.
     """
 
     card: ClassVar[Card] = Card(
@@ -47,11 +49,18 @@ class PoisonedCheckpoint(Detector):
         zero = event.poisoned == ("all of them",)
         what = "nothing but zeros" if zero else "weights that are not finite"
         which = "" if zero else f": {some(event.poisoned)} of {count(event.weights, 'weight')}"
+        if event.buffers:
+            what, which = (
+                "buffers that are not finite",
+                f": {some(event.poisoned)}; the trained weights are finite",
+            )
         yield self.finding(
             event,
             f"`{event.path}` was saved with {what}{which}",
             cause=self._cause(event),
-            remedy="Look for the first step that was not finite; save only what is finite.",
+            remedy="Collect the statistics anew from clean batches (`reset_running_stats()`), or load an earlier file."
+            if event.buffers
+            else "Look for the first step that was not finite; save only what is finite.",
             parameter=None if zero else event.poisoned[0],
             path=event.path,
             quarantined=event.quarantined or None,

@@ -15,6 +15,7 @@ class Looked(NamedTuple):
     poisoned: tuple[str, ...] = ()  # those that are not finite
     bytes: int = 0  # of all tensors in it
     at: Site | None = None  # the line that saves it
+    buffers: bool = False  # the poisoned ones are buffers; the trained weights are finite
 
 
 UNKNOWN = Looked(checkpoint=True)  # nobody could look: treated with all care

@@ -57,6 +57,37 @@ except FileNotFoundError:
 """
 )
 
+STATISTICS = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.full((4, 4), float("-inf")).triu(1))
+        self.register_buffer("floor", torch.tensor([float("-inf"), 1.0]))
+        self.register_buffer("unfilled", torch.full((3,), float("nan")))
+
+    def forward(self, x):
+        return x @ self.mask.softmax(1)
+
+
+model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Linear(16, 4), Masked())
+optimizer = torch.optim.SGD(model.parameters(), 0.05)
+x, y = torch.randn(64, 8), torch.randint(0, 4, (64,))
+for epoch in range(3):
+    for _ in range(5):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    if epoch == 2:
+        with torch.no_grad():
+            model(torch.full((4, 8), float("inf")))
+    torch.save(model.state_dict(), "last.pt")
+"""
+
 MOVES = (
     TRAIN
     + """

@@ -111,6 +111,17 @@ def test_a_poisoned_save_never_replaces_a_good_file_and_the_script_does_not_noti
     assert place.faults() == []
 
 
+def test_ruined_statistics_never_replace_sound_ones(place):
+    code, _ = place.run(scripts.STATISTICS)
+    assert code == 0
+    whole = torch.load(place.folder / "last.pt")
+    assert whole["1.running_mean"].isfinite().all()
+    assert torch.isinf(whole["3.mask"]).any()  # that is what a mask is for
+    assert place.findings() == [("PM320", "error")]
+    assert "1.running_mean" in (place.folder / "f.json").read_text()
+    assert place.faults() == []
+
+
 def test_who_only_observes_changes_nothing(place):
     code, _ = place.run(scripts.POISONED, "--policy", "observe")
     assert code == 0
