@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import premortem
-from premortem.errors import UsageError
+from premortem.errors import PremortemError, UsageError
 from premortem.fit.ledger import Allocation
 from premortem.fit.prediction import predict
 from premortem.fit.session import Trace
@@ -48,3 +48,8 @@ def test_what_is_reserved_agrees_with_fits():
     assert found.reserved_unlimited == 120 * MIB
     assert predict(trace).reserved == 120 * MIB
     assert not predict(trace, 45 * MIB).fits
+
+
+def test_a_function_that_does_nothing_has_no_prediction():
+    with pytest.raises(PremortemError, match="put nothing on the GPU"):
+        premortem.fit(lambda: None)

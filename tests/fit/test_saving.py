@@ -1,6 +1,5 @@
 """What a script saves and writes while it is rehearsed, it finds again; and the disk stays as it was."""
 
-import os
 import subprocess
 import sys
 
@@ -35,7 +34,7 @@ def test_files_and_folders_are_found_again(tmp_path):
     command = [sys.executable, "-m", "premortem", "fit", "--quick", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert os.listdir(tmp_path) == ["train.py"]
+    assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 
 def test_a_checkpoint_that_was_saved_is_loaded_and_holds_no_memory(tmp_path):

@@ -2,6 +2,9 @@
 
 import pytest
 
+from premortem.fit import page
+from premortem.fit.answer import Answer
+from premortem.fit.levers import Lever
 from premortem.fit.search import Search
 from premortem.fit.trials import NotRehearsed
 
@@ -84,3 +87,10 @@ def test_more_was_not_tried_is_true():
     search = card.search()
     assert search.run() == max(card.tried)
     assert "more was not tried" in search.why
+
+
+def test_a_lever_in_other_units_is_said_with_its_own_number():
+    answer = Answer({}, "fits", 8, 4096, lever=Lever("argument", "bs", 4, "--bs"), largest_value=2048)
+    assert "this run has 8, set with --bs 2048." in str(page._batch(answer))
+    answer.lever = Lever("argument", "bs", 8, "--bs")
+    assert "set with --bs." in str(page._batch(answer))

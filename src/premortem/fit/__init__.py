@@ -25,7 +25,7 @@ class _Room(ModuleType):
         `step` builds its model itself, on "cuda", and trains; it is ended after two steps of each optimizer. If it
         returns earlier it is called again. What it was given (a model too) must not be on a real card.
         """
-        from premortem.errors import UsageError
+        from premortem.errors import PremortemError, UsageError
         from premortem.fit import gpus
         from premortem.fit.answer import verdict
         from premortem.fit.prediction import predict
@@ -36,6 +36,8 @@ class _Room(ModuleType):
             raise UsageError(f"premortem.fit wants a function that trains, not {step!r}")
         gpu = gpus.by_name(device)
         trace = rehearse(lambda: step(*args, **kwargs), gpu)
+        if not trace.allocations:
+            raise PremortemError("the function put nothing on the GPU: there is nothing to predict")
         room = gpu.memory - gpu.context
         found = predict(trace, room)
         careful = bool(found.fits) and bool(predict(trace, int(room * SHARE)).fits)

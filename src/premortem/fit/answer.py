@@ -34,6 +34,7 @@ class Answer:
     batch: int | None = None
     largest: int | None = None
     largest_why: str = ""  # when it is not known
+    largest_value: int = 0  # of the lever, which may count in other units
     lever: Lever | None = None
     advice: list[Advice] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -90,7 +91,7 @@ def _largest(found: Answer, trials: Trials) -> None:
         base=found.base,
     )
     found.largest = search.run()
-    found.largest_why = search.why
+    found.largest_why, found.largest_value = search.why, search.value
 
 
 def _turns(trials: Trials, lever: Lever, batch: int) -> bool:

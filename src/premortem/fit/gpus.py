@@ -81,7 +81,7 @@ _OTHER_NAMES = {
 }
 
 
-def by_name(word: str | int) -> Gpu:
+def by_name(word: object) -> Gpu:
     """A card of the table, or a number of bytes such as `24GiB`: then all else is an H100's."""
     if not isinstance(word, (str, int)) or isinstance(word, bool):
         raise UsageError(f"a card is a name such as h100, or a size such as 24GiB, not {word!r}")

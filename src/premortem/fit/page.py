@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +120,12 @@ def _batch(found: Answer) -> Text:
 def _lever(found: Answer) -> str:
     lever = found.lever
     assert lever is not None  # noqa: S101 - asked by the caller
+    if lever.value != found.batch:
+        lever = replace(
+            lever,
+            spelled=f"{lever.spelled} {found.largest_value}",
+            name=f"{lever.name} = {found.largest_value}",
+        )
     return {"argument": lever.spelled, "constant": f"`{lever.name}` in the script"}.get(
         lever.kind, lever.name
     )

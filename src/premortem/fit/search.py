@@ -37,6 +37,11 @@ class Search:
         self._failure = ""
         self.why = ""
 
+    @property
+    def value(self) -> int:
+        """What the lever has to stand at for it."""
+        return self._low
+
     def run(self) -> int | None:
         """The batch of the model; None when not even a small one was rehearsed, and then `why` says so."""
         self._look(self._value)
