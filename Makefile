@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs surface bench clean
+.PHONY: help demo test exhaustive lint docs surface bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -18,6 +18,9 @@ demo: $(STAMP)  ## see premortem at work, in under a minute
 	@$(BIN)/premortem demo
 
 test: lint  ## everything that must hold before a change goes in
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not exhaustive" $(PYTEST_ARGS)
+
+exhaustive: lint  ## the same, and more of each kind: twice as long
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(STAMP)  ## ruff and mypy

@@ -51,7 +51,7 @@ def test_a_video_model_gets_each_speed_up_in_its_right_form(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []  # the script saves its model
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_video_model_with_drop_path_under_checkpoints_compiles(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     report = measured(VIDEO, "compile", "compile-blocks", seconds=60.0)

@@ -33,8 +33,17 @@ CASES = [
 ]
 
 
+OFTEN = {"shuffled_loader.py", "plain_slices.py", "batch_norm.py", "two_models.py", "half_precision.py"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.script)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.script, marks=[] if case.script in OFTEN else pytest.mark.exhaustive)
+        for case in CASES
+    ],
+)
 def test_a_failed_step_is_reproduced_and_its_cause_proved(case, scene):
     place = scene(case.script)
     ran = place.watch()
@@ -72,7 +81,9 @@ KINDS = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "name", [*KINDS[:3], *(pytest.param(k, marks=pytest.mark.exhaustive) for k in KINDS[3:])]
+)
 def test_every_kind_of_failure_leaves_a_capsule_that_names_its_origin(name, scene):
     (planted,) = entries(f"faults/{name}.py")
     place = scene(planted["path"])

@@ -133,6 +133,7 @@ def _warm_up() -> None:
         model = torch.nn.Linear(2, 2).cuda()
         optimizer = torch.optim.AdamW(model.parameters())
         for _ in range(STEPS):
+            optimizer.zero_grad()
             model(torch.ones(1, 2, device="cuda")).sum().backward()
             optimizer.step()
 

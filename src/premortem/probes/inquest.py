@@ -18,6 +18,7 @@ from dataclasses import replace
 import torch
 
 from premortem.events import NonFinite, Site
+from premortem.probes.graph import root_of
 from premortem.probes.lookout import Lookout
 from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
@@ -214,8 +215,8 @@ class Inquest:
 
 
 def by_itself(value: float, loss: torch.Tensor) -> bool:
-    """Not finite, and not only because a gradient scaler made it too large for 16 bits."""
-    return math.isnan(value) or (math.isinf(value) and loss.dtype != torch.float16)
+    """Not finite, and not only because a gradient scaler made it too large: then the scaler's probe decides."""
+    return math.isnan(value) or (math.isinf(value) and not root_of(loss).scaled)
 
 
 def broken_rows(tensor: torch.Tensor) -> tuple[int, ...] | None:

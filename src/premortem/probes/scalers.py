@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import weakref
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch.amp.grad_scaler import GradScaler
 
 from premortem.events import ScalerUpdate
 from premortem.probes.graph import mark_scaled
-from premortem.probes.inquest import Inquest, by_itself
+from premortem.probes.inquest import Inquest
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, user_site
 from premortem.probes.stats import Stats
@@ -28,6 +29,7 @@ class Scalers:
         self.refused: list[Any] = []  # called with (optimizer, key) then,
         self.left_out: list[Any] = []  # and with (key) whenever a step is left out
         self.last: weakref.ref[Any] | None = None  # the scaler that was used last
+        self._before: torch.Tensor | None = None  # the loss that was scaled last, before it was
 
     def install(self) -> None:
         self.session.around(GradScaler, "step", before=self._before_step, after=self._after_step)
@@ -47,8 +49,9 @@ class Scalers:
         if not self._skipped or not losses or not scaler.is_enabled():
             return
         # The scaler has waited for the device to know that: the loss has been there for long.
-        value = float(losses[-1])
-        if by_itself(value, losses[-1]):
+        # Scaled, it may be too large for any type; what counts is whether it was broken before.
+        value = float(losses[-1] if self._before is None else self._before)
+        if not math.isfinite(value):
             self._loss = value
             for listener in self.refused:
                 listener(optimizer, self.session.optimizers.of(optimizer))
@@ -61,6 +64,8 @@ class Scalers:
         self.last = weakref.ref(scaler)
         if isinstance(result, torch.Tensor) and scaler.is_enabled():
             mark_scaled(result)
+            given = args[0] if args else kwargs.get("outputs")
+            self._before = given.detach() if isinstance(given, torch.Tensor) and given.numel() == 1 else None
 
     def _unscaled(
         self, note: Any, result: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any

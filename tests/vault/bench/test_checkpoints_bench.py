@@ -24,6 +24,7 @@ def measured(tmp_path):
     return measured
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_saves_under_premortem_is_the_same_run(measured):
     found = measured("identity")
     assert found["same bits"]
@@ -46,6 +47,7 @@ def test_every_flipped_bit_is_caught(measured):
     assert found["files"]["torch.load silent"] > 0, "a flip that torch.load sees by itself proves nothing"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs mount namespaces")
 def test_the_last_good_checkpoint_survives_its_disk(measured):
     found = measured("disks")
@@ -55,6 +57,7 @@ def test_the_last_good_checkpoint_survives_its_disk(measured):
         assert found[kind]["survived"] == found[kind]["saves"] > 0, found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("moto", "flask", "s3fs")), reason="needs a server"
 )

@@ -48,7 +48,8 @@ def test_each_piece_has_a_name():
     assert lost(counters=[["epoch", 0]]) == ["counter `epoch`"]
     assert lost(kept={"ema": {"w": "1"}}) == ["`ema` (weights kept beside the model)"]
     assert lost(variables={"best": "inf", "loss": "0.7"}) == ["variable `best`"]
-    assert lost(batch={"index": 4, "input": "8"}) == ["data position"]
+    assert lost(batch={"index": 4, "input": "9"}) == ["data position"]
+    assert lost(batch={"index": 4, "input": "8"}) == []  # counted from where it went on, and the same batch
     done = compare(heard(scale=64.0), heard(scale=65536.0))
     assert [piece.name for piece in done.lost] == ["gradient scaler"]
 

@@ -78,17 +78,20 @@ def test_a_checkpoint_behind_a_link_is_found_again(proved):
     assert "weights" not in lost(proof)
 
 
+@pytest.mark.exhaustive
 def test_a_folder_is_given_where_a_folder_is_wanted(proved):
     proof = proved(scripts.FOLDERS)
     assert proof.exact, verdict(proof)
     assert proof.entrance == "--resume ckpt/checkpoint-0"
 
 
+@pytest.mark.exhaustive
 def test_generators_that_training_does_not_draw_from_are_no_loss(proved):
     proof = proved(scripts.EXACT.replace('        random.setstate(state["python"])\n', ""))
     assert proof.exact, verdict(proof)
 
 
+@pytest.mark.exhaustive
 def test_statistics_that_are_not_in_the_file(proved):
     proof = proved(scripts.PARAMETERS_ONLY)
     assert lost(proof) == {"buffers (batch-norm statistics)"}
@@ -125,6 +128,7 @@ def test_no_script(tmp_path, monkeypatch):
         prove(ProofOptions(argv=["missing.py"]))
 
 
+@pytest.mark.exhaustive
 def test_the_verb_exits_with_one_when_it_is_not_the_same_run(tmp_path):
     (tmp_path / "train.py").write_text(scripts.FORGETFUL)
     command = [sys.executable, "-m", "premortem", "ckpt", "prove", "train.py"]

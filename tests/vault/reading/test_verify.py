@@ -43,7 +43,7 @@ def test_any_flipped_bit_of_a_torch_file_is_caught(tmp_path):
     assert silent == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.disk_usage(".").free < 20 << 30, reason="needs room for a large file")
 def test_a_file_beyond_four_gibibytes_is_whole(tmp_path):
     """There torch writes longer numbers around each record."""

@@ -189,7 +189,7 @@ def test_the_workers_of_a_loader_die_of_the_signal_and_the_run_is_saved(place):
     assert (place.folder / "run" / "last_good.pt").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("code", [scripts.TRAINS, scripts.EVALUATES])
 def test_a_deadline_saves_and_stops_in_time(place, code):
     began = time.monotonic()
