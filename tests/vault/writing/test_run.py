@@ -209,7 +209,8 @@ def test_without_a_mirror_no_time_is_given_away_and_the_finding_says_how_to_go_o
     assert returned == 3
     assert time.monotonic() - began < 25
     findings = json.loads((place.folder / "f.json").read_text())["findings"]
-    [found] = [each for each in findings if each["code"] == "PM328"]  # a quick machine uses up the schedule, too
+    # A quick machine uses up the schedule as well, and hears of it.
+    [found] = [each for each in findings if each["code"] == "PM328"]
     assert found["evidence"]["left"] < 10  # about 5, unless the machine is very busy
     assert "mirror" not in found["cause"]
     path = found["remedy"].partition('premortem.resume("')[2].partition('", model=model')[0]
