@@ -19,8 +19,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import Self
-
 from premortem.errors import VaultError
 from premortem.vault import leaves, lift
 from premortem.vault.leaves import StateDict
@@ -28,6 +26,7 @@ from premortem.vault.stubs import Opaque, TensorStub
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import Self
 
 __all__ = ["Contents", "StateDict", "TensorRecord", "open_contents"]
 
@@ -50,7 +49,6 @@ class Contents(ABC):
     format: str  # in words, for people
     checksums: bool = False  # whether the format itself can tell a flipped bit
     foreign: tuple[str, ...] = ()  # classes of objects in it that were not made
-    big_endian: bool = False
 
     def __init__(self, path: Path, tree: Any) -> None:
         self.path = path
@@ -67,10 +65,6 @@ class Contents(ABC):
         """Bytes on the disk."""
 
     @abstractmethod
-    def fetch(self, storage: str, start: int, length: int) -> bytearray:
-        """Bytes of a storage. Raises VaultError."""
-
-    @abstractmethod
     def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
         """Each damaged record and what is wrong with it, as far as the format can tell."""
 
@@ -82,13 +76,13 @@ class Contents(ABC):
         """The numbers of a tensor, each at least once; None when there are none to look at."""
         return self.looked_at(name, self.stub(name))
 
+    @abstractmethod
     def lifted(self, name: str, stub: TensorStub) -> torch.Tensor:
-        """The tensor that a stub of this checkpoint stands for."""
-        return lift.lift(name, stub, self.fetch, big_endian=self.big_endian)
+        """The tensor that a stub of this checkpoint stands for. Raises VaultError."""
 
+    @abstractmethod
     def looked_at(self, name: str, stub: TensorStub) -> torch.Tensor | None:
         """Its numbers, whatever its shape says."""
-        return lift.elements(name, stub, self.fetch, big_endian=self.big_endian)
 
     def value(self, path: str = "") -> Any:
         """A branch with its tensors, as it was saved. Objects that were not made stay stand-ins."""
@@ -130,6 +124,22 @@ class Contents(ABC):
             )
         number = leaves.number(node)
         return node if number is None else number
+
+
+class Stored(Contents):
+    """A checkpoint whose tensors are cut from storages."""
+
+    big_endian: bool = False
+
+    @abstractmethod
+    def fetch(self, storage: str, start: int, length: int) -> bytearray:
+        """Bytes of a storage. Raises VaultError."""
+
+    def lifted(self, name: str, stub: TensorStub) -> torch.Tensor:
+        return lift.lift(name, stub, self.fetch, big_endian=self.big_endian)
+
+    def looked_at(self, name: str, stub: TensorStub) -> torch.Tensor | None:
+        return lift.elements(name, stub, self.fetch, big_endian=self.big_endian)
 
 
 def open_contents(path: str | Path) -> Contents:

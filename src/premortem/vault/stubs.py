@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,11 @@ class Opaque:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.pairs[key] = value
+
+
+def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of a tensor whose elements lie one after the other."""
+    return tuple(math.prod(shape[place + 1 :]) for place in range(len(shape)))
 
 
 @dataclass(frozen=True, slots=True)

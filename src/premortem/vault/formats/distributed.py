@@ -91,9 +91,6 @@ class Distributed(Contents):
         for file in self._files.values():
             file.close()
 
-    def fetch(self, storage: str, start: int, length: int) -> bytearray:
-        raise NotImplementedError  # a tensor is put together from its pieces
-
     def lifted(self, name: str, stub: TensorStub) -> Any:
         return self._whole(name, stub)
 

@@ -16,19 +16,17 @@ from typing import IO, Any
 from premortem.errors import VaultError
 from premortem.vault import dtypes, inert, lift
 from premortem.vault.blocks import Window, read_exactly
-from premortem.vault.contents import Advance, Contents
+from premortem.vault.contents import Advance
+from premortem.vault.formats.one_file import OneFile
 
 MAGIC = 0x1950A86A20F9469CFC6C
 
 
-class Legacy(Contents):
+class Legacy(OneFile):
     format = "torch pickle (before 1.6)"
 
     def __init__(self, path: Path, file: IO[bytes], size: int) -> None:
-        self._file, self._size = file, size
-        self._pickles = io.BufferedReader(Window(file, 0, size))
-        tree = self._pickled()
-        super().__init__(path, tree)
+        super().__init__(path, file, size)
         self._places = self._storages()
 
     @staticmethod
@@ -39,22 +37,6 @@ class Legacy(Contents):
             head = file.read(2)
         # A pickle of protocol 2 to 5, or one as text.
         return head[:1] == b"\x80" and head[1:2] in {b"\x02", b"\x03", b"\x04", b"\x05"}
-
-    @staticmethod
-    def open(path: Path) -> Contents:
-        file = path.open("rb")
-        try:
-            return Legacy(path, file, path.stat().st_size)
-        except BaseException:
-            file.close()
-            raise
-
-    @property
-    def size(self) -> int:
-        return self._size
-
-    def close(self) -> None:
-        self._file.close()
 
     def fetch(self, storage: str, start: int, length: int) -> bytearray:
         if storage not in self._places:
@@ -77,7 +59,8 @@ class Legacy(Contents):
             except VaultError as error:
                 yield name, str(error)
 
-    def _pickled(self) -> Any:
+    def parsed(self) -> Any:
+        self._pickles = io.BufferedReader(Window(self._file, 0, self._size))
         first = inert.read(self._pickles, "the pickle")
         if first.value != MAGIC:
             # `pickle.dump(state, file)`: no file of torch, but often called one.

@@ -16,25 +16,28 @@ from typing import IO, Any
 from premortem.errors import VaultError
 from premortem.vault import dtypes
 from premortem.vault.blocks import read_exactly
-from premortem.vault.contents import Advance, Contents
-from premortem.vault.stubs import Storage, TensorStub
+from premortem.vault.contents import Advance
+from premortem.vault.formats.one_file import OneFile
+from premortem.vault.stubs import Storage, TensorStub, strides
 
 _MOST_HEADER = 100_000_000  # bytes; the limit of the format itself
 
 
-class Safetensors(Contents):
+class Safetensors(OneFile):
     format = "safetensors"
 
     def __init__(self, path: Path, file: IO[bytes], size: int) -> None:
-        self._file, self._size = file, size
-        self._start, header = _header(file, size)
+        super().__init__(path, file, size)
+        if isinstance(self._metadata, Mapping):
+            self.plain.update({f"__metadata__.{key}": value for key, value in self._metadata.items()})
+
+    def parsed(self) -> Any:
+        self._start, header = _header(self._file, self._size)
         self._places: dict[str, tuple[int, int]] = {}
-        metadata = header.pop("__metadata__", None)
-        tree: dict[str, Any] = {name: self._tensor(name, entry) for name, entry in header.items()}
+        self._metadata = header.pop("__metadata__", None)
+        tree = {name: self._tensor(name, entry) for name, entry in header.items()}
         self._adds_up()
-        super().__init__(path, tree)
-        if isinstance(metadata, Mapping):
-            self.plain.update({f"__metadata__.{key}": value for key, value in metadata.items()})
+        return tree
 
     @staticmethod
     def recognises(path: Path) -> bool:
@@ -44,22 +47,6 @@ class Safetensors(Contents):
             head = file.read(9)
         # The extension counts too: a damaged header should be called that, not an unknown file.
         return (path.suffix == ".safetensors" and len(head) > 0) or (len(head) == 9 and head[8:] == b"{")
-
-    @staticmethod
-    def open(path: Path) -> Contents:
-        file = path.open("rb")
-        try:
-            return Safetensors(path, file, path.stat().st_size)
-        except BaseException:
-            file.close()
-            raise
-
-    @property
-    def size(self) -> int:
-        return self._size
-
-    def close(self) -> None:
-        self._file.close()
 
     def fetch(self, storage: str, start: int, length: int) -> bytearray:
         place, size = self._places[storage]
@@ -89,10 +76,9 @@ class Safetensors(Contents):
         if self._start + end > self._size:
             raise VaultError(f"the file ends before the end of `{name}`: it was cut off", record=name)
         self._places[name] = (start, end - start)
-        strides = [math.prod(shape[place + 1 :]) for place in range(len(shape))]
         note = "" if dtype else f"{str(entry['dtype'])[:20]}"
         return TensorStub(
-            Storage(name, dtype or "uint8", count), dtype or "uint8", shape, tuple(strides), note=note
+            Storage(name, dtype or "uint8", count), dtype or "uint8", shape, strides(shape), note=note
         )
 
     def _adds_up(self) -> None:

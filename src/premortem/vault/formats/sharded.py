@@ -5,34 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from premortem.errors import Refused, VaultError
 from premortem.vault.contents import Advance, Contents, open_contents
+from premortem.vault.formats.composed import Composed, close_all, opened
 from premortem.vault.stubs import TensorStub
 
 _MOST_INDEX = 256 << 20  # bytes
 _INDEXES = ("*.safetensors.index.json", "*.bin.index.json", "*.pt.index.json")
 
 
-class Sharded(Contents):
+class Sharded(Composed):
     format = "shards with an index"
 
     def __init__(self, path: Path, index: Path) -> None:
         self._index = index
         weights = _weight_map(index)
-        self._shards: dict[str, Contents] = {}
+        shards: dict[str, Contents] = {}
         try:
             for name in dict.fromkeys(weights.values()):
-                self._shards[name] = _shard(index.parent, name)
-            tree = {key: self._found(key, name) for key, name in weights.items()}
+                shards[name] = _shard(index.parent, name)
+            tree = {key: _found(shards[name], key, name) for key, name in weights.items()}
         except BaseException:
-            self.close()
+            close_all(shards)
             raise
-        self._where = {id(stub): self._shards[weights[key]] for key, stub in tree.items()}
-        self.checksums = all(shard.checksums for shard in self._shards.values())
-        self.foreign = tuple(dict.fromkeys(name for each in self._shards.values() for name in each.foreign))
-        super().__init__(path, tree)
+        super().__init__(path, tree, shards)
 
     @staticmethod
     def recognises(path: Path) -> bool:
@@ -46,32 +43,19 @@ class Sharded(Contents):
 
     @property
     def size(self) -> int:
-        return self._index.stat().st_size + sum(shard.size for shard in self._shards.values())
-
-    def close(self) -> None:
-        for shard in self._shards.values():
-            shard.close()
-
-    def fetch(self, storage: str, start: int, length: int) -> bytearray:
-        raise NotImplementedError  # each tensor is read by its own shard
-
-    def lifted(self, name: str, stub: TensorStub) -> Any:
-        return self._where[id(stub)].lifted(name, stub)
-
-    def looked_at(self, name: str, stub: TensorStub) -> Any:
-        return self._where[id(stub)].looked_at(name, stub)
+        return self._index.stat().st_size + super().size
 
     def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
-        for name, shard in self._shards.items():
-            for record, problem in shard.damaged(advance):
-                yield f"{name}: {record}", problem
+        yield from super().damaged(advance)
+        for name, shard in self.parts.items():
             for key in shard.tensors.keys() - self.tensors.keys():
                 yield f"{name}: {key}", "it is in the shard but not in the index"
 
-    def _found(self, key: str, name: str) -> Any:
-        if key not in self._shards[name].tensors:
-            raise VaultError(f"`{key}` should be in {name} and is not", record=f"{name}: {key}")
-        return self._shards[name].stub(key)
+
+def _found(shard: Contents, key: str, name: str) -> TensorStub:
+    if key not in shard.tensors:
+        raise VaultError(f"`{key}` should be in {name} and is not", record=f"{name}: {key}")
+    return shard.stub(key)
 
 
 def _index_of(path: Path) -> Path | None:
@@ -99,9 +83,4 @@ def _shard(folder: Path, name: str) -> Contents:
     path = folder / name
     if not path.is_file():
         raise VaultError(f"the shard {name} is missing", record=name)
-    try:
-        return open_contents(path)
-    except Refused as refused:
-        raise Refused(f"{name}: {refused}") from None
-    except VaultError as error:
-        raise VaultError(f"{name}: {error}", record=f"{name}: {error.record}".rstrip(": ")) from error
+    return opened(path, open_contents)

@@ -10,26 +10,27 @@ from typing import Any
 
 from premortem.errors import MissingExtra, VaultError
 from premortem.vault.blocks import BLOCK
-from premortem.vault.contents import Advance, Contents
+from premortem.vault.contents import Advance, Contents, Stored
+from premortem.vault.formats.composed import close_all, opened
 from premortem.vault.formats.safetensor import Safetensors
 from premortem.vault.manifest import NAME, Manifest, TensorEntry
 from premortem.vault.store import STATE, fingerprint
-from premortem.vault.stubs import TensorStub
+from premortem.vault.stubs import TensorStub, strides
 from premortem.vault.tree import LEFT_OUT, MARK
 
 
-class Vaulted(Contents):
+class Vaulted(Stored):
     format = "vault checkpoint"
     checksums = True
 
     def __init__(self, path: Path) -> None:
         self.manifest = Manifest.read(path / NAME)
         self._path = path
-        self._files: dict[str, Contents] = {}
+        self._files: dict[str, Safetensors] = {}
         try:
             for name in self.manifest.files:
                 if name.endswith(".safetensors"):
-                    self._files[name] = _opened(path / name, name)
+                    self._files[name] = _opened(path / name)
             stubs = {name: self._located(name) for name in self.manifest.tensors}
         except BaseException:
             self.close()
@@ -49,8 +50,7 @@ class Vaulted(Contents):
         return self.manifest.size
 
     def close(self) -> None:
-        for each in self._files.values():
-            each.close()
+        close_all(self._files)
 
     def fetch(self, storage: str, start: int, length: int) -> bytearray:
         name, _, key = storage.partition("/")
@@ -88,7 +88,7 @@ class Vaulted(Contents):
             yield file, "it is not the file that was written: its checksum is another"
 
     @staticmethod
-    def _as_printed(owner: Contents, entry: TensorEntry) -> bool:
+    def _as_printed(owner: Safetensors, entry: TensorEntry) -> bool:
         held = owner.stub(entry.key).storage
         if held is None or not entry.fingerprint:
             return True
@@ -102,9 +102,8 @@ class Vaulted(Contents):
         held = owner.stub(entry.key)
         assert held.storage is not None  # noqa: S101 - safetensors always has one
         shape = tuple(entry.shape)
-        steps = _strides(shape)
         storage = type(held.storage)(f"{entry.file}/{held.storage.key}", entry.dtype, held.storage.elements)
-        return TensorStub(storage, entry.dtype, shape, steps)
+        return TensorStub(storage, entry.dtype, shape, strides(shape))
 
     def _tree(self, stubs: Mapping[str, TensorStub]) -> Any:
         try:
@@ -146,18 +145,7 @@ def _key(key: Any) -> Any:
     return tuple(key["v"]) if isinstance(key, dict) else key
 
 
-def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    steps, step = [], 1
-    for size in reversed(shape):
-        steps.append(step)
-        step *= size
-    return tuple(reversed(steps))
-
-
-def _opened(path: Path, name: str) -> Contents:
+def _opened(path: Path) -> Safetensors:
     if not path.is_file():
-        raise VaultError(f"the file {name} is missing", record=name)
-    try:
-        return Safetensors.open(path)
-    except VaultError as error:
-        raise VaultError(f"{name}: {error}", record=f"{name}: {error.record}".rstrip(": ")) from error
+        raise VaultError(f"the file {path.name} is missing", record=path.name)
+    return opened(path, Safetensors.open)

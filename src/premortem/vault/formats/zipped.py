@@ -9,20 +9,18 @@ from typing import IO, Any
 
 from premortem.errors import VaultError
 from premortem.vault import inert, lift
-from premortem.vault.contents import Advance, Contents
+from premortem.vault.contents import Advance
+from premortem.vault.formats.one_file import OneFile
 from premortem.vault.zips import MAGIC, Archive
 
 _MOST_PICKLE = 4 << 30  # bytes
 
 
-class Zipped(Contents):
+class Zipped(OneFile):
     format = "torch zip"
 
     def __init__(self, path: Path, file: IO[bytes], size: int) -> None:
-        self._file, self._size = file, size
-        self._archive = Archive(file, size)
-        self.checksums = self._archive.has_checksums
-        super().__init__(path, self._pickled())
+        super().__init__(path, file, size)
         self.big_endian = bytes(self._piece("byteorder")) == b"big"
 
     @staticmethod
@@ -31,22 +29,6 @@ class Zipped(Contents):
             return False
         with path.open("rb") as file:
             return file.read(4) == MAGIC
-
-    @staticmethod
-    def open(path: Path) -> Contents:
-        file = path.open("rb")
-        try:
-            return Zipped(path, file, path.stat().st_size)
-        except BaseException:
-            file.close()
-            raise
-
-    @property
-    def size(self) -> int:
-        return self._size
-
-    def close(self) -> None:
-        self._file.close()
 
     def fetch(self, storage: str, start: int, length: int) -> bytearray:
         return self._archive.read(f"data/{storage}", start, length)
@@ -67,7 +49,9 @@ class Zipped(Contents):
                 except VaultError as error:
                     yield record.name, str(error)
 
-    def _pickled(self) -> Any:
+    def parsed(self) -> Any:
+        self._archive = Archive(self._file, self._size)
+        self.checksums = self._archive.has_checksums
         if "archive_format" in self._archive.entries:
             self.format = (
                 "exported program"  # its weights are laid out in a way of its own; its checksums are not
