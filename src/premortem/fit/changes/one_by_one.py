@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch.optim import Optimizer
-
+from premortem.fit.changes.settings import change_settings
 from premortem.fit.patches import Patches
 
 
@@ -20,12 +19,8 @@ class OneByOne:
 
     @staticmethod
     def apply(patches: Patches) -> None:
-        init = Optimizer.__init__
+        def change(group: dict[str, Any]) -> None:
+            if "foreach" in group and not group.get("fused"):
+                group.update(foreach=False)
 
-        def constructed(self: Optimizer, params: Any, defaults: dict[str, Any]) -> None:
-            init(self, params, defaults)
-            for group in [self.defaults, *self.param_groups]:
-                if "foreach" in group and not group.get("fused"):
-                    group.update(foreach=False)
-
-        patches.put(Optimizer, "__init__", constructed)
+        change_settings(patches, change)

@@ -1,0 +1,22 @@
+"""Settings of optimizers that the script builds later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch.optim import Optimizer
+
+from premortem.fit.patches import Patches
+
+
+def change_settings(patches: Patches, change: Callable[[dict[str, Any]], None]) -> None:
+    """`change` is given the defaults and each group of every optimizer, once it is built."""
+    init = Optimizer.__init__
+
+    def constructed(self: Optimizer, params: Any, defaults: dict[str, Any]) -> None:
+        init(self, params, defaults)
+        for group in [self.defaults, *self.param_groups]:
+            change(group)
+
+    patches.put(Optimizer, "__init__", constructed)
