@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from premortem.events import BatchSplit, OutOfMemory, RunEnded, StepRefused
-from premortem.watcher import Watcher
+from tests.fit.watched import Run
 
 pytestmark = [
     pytest.mark.gpu,
@@ -31,19 +31,6 @@ class Net(nn.Module):
         for block in self.blocks:
             x = x + block(x)
         return self.out(x)
-
-
-class Run:
-    def __init__(self, policy):
-        self.events, self.faults = [], []
-        self.watcher = Watcher(policy)
-        self.watcher.attach()
-        session, real = self.watcher._attachment.session, self.watcher.emit
-        session._emit = lambda event: (self.events.append(event), real(event))
-        session._fault = lambda unit, error: self.faults.append((unit, error))
-
-    def of(self, kind):
-        return [event for event in self.events if isinstance(event, kind)]
 
 
 @pytest.fixture

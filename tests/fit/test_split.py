@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from premortem.events import BatchSplit, OutOfMemory, StepRefused
-from premortem.watcher import Watcher
+from tests.fit.watched import Run
 
 
 class Full(nn.Module):
@@ -36,21 +36,6 @@ class Crowded(torch.autograd.Function):
         if ctx.full:
             raise torch.OutOfMemoryError("nothing of this text is read")
         return grad, None
-
-
-class Run:
-    """What a watcher heard, and what it said."""
-
-    def __init__(self, policy="protect"):
-        self.events, self.faults = [], []
-        self.watcher = Watcher(policy)
-        self.watcher.attach()
-        session, real = self.watcher._attachment.session, self.watcher.emit
-        session._emit = lambda event: (self.events.append(event), real(event))
-        session._fault = lambda unit, error: self.faults.append((unit, error))
-
-    def of(self, kind):
-        return [event for event in self.events if isinstance(event, kind)]
 
 
 @pytest.fixture

@@ -2,22 +2,9 @@
 
 from dataclasses import replace
 
-from premortem.events import Event, Resumed, Site
+from premortem.events import Event
+from tests.detectors.resumed import RESUMED
 
-RESUMED = Resumed(
-    step=0,
-    at=Site("train.py", 31, "main"),
-    path="/runs/last.pt",
-    optimizer=1,
-    kind="AdamW",
-    parameters=4,
-    restored=True,
-    entries=4,
-    counters=(("epoch", 5),),
-    reached=(("epoch", 6),),
-    saved_rates=(0.001,),
-    rates=(0.001,),
-)
 HELD = (("start_epoch", 6, False),)
 
 EVENTS: list[Event] = [replace(RESUMED, reached=(("epoch", 0),), held=HELD)]

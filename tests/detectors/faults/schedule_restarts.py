@@ -2,22 +2,9 @@
 
 from dataclasses import replace
 
-from premortem.events import Event, Resumed, Schedule, Site
+from premortem.events import Event, Schedule
+from tests.detectors.resumed import RESUMED
 
-RESUMED = Resumed(
-    step=0,
-    at=Site("train.py", 31, "main"),
-    path="/runs/last.pt",
-    optimizer=1,
-    kind="AdamW",
-    parameters=4,
-    restored=True,
-    entries=4,
-    counters=(("epoch", 5),),
-    reached=(("epoch", 6),),
-    saved_rates=(0.001,),
-    rates=(0.001,),
-)
 FRESH = Schedule("CosineAnnealingLR", 0, 20, 20, 6, 20)
 JUMPED = replace(RESUMED, rates=(0.01,), schedules=(FRESH,))
 
