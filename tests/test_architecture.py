@@ -20,7 +20,7 @@ PURE = {
     "policy": set(),
     "journal": set(),
     "console": {"rich", "logs"},  # what it writes is not read as the script's
-    "catalog": {"detectors", "lint"},
+    "catalog": {"detectors", "lint", "preflight"},
     # tomli is the standard library's tomllib for Python 3.10; the server is for editors, and an extra.
     "lint": {"rich", "ruamel", "tomli", "pygls", "lsprotocol"},
 }
@@ -32,6 +32,7 @@ NEVER = {
     "actions": {"detectors", "probes", "watcher", "launch"},
     "vault": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "replay"},
     "fit": {"detectors", "policy", "journal", "actions", "launch"},
+    "preflight": {"detectors", "policy", "actions", "probes", "watcher"},
     "watcher": {"launch"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},

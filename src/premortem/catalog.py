@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import Any
 
-from premortem import detectors
+from premortem import detectors, preflight
 from premortem.cards import Card, page
 from premortem.errors import UsageError
 from premortem.lint import problems, rules
@@ -32,7 +32,7 @@ class Entry:
 
 def entries() -> tuple[Entry, ...]:
     """All units, in the order of their codes."""
-    units: list[Any] = [*detectors.ALL, *rules.ALL, *problems.ALL]
+    units: list[Any] = [*detectors.ALL, *rules.ALL, *problems.ALL, *preflight.ALL]
     found = (Entry(unit.card, unit) for unit in units)
     return tuple(sorted(found, key=lambda entry: entry.card.code))
 

@@ -1,0 +1,7 @@
+"""The samples themselves."""
+
+from __future__ import annotations
+
+from premortem.preflight.unit import Check
+
+ALL: tuple[type[Check], ...] = ()

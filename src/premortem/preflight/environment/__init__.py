@@ -1,0 +1,7 @@
+"""The machine and the folders, without running anything."""
+
+from __future__ import annotations
+
+from premortem.preflight.unit import Check
+
+ALL: tuple[type[Check], ...] = ()
