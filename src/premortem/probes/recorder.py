@@ -269,6 +269,11 @@ class Recorder:
         self.window.losses = list(self.backwards.losses)
         return self.window
 
+    def loss_of(self, step: int, otherwise: float | None) -> float | None:
+        """The last one that was sent backward in that step. Waits for the device: only after something went wrong."""
+        losses = self.window_of(step).losses
+        return float(losses[-1].detach().real) if losses and losses[-1].numel() == 1 else otherwise
+
     def draws_of(self, key: int, step: int) -> list[Draw]:
         """The batches since that optimizer's step before, of the loaders that training draws from."""
         steps = self._stepped.get(key, [])
