@@ -98,12 +98,15 @@ def _headline(found: Answer, gpu: Gpu) -> Text:
 
 def _truth(base: dict[str, Any]) -> Text:
     measured = base["measured"]
+    problem = f"{measured['problem']}\n{measured.get('output', '')}".strip()
+    if "allocated" not in measured:
+        return Text(f"Nothing was measured: {problem}", "red")
     text = Text(f"Measured on {measured['card']}: ")
-    for word, key in (("allocated", "allocated"), ("reserved", "reserved")):
+    for key in ("allocated", "reserved"):
         error = base[key] / max(measured[key], 1) - 1
-        text.append(f"{size(measured[key])} {word} (predicted {error:+.1%}) ")
+        text.append(f"{size(measured[key])} {key} (predicted {error:+.1%}) ")
     if measured["problem"]:
-        text.append(f"but it ended with {measured['problem']}", "red")
+        text.append(f"but it ended before its third step: {problem}", "red")
     return text
 
 
