@@ -16,13 +16,16 @@ import gc
 import json
 import subprocess
 import sys
+import threading
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+import fit_alive
 import fit_models
 import fit_verdicts
 import torch
@@ -116,10 +119,11 @@ def predict_verdicts(options) -> None:
     from premortem.fit import gpus
 
     out = _read(options.json)
-    for name, gib in fit_verdicts.CARDS.items():
-        if name not in out and (not options.names or name in options.names):
+    for name in chosen(options):
+        if name not in out:
             config = fit_models.ALL[name]
-            out[name] = fit_verdicts.predicted(_rehearsals(config, gpus.by_name(CARD)), gib, config.batch)
+            trace = _rehearsals(config, gpus.by_name(CARD))(config.batch)
+            out[name] = fit_verdicts.predicted(trace, config.batch)
             print(name, out[name], flush=True)
             _write(options.json, out)
 
@@ -182,9 +186,11 @@ def measure(options) -> None:
         chunk = names[start : start + CHUNK]
         for group in (chunk, *[[name] for name in chunk]):
             left = [name for name in group if name not in rows]
-            if left:
-                rows.update(_in_process(left))
+            for name, row in _in_process(left, "one"):
+                rows[name] = row
                 _write(options.json, out)
+            if len(group) == 1 and group[0] not in rows:
+                rows[group[0]] = {"error": "no answer"}
     if options.scratch:
         command = [
             sys.executable,
@@ -202,8 +208,9 @@ def verdicts(options) -> None:
     names = [name for name in guesses if name not in out and (not options.names or name in options.names)]
     for start in range(0, len(names), CHUNK):
         more = ("--predicted", str(options.predicted))
-        out.update(_in_process(names[start : start + CHUNK], "one-verdict", *more))
-        _write(options.json, out)
+        for name, row in _in_process(names[start : start + CHUNK], "one-verdict", *more):
+            out[name] = row
+            _write(options.json, out)
 
 
 def one_verdict(options) -> None:
@@ -213,23 +220,24 @@ def one_verdict(options) -> None:
         print("@@" + json.dumps({"name": name, **row}), flush=True)
 
 
-def _in_process(names: list[str], what: str = "one", *more: str) -> dict[str, dict]:
+def _in_process(names: list[str], what: str, *more: str) -> Iterator[tuple[str, dict]]:
+    """Each row as soon as it is there."""
+    if not names:
+        return
     command = [sys.executable, __file__, what, *names, *more]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    alarm = threading.Timer(60 + 25 * len(names), process.kill)
+    alarm.start()
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=60 + 25 * len(names), check=False
-        )
-        said = done.stdout
-        if done.returncode:
-            print(done.stderr[-1500:], file=sys.stderr)
-    except subprocess.TimeoutExpired as error:
-        said = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
-    rows = [json.loads(line[2:]) for line in said.splitlines() if line.startswith("@@")]
-    for row in rows:
-        print(row["name"], {k: v for k, v in row.items() if k != "name"}, flush=True)
-    if not rows and len(names) == 1:
-        return {names[0]: {"error": "no answer"}}
-    return {row.pop("name"): row for row in rows}
+        for line in process.stdout:
+            if line.startswith("@@"):
+                row = json.loads(line[2:])
+                print(row, flush=True)
+                yield row.pop("name"), row
+    finally:
+        alarm.cancel()
+        process.kill()
+        process.wait()
 
 
 def one(options) -> None:
@@ -256,7 +264,10 @@ def peaks(build, batch: int) -> dict:
     torch.manual_seed(0)
     left = torch.cuda.memory_allocated()
     counts: dict[int, int] = {}
-    count = lambda optimizer, *_: counts.update({id(optimizer): counts.get(id(optimizer), 0) + 1})
+
+    def count(optimizer, *_):
+        counts[id(optimizer)] = counts.get(id(optimizer), 0) + 1
+
     hook = register_optimizer_step_post_hook(count)
     try:
         step = build(batch)
@@ -281,39 +292,12 @@ def peaks(build, batch: int) -> dict:
 
 
 def alive(options) -> None:
-    """The sizes of what is allocated at the peak, from torch's own history: what does a prediction lack?"""
     out = _read(options.json)
     for name in options.names:
         config = fit_models.ALL[name]
-        torch.cuda.memory._record_memory_history(max_entries=2_000_000, stacks="python")
-        found = peaks(config.build, config.batch)
-        events = torch.cuda.memory._snapshot()["device_traces"][0]
-        torch.cuda.memory._record_memory_history(enabled=None)
-        out[name] = found | {"alive": at_the_peak(events)}
-        print(name, found, flush=True)
+        found, rows = fit_alive.recorded(lambda c=config: peaks(c.build, c.batch))
+        out[name] = found | {"alive": rows}
         _write(options.json, out)
-
-
-def at_the_peak(events: list[dict]) -> list[dict]:
-    living: dict[int, dict] = {}
-    now = high = 0
-    best: list[dict] = []
-    for event in events:
-        if event["action"] == "alloc":
-            living[event["addr"]] = event
-            now += event["size"]
-            if now > high:
-                high, best = now, []
-        elif event["action"] == "free_completed" and event["addr"] in living:
-            if now == high and not best:
-                best = list(living.values())
-            now -= living.pop(event["addr"])["size"]
-    rows: dict[tuple, int] = {}
-    for event in best:
-        near = next((f for f in event.get("frames", ()) if "torch" not in f["filename"]), None)
-        where = f"{Path(near['filename']).name}:{near['line']}" if near else ""
-        rows[event["size"], where] = rows.get((event["size"], where), 0) + 1
-    return [{"bytes": size, "where": where, "count": n} for (size, where), n in sorted(rows.items(), reverse=True)]
 
 
 # --- the table -------------------------------------------------------------------------------

@@ -103,7 +103,8 @@ class LoopOfExperts(nn.Module):
         super().__init__()
         self.norm, self.router = nn.LayerNorm(width), nn.Linear(width, experts, bias=False)
         self.experts = nn.ModuleList(
-            nn.Sequential(nn.Linear(width, hidden), nn.SiLU(), nn.Linear(hidden, width)) for _ in range(experts)
+            nn.Sequential(nn.Linear(width, hidden), nn.SiLU(), nn.Linear(hidden, width))
+            for _ in range(experts)
         )
 
     def forward(self, x):
@@ -134,7 +135,8 @@ class SortedExperts(nn.Module):
         super().__init__()
         self.router = nn.Linear(width, experts)
         self.experts = nn.ModuleList(
-            nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width)) for _ in range(experts)
+            nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
+            for _ in range(experts)
         )
 
     def forward(self, x):

@@ -43,11 +43,15 @@ def efficient_channels_last_bf16(batch):
         for n in range(depth):
             parts.append(Inverted(last, width, stride if n == 0 else 1))
             last = width
-    model = nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(last, 1000))
+    model = nn.Sequential(
+        *parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(last, 1000)
+    )
     model = model.to("cuda", memory_format=torch.channels_last)
     x, y = images(batch, 192).to(memory_format=torch.channels_last), labels(batch, 1000)
     optimizer = torch.optim.RMSprop(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-5)
-    return train(model, lambda: F.cross_entropy(model(x), y, label_smoothing=0.1), optimizer, amp=torch.bfloat16)
+    return train(
+        model, lambda: F.cross_entropy(model(x), y, label_smoothing=0.1), optimizer, amp=torch.bfloat16
+    )
 
 
 class Pair(nn.Module):
@@ -66,7 +70,9 @@ class Segmenter(nn.Module):
     def __init__(self, widths=(32, 64, 128, 256), classes=5):
         super().__init__()
         self.down = nn.ModuleList(Pair(a, b) for a, b in zip((3, *widths), widths))
-        self.grow = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(widths[-2::-1], widths[:0:-1]))
+        self.grow = nn.ModuleList(
+            nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(widths[-2::-1], widths[:0:-1])
+        )
         self.up = nn.ModuleList(Pair(2 * a, a) for a in widths[-2::-1])
         self.head = nn.Conv2d(widths[0], classes, 1)
 
@@ -102,7 +108,9 @@ class Encoder(nn.Module):
         super().__init__()
         self.n1, self.n2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.attend = nn.MultiheadAttention(width, heads, batch_first=True)
-        self.think = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width))
+        self.think = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width)
+        )
 
     def forward(self, x):
         y = self.n1(x)
@@ -131,7 +139,9 @@ def vit_registers_fp16_scaler(batch):
         model = Patches()
     x, y = images(batch, 224), labels(batch, 1000)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
-    return train(model, lambda: F.cross_entropy(model(x), y), optimizer, amp=torch.float16, scaler=True, clip=1.0)
+    return train(
+        model, lambda: F.cross_entropy(model(x), y), optimizer, amp=torch.float16, scaler=True, clip=1.0
+    )
 
 
 @config(48, fresh=True)
@@ -186,7 +196,10 @@ def _factored(cin, cout, stride=1):
 
 @config(4, fresh=True, limit=6)
 def factored_conv3d_fp32(batch):
-    parts = [_factored(a, b, s) for a, b, s in ((3, 64, 2), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2))]
+    parts = [
+        _factored(a, b, s)
+        for a, b, s in ((3, 64, 2), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2))
+    ]
     model = nn.Sequential(*parts, nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(256, 101)).cuda()
     x, y = torch.randn(batch, 3, 16, 128, 128, device="cuda"), labels(batch, 101)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, nesterov=True)
@@ -198,8 +211,16 @@ def momentum_contrast_with_queue(batch):
     def tower():
         parts, last = [], 3
         for width in (64, 128, 256, 512):
-            parts += [nn.Conv2d(last, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
-            parts += [nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
+            parts += [
+                nn.Conv2d(last, width, 3, 2, 1, bias=False),
+                nn.BatchNorm2d(width),
+                nn.ReLU(inplace=True),
+            ]
+            parts += [
+                nn.Conv2d(width, width, 3, 1, 1, bias=False),
+                nn.BatchNorm2d(width),
+                nn.ReLU(inplace=True),
+            ]
             last = width
         return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(last, 128))
 
@@ -227,7 +248,12 @@ def momentum_contrast_with_queue(batch):
 def hinge_gan_spectral_norm(batch):
     make, last = [nn.Linear(96, 512 * 16), nn.Unflatten(1, (512, 4, 4))], 512
     for width in (256, 128, 64, 64):
-        make += [nn.Upsample(scale_factor=2), nn.Conv2d(last, width, 3, 1, 1), nn.BatchNorm2d(width), nn.ReLU(True)]
+        make += [
+            nn.Upsample(scale_factor=2),
+            nn.Conv2d(last, width, 3, 1, 1),
+            nn.BatchNorm2d(width),
+            nn.ReLU(True),
+        ]
         last = width
     g = nn.Sequential(*make, nn.Conv2d(last, 3, 3, 1, 1), nn.Tanh()).cuda()
     judge, last = [], 3
@@ -279,7 +305,9 @@ class Painter(nn.Module):
         self.down = nn.ModuleList(Guided(w) for w in widths)
         self.shrink = nn.ModuleList(nn.Conv2d(a, b, 3, 2, 1) for a, b in zip(widths, widths[1:]))
         self.up = nn.ModuleList(Guided(w) for w in widths[-2::-1])
-        self.grow = nn.ModuleList(nn.Conv2d(b, a, 3, padding=1) for a, b in zip(widths[-2::-1], widths[:0:-1]))
+        self.grow = nn.ModuleList(
+            nn.Conv2d(b, a, 3, padding=1) for a, b in zip(widths[-2::-1], widths[:0:-1])
+        )
 
     def forward(self, x, t, words):
         x, kept = self.stem(x), []
