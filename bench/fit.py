@@ -34,7 +34,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 RESULTS = Path(__file__).resolve().parent / "results"
 GIB, MIB = 2**30, 2**20
 CARD = "h200"
-STEPS = 8
+STEPS, FEW = 8, 3  # few: in a search
 MOST_STEPS = 40  # a gradient scaler may skip the first ones, and Adam has no state before its first step
 MADE = 2  # steps of each optimizer that were not skipped
 CHUNK = 5  # configurations in one process
@@ -248,13 +248,14 @@ def one(options) -> None:
             total = torch.cuda.get_device_properties(0).total_memory
             torch.cuda.set_per_process_memory_fraction(config.limit * GIB / total)
             started = time.time()
-            row["largest_batch"] = largest(lambda b, c=config: "error" not in peaks(c.build, b), config.batch)
+            fits = lambda batch, c=config: "error" not in peaks(c.build, batch, FEW)
+            row["largest_batch"] = largest(fits, config.batch)
             row["bisection_seconds"] = round(time.time() - started, 1)
             torch.cuda.set_per_process_memory_fraction(1.0)
         print("@@" + json.dumps(row), flush=True)
 
 
-def peaks(build, batch: int) -> dict:
+def peaks(build, batch: int, steps: int = STEPS) -> dict:
     """On an empty cache; what a process before it has left does not count."""
     gc.collect()
     torch._C._cuda_clearCublasWorkspaces()
@@ -272,7 +273,7 @@ def peaks(build, batch: int) -> dict:
     try:
         step = build(batch)
         for n in range(MOST_STEPS):
-            if n >= STEPS and min(counts.values(), default=0) >= MADE:
+            if n >= steps and min(counts.values(), default=0) >= MADE:
                 break
             step()
         torch.cuda.synchronize()

@@ -6,7 +6,7 @@ out=$(mkdir -p "$1" && cd "$1" && pwd)
 cd "$(dirname "$0")/.." || exit 2
 export PYTHONPATH="$PWD/src${PYTHONPATH:+:$PYTHONPATH}"
 python=${PYTHON:-python3}
-most=470
+most=475
 
 stage() { # name, its most seconds, command
   local name=$1 own=$2 left=$((most - SECONDS))
@@ -23,7 +23,7 @@ smoke() { # name, arguments of the script
     --json "$out/fit-smoke-$name.json" bench/fit_smoke.py "$@"
 }
 
-stage fresh 240 "$python" bench/fit.py measure --half fresh --json "$out/fit-measured-fresh.json"
+stage fresh 260 "$python" bench/fit.py measure --half fresh --json "$out/fit-measured-fresh.json"
 stage verdicts 130 "$python" bench/fit.py verdicts --json "$out/fit-verdicts-measured.json"
 smoke plain
 stage scaler 60 "$python" bench/fit.py measure resnet50_channels_last_fp16 translation_fp16_scaler \
