@@ -248,11 +248,15 @@ def one(options) -> None:
             total = torch.cuda.get_device_properties(0).total_memory
             torch.cuda.set_per_process_memory_fraction(config.limit * GIB / total)
             started = time.time()
-            fits = lambda batch, c=config: "error" not in peaks(c.build, batch, FEW)
-            row["largest_batch"] = largest(fits, config.batch)
+            runs = functools.partial(_runs, config.build)
+            row["largest_batch"] = largest(runs, config.batch)
             row["bisection_seconds"] = round(time.time() - started, 1)
             torch.cuda.set_per_process_memory_fraction(1.0)
         print("@@" + json.dumps(row), flush=True)
+
+
+def _runs(build, batch: int) -> bool:
+    return "error" not in peaks(build, batch, FEW)
 
 
 def peaks(build, batch: int, steps: int = STEPS) -> dict:

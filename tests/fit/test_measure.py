@@ -78,4 +78,7 @@ def test_nothing_is_written_over(run, tmp_path):
 def test_peaks_are_shown_beside_the_prediction():
     measured_ = {"allocated": 2**30, "reserved": 2**31, "card": "NVIDIA H200", "problem": ""}
     said = str(_truth({"measured": measured_, "allocated": int(1.01 * 2**30), "reserved": 2**31}))
-    assert said == "Measured on NVIDIA H200: 1.00 GiB allocated (predicted +1.0%) 2.00 GiB reserved (predicted +0.0%) "
+    assert (
+        said
+        == "Measured on NVIDIA H200: 1.00 GiB allocated (predicted +1.0%) 2.00 GiB reserved (predicted +0.0%) "
+    )

@@ -353,6 +353,8 @@ def test_a_kernel_that_is_one_on_a_card_keeps_what_it_keeps_there(layer, kept):
         trained(model, loss)
 
     trace = rehearse(step, CARD)
-    forward = [a for a in trace.allocations if a.kind == "activations" and a.op != "zeros" and a.phase == "forward"]
+    forward = [
+        a for a in trace.allocations if a.kind == "activations" and a.op != "zeros" and a.phase == "forward"
+    ]
     vectors = sum(a.bytes for a in forward if a.op not in {"randn", "sum"}) / (4096 * 256 * 4)
     assert vectors == pytest.approx(2 * kept, abs=0.02)

@@ -48,7 +48,9 @@ def measured(asked: Asked) -> dict[str, Any]:
                 )
                 problem = f"its process died (exit code {done.returncode})" if done.returncode else ""
             except subprocess.TimeoutExpired:
-                problem = f"it made fewer than {STEPS} steps within {asked.seconds:g} s; --seconds gives it longer"
+                problem = (
+                    f"it made fewer than {STEPS} steps within {asked.seconds:g} s; --seconds gives it longer"
+                )
         found = _read(answer)
         found["problem"] = found.get("problem") or problem
         if found["problem"]:

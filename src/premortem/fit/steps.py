@@ -14,7 +14,9 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.fit.patches import Patches
 
-_BACKWARDS = 3  # passes for each step, of a script without an optimizer of torch's: it updates its weights by hand
+_BACKWARDS = (
+    3  # passes for each step, of a script without an optimizer of torch's: it updates its weights by hand
+)
 _MOST_STEPS = 24  # of one optimizer, while another was not stepped yet
 
 

@@ -105,7 +105,9 @@ class Values:
             return int(value.count_nonzero())
         even = shares.count(mask)
         if even is not None:
-            self._assume(f"the mask at {place} is taken to select {even} of its {mask.numel()} elements, an even share")
+            self._assume(
+                f"the mask at {place} is taken to select {even} of its {mask.numel()} elements, an even share"
+            )
             return even
         self._assume(f"the mask at {place} is taken to select all of its {mask.numel()} elements")
         return mask.numel()
