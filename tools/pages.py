@@ -116,8 +116,9 @@ def checkpoints(result: dict[str, Any]) -> str:
     survived = ", ".join(f"{kind} {d['survived']} of {d['saves']} times" for kind, d in disks.items())
     notes = [
         (
-            f"{flips['caught']} of {flips['flips']} flipped bits were caught (by `ckpt verify`, and by a vault when it loads); of the {flips['files']['flips']} in "
-            f"plain `.pt` files, `torch.load` took {flips['files']['torch.load silent']} without a word."
+            f"{flips['caught']} of {flips['flips']} flipped bits were caught: by `ckpt verify`, by a vault when it loads, and by "
+            f"`premortem run` when a script calls `torch.load`, which alone took {flips['loads under run']['torch.load silent']} of "
+            f"{flips['loads under run']['flips']} without a word."
         ),
         f"The last good checkpoint survived {survived}.",
         (
@@ -132,6 +133,12 @@ def checkpoints(result: dict[str, Any]) -> str:
             f"An asynchronous save of {stall['MiB']} MiB stalls {stall['ratio']:.2f} of a {stall['beside']}; a verified load "
             f"takes {load['ratio']:.2f} of `torch.load`."
         )
+        if watched := speed.get("load under run"):
+            notes.append(
+                f"Under `premortem run`, `torch.load` takes {watched['ratio']:.2f} of its time alone."
+            )
+    if note := result.get("note"):
+        notes.append(note)
     machine = f"{result['device']}, torch {result['torch']}, `python bench/checkpoints.py`."
     return "\n".join([*rows, "", " ".join([*notes, machine])])
 

@@ -120,3 +120,51 @@ dcp.load(state, checkpoint_id="d")
 epoch()
 """
 )
+
+# What Lightning's `_atomic_save` does: serialise into memory, then write through fsspec in one move.
+LIGHTNING = """
+import io, fsspec, torch
+from fsspec.core import url_to_fs
+
+
+def _atomic_save(checkpoint, filepath):
+    buffer = io.BytesIO()
+    torch.save(checkpoint, buffer)
+    fs, path = url_to_fs(str(filepath))
+    with fs.transaction, fs.open(path, "wb") as file:
+        file.write(buffer.getvalue())
+
+
+def _load(path):
+    fs, path = url_to_fs(str(path))
+    with fs.open(path, "rb") as file:
+        return torch.load(file, map_location="cpu", weights_only=True)
+"""
+
+# What the savers of Lightning and of Hugging Face's Trainer do, step by step, and how they read it again.
+TRAINERS = (
+    TRAIN
+    + """
+import safetensors.torch
+from lightning.fabric.utilities import cloud_io
+for number in range(2):
+    epoch()
+    cloud_io._atomic_save({"state_dict": model.state_dict(), "epoch": number}, "last.ckpt")
+    folder = f"checkpoint-{number}"
+    os.makedirs(folder, exist_ok=True)
+    safetensors.torch.save_file(model.state_dict(), os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
+    torch.save(optimizer.state_dict(), os.path.join(folder, "optimizer.pt"))
+"""
+)
+
+TRAINERS_RESUME = (
+    TRAIN
+    + """
+import safetensors.torch
+from lightning.fabric.utilities import cloud_io
+print(cloud_io._load("last.ckpt")["epoch"])
+model.load_state_dict(safetensors.torch.load_file("checkpoint-1/model.safetensors", device="cpu"))
+optimizer.load_state_dict(torch.load("checkpoint-1/optimizer.pt", map_location="cpu", weights_only=True))
+epoch()
+"""
+)

@@ -128,3 +128,23 @@ def test_a_file_that_somebody_wrote_anew_is_not_judged_by_its_old_print(place):
     os.utime(file)
     assert place.run(scripts.LOADS_BARE, "--folder", "run2")[0] == 0
     assert told(place) == []
+
+
+def test_what_lightning_and_hugging_face_save_is_kept_and_checked_when_it_is_loaded(place):
+    """By stand-ins that write and read as those libraries do: they are too large to be installed for this."""
+    package = place.folder / "lightning" / "fabric" / "utilities"
+    package.mkdir(parents=True)
+    (package / "cloud_io.py").write_text(scripts.LIGHTNING)
+    assert place.run(scripts.TRAINERS)[0] == 0, place.err
+    kept = {path.parent.name.rpartition("-")[0] for path in place.folder.glob("run/kept/*/*")}
+    assert kept == {"last.ckpt"}  # the only path that is written twice
+    assert place.run(scripts.TRAINERS_RESUME, "--folder", "run2") == (0, "1\n"), place.err
+    assert told(place) == []
+    names = ("last.ckpt", "checkpoint-1/model.safetensors", "checkpoint-1/optimizer.pt")
+    for name in names:
+        file = place.folder / name
+        damage(file, at=None if file.suffix == ".safetensors" else data_of(file, "data/0"))
+    place.run(scripts.TRAINERS_RESUME, "--folder", "run3")
+    paths = [each["evidence"]["path"] for each in told(place)]
+    assert all(any(path.endswith(name) for path in paths) for name in names), paths
+    assert place.faults() == []

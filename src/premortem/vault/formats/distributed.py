@@ -164,7 +164,7 @@ class Distributed(Contents):
                 raise VaultError(f"`{METADATA}` gives `{key}` no place", record=key)
             self._opened(file)
             if start + length > self._sizes[file]:
-                raise VaultError(f"{file} ends before the end of `{key}`: it was cut off", record=key)
+                raise VaultError(f"{file} ends before the end of `{key}`: it was cut off", record=file)
             pieces[key].append(_Piece(file, start, length, tuple(which.get("offset") or ())))
         return dict(pieces)
 
