@@ -111,14 +111,15 @@ def checkpoints(result: dict[str, Any]) -> str:
     rows = ["| killed with SIGKILL while it saved | times | torn | lost |", "|---|---|---|---|"]
     rows += [f"| {k['way']} | {k['kills']} | {k['torn']} | {k['lost']} |" for k in result["kills"]]
     flips, disks, mirror = result["flips"], result["disks"], result["mirrors"]
+    loads = flips["loads under run"]
     broken = sum(count for fate, count in mirror["connections"].items() if fate != "pass")
     arrived = "arrived" if mirror["newest there"] else "did not arrive"
     survived = ", ".join(f"{kind} {d['survived']} of {d['saves']} times" for kind, d in disks.items())
     notes = [
         (
             f"{flips['caught']} of {flips['flips']} flipped bits were caught: by `ckpt verify`, by a vault when it loads, and by "
-            f"`premortem run` when a script calls `torch.load`, which alone took {flips['loads under run']['torch.load silent']} of "
-            f"{flips['loads under run']['flips']} without a word."
+            f"`premortem run` when a script calls `torch.load`. That alone took {loads['torch.load silent']} of {loads['flips']} without "
+            f"a word; premortem told {loads['told']}, and the rest raised or lay in bytes that nothing reads."
         ),
         f"The last good checkpoint survived {survived}.",
         (
