@@ -111,13 +111,15 @@ def checkpoints(result: dict[str, Any]) -> str:
     rows = ["| killed with SIGKILL while it saved | times | torn | lost |", "|---|---|---|---|"]
     rows += [f"| {k['way']} | {k['kills']} | {k['torn']} | {k['lost']} |" for k in result["kills"]]
     flips, disks, mirror = result["flips"], result["disks"], result["mirrors"]
+    loads = flips["loads under run"]
     broken = sum(count for fate, count in mirror["connections"].items() if fate != "pass")
     arrived = "arrived" if mirror["newest there"] else "did not arrive"
     survived = ", ".join(f"{kind} {d['survived']} of {d['saves']} times" for kind, d in disks.items())
     notes = [
         (
-            f"{flips['caught']} of {flips['flips']} flipped bits were caught (by `ckpt verify`, and by a vault when it loads); of the {flips['files']['flips']} in "
-            f"plain `.pt` files, `torch.load` took {flips['files']['torch.load silent']} without a word."
+            f"{flips['caught']} of {flips['flips']} flipped bits were caught: by `ckpt verify`, by a vault when it loads, and by "
+            f"`premortem run` when a script calls `torch.load`. That alone took {loads['torch.load silent']} of {loads['flips']} without "
+            f"a word; premortem told {loads['told']}, and the rest raised or lay in bytes that nothing reads."
         ),
         f"The last good checkpoint survived {survived}.",
         (
@@ -132,6 +134,12 @@ def checkpoints(result: dict[str, Any]) -> str:
             f"An asynchronous save of {stall['MiB']} MiB stalls {stall['ratio']:.2f} of a {stall['beside']}; a verified load "
             f"takes {load['ratio']:.2f} of `torch.load`."
         )
+        if watched := speed.get("load under run"):
+            notes.append(
+                f"Under `premortem run`, `torch.load` takes {watched['ratio']:.2f} of its time alone."
+            )
+    if note := result.get("note"):
+        notes.append(note)
     machine = f"{result['device']}, torch {result['torch']}, `python bench/checkpoints.py`."
     return "\n".join([*rows, "", " ".join([*notes, machine])])
 
