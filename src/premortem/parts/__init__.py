@@ -28,6 +28,7 @@ from premortem.parts.guarded_loss import GuardedLoss
 from premortem.parts.ledger import Ledger, TermRecord
 from premortem.parts.metrics import Best, Metrics, Refused
 from premortem.parts.msssim import MSSSIM
+from premortem.parts.ram_cache import RamCache
 from premortem.parts.safe_clip import safe_clip
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "GuardedLoss",
     "Ledger",
     "Metrics",
+    "RamCache",
     "Refused",
     "TermRecord",
     "safe_clip",
