@@ -22,7 +22,8 @@ def test_examples_are_true(module):
 
 
 @pytest.mark.parametrize(
-    "name", ["GuardedLoss", "Charbonnier", "MSSSIM", "safe_clip", "AdaptiveClip", "Metrics"]
+    "name",
+    "GuardedLoss Charbonnier MSSSIM safe_clip AdaptiveClip Metrics RamCache Evaluation PSNR SSIM".split(),
 )
 def test_every_part_says_why_and_shows_how(name):
     page = getattr(parts, name).__doc__

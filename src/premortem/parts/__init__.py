@@ -22,24 +22,33 @@ except ModuleNotFoundError as error:
     raise MissingExtra("premortem.parts", "torch") from None
 
 from premortem.parts.adaptive_clip import AdaptiveClip
+from premortem.parts.cache_report import CacheReport
 from premortem.parts.charbonnier import Charbonnier
 from premortem.parts.clip_record import ClipRecord
+from premortem.parts.evaluation import Evaluation
 from premortem.parts.guarded_loss import GuardedLoss
+from premortem.parts.image_measures import PSNR, SSIM
 from premortem.parts.ledger import Ledger, TermRecord
 from premortem.parts.metrics import Best, Metrics, Refused
 from premortem.parts.msssim import MSSSIM
+from premortem.parts.outcome import Outcome
 from premortem.parts.ram_cache import RamCache
 from premortem.parts.safe_clip import safe_clip
 
 __all__ = [
     "MSSSIM",
+    "PSNR",
+    "SSIM",
     "AdaptiveClip",
     "Best",
+    "CacheReport",
     "Charbonnier",
     "ClipRecord",
+    "Evaluation",
     "GuardedLoss",
     "Ledger",
     "Metrics",
+    "Outcome",
     "RamCache",
     "Refused",
     "TermRecord",

@@ -103,11 +103,12 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         kind, place, dtype, shape, order = pid
-        back = [order.index(dim) for dim in range(len(order))]
         flat = self._fetch(*place)
-        if kind == "tensor":
-            return flat.view(dtype).view(shape).permute(back)
-        return flat.numpy().view(dtype).reshape(shape).transpose(back)
+        whole = flat.view(dtype).view(shape) if kind == "tensor" else flat.numpy().view(dtype).reshape(shape)
+        if order == sorted(order):
+            return whole
+        back = [order.index(dim) for dim in range(len(order))]
+        return whole.permute(back) if kind == "tensor" else whole.transpose(back)
 
 
 def _order(strides: Any, shape: Any) -> list[int]:
