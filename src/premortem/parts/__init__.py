@@ -31,7 +31,9 @@ from premortem.parts.image_measures import PSNR, SSIM
 from premortem.parts.ledger import Ledger, TermRecord
 from premortem.parts.metrics import Best, Metrics, Refused
 from premortem.parts.msssim import MSSSIM
+from premortem.parts.needed_multiple import NeededMultiple, needed_multiple
 from premortem.parts.outcome import Outcome
+from premortem.parts.padding import Padding, pad_to_multiple, unpad
 from premortem.parts.ram_cache import RamCache
 from premortem.parts.safe_clip import safe_clip
 
@@ -48,9 +50,14 @@ __all__ = [
     "GuardedLoss",
     "Ledger",
     "Metrics",
+    "NeededMultiple",
     "Outcome",
+    "Padding",
     "RamCache",
     "Refused",
     "TermRecord",
+    "needed_multiple",
+    "pad_to_multiple",
     "safe_clip",
+    "unpad",
 ]
