@@ -21,6 +21,7 @@ except ModuleNotFoundError as error:
 
     raise MissingExtra("premortem.parts", "torch") from None
 
+from premortem.configs import load_config
 from premortem.parts.adaptive_clip import AdaptiveClip
 from premortem.parts.cache_report import CacheReport
 from premortem.parts.charbonnier import Charbonnier
@@ -56,6 +57,7 @@ __all__ = [
     "RamCache",
     "Refused",
     "TermRecord",
+    "load_config",
     "needed_multiple",
     "pad_to_multiple",
     "safe_clip",
