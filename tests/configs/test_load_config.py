@@ -148,12 +148,21 @@ BASE = "optimizer: {lr: 1}\ndata: {root: x}\n"
     ("text", "sentence"),
     [
         ("epoch: 3\n", "c.yaml:3: epoch: there is no such key; did you mean epochs?"),
-        ("zzz: 3\n", "c.yaml:3: zzz: there is no such key; there are optimizer, data, epochs, amp, precision, tag, stages, extra"),
-        ("epochs: '3'\n", "c.yaml:3: epochs is the text '3', and a whole number is wanted: leave the quotes out"),
+        (
+            "zzz: 3\n",
+            "c.yaml:3: zzz: there is no such key; there are optimizer, data, epochs, amp, precision, tag, stages, extra",
+        ),
+        (
+            "epochs: '3'\n",
+            "c.yaml:3: epochs is the text '3', and a whole number is wanted: leave the quotes out",
+        ),
         ("epochs: 3.5\n", "c.yaml:3: epochs is the number 3.5, and a whole number is wanted"),
         ("epochs: true\n", "c.yaml:3: epochs is true, and a whole number is wanted"),
         ("epochs:\n", "c.yaml:3: epochs is empty, and a whole number is wanted"),
-        ("amp: yes\n", "c.yaml:3: amp is the text 'yes', and true or false is wanted: only true and false are that in YAML 1.2"),
+        (
+            "amp: yes\n",
+            "c.yaml:3: amp is the text 'yes', and true or false is wanted: only true and false are that in YAML 1.2",
+        ),
         ("amp: 1\n", "c.yaml:3: amp is the number 1, and true or false is wanted"),
         ("precision: fp8\n", "c.yaml:3: precision is the text 'fp8'; there are BF16, FP32"),
         ("tag: [1]\n", "c.yaml:3: tag is a list, and text or a whole number or nothing is wanted"),
@@ -163,8 +172,14 @@ BASE = "optimizer: {lr: 1}\ndata: {root: x}\n"
         ("amp: true\namp: false\n", "c.yaml:4: the key amp is there twice, also in line 3"),
         ("epochs: &a [*a]\n", "c.yaml:3: an anchor holds itself"),
         ("---\na: 1\n", "c.yaml:4: this file holds 2 documents, and a configuration is one"),
-        ("extra:\n\ta: 1\n", "c.yaml:4: this file cannot be read as YAML (line 4 is indented with a tab, and YAML allows only spaces there)"),
-        ("a: [1\n", "c.yaml:4: this file cannot be read as YAML (expected ',' or ']', but got '<stream end>')"),
+        (
+            "extra:\n\ta: 1\n",
+            "c.yaml:4: this file cannot be read as YAML (line 4 is indented with a tab, and YAML allows only spaces there)",
+        ),
+        (
+            "a: [1\n",
+            "c.yaml:4: this file cannot be read as YAML (expected ',' or ']', but got '<stream end>')",
+        ),
     ],
 )
 def test_a_mistake_in_yaml(told, text, sentence):
@@ -216,16 +231,20 @@ def test_an_empty_file_lacks_what_has_no_default(told):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(ConfigError, match=r"gone.yaml:1: this file cannot be opened \(No such file or directory\)"):
+    with pytest.raises(
+        ConfigError, match=r"gone.yaml:1: this file cannot be opened \(No such file or directory\)"
+    ):
         load_config(tmp_path / "gone.yaml", Config)
+    (tmp_path / "c.yaml").write_text("a: 1")
     with pytest.raises(TypeError, match="wants a dataclass or a pydantic model"):
-        (tmp_path / "c.yaml").write_text("a: 1")
         load_config(tmp_path / "c.yaml", dict)
 
 
 def test_merge_keys_of_yaml(tmp_path):
     file = tmp_path / "c.yaml"
-    file.write_text("extra: &base {lr: 1e-3, name: sgd}\noptimizer:\n  <<: *base\n  lr: 5e-4\ndata: {root: x}\n")
+    file.write_text(
+        "extra: &base {lr: 1e-3, name: sgd}\noptimizer:\n  <<: *base\n  lr: 5e-4\ndata: {root: x}\n"
+    )
     assert load_config(file, Config).optimizer == Optimizer(5e-4, "sgd")
 
 
@@ -274,7 +293,9 @@ def test_it_needs_neither_torch_nor_pydantic(tmp_path):
         "Config = dataclasses.make_dataclass('Config', [('lr', float)])\n"
         "print(load_config('c.yaml', Config).lr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "0.0001\n"
 
 

@@ -65,7 +65,9 @@ def test_each_sample_weighs_the_same_whatever_the_batches(model):
     parts = Evaluation(model, {"mean": F.l1_loss, "each": l1_each})(list(data.split(4)), pairs(model))
     assert parts.values == pytest.approx(whole, rel=1e-6)
     assert (parts.batches, parts.samples) == ("3/3 batches", 10)
-    naive = sum(float(l1_each(*both).mean()) for both in [(data[:4] * 2, data[:4]), (data[4:5], data[4:5])]) / 2
+    naive = (
+        sum(float(l1_each(*both).mean()) for both in [(data[:4] * 2, data[:4]), (data[4:5], data[4:5])]) / 2
+    )
     scaled = Evaluation(model, {"each": l1_each})(
         [(data[:4] * 2, data[:4]), (data[4:5], data[4:5])], lambda batch: batch
     )
@@ -122,7 +124,9 @@ def test_too_many_failed_batches_give_no_value_and_stop_early(model):
     metrics = Metrics()
     metrics.add(l1=0.5)
     evaluation = Evaluation(model, {"l1": F.l1_loss}, metrics=metrics)
-    with pytest.warns(UserWarning, match=r"the metric l1 was refused at step 2: only 0/100 batches gave a value") as said:
+    with pytest.warns(
+        UserWarning, match=r"the metric l1 was refused at step 2: only 0/100 batches gave a value"
+    ) as said:
         outcome = evaluation([images(2)] * 100, forward)
     assert said[0].filename == __file__
     assert len(calls) == 6
@@ -180,7 +184,9 @@ def test_a_perfect_image_is_left_out_and_told(model):
     forward = lambda batch: ((batch.clone() if batch is data[0] else batch + 0.1), batch)  # noqa: E731
     outcome = Evaluation(model, {"psnr": PSNR()})(data, forward)
     assert outcome.values["psnr"] == pytest.approx(20, abs=1e-3)
-    assert outcome.notes == ("psnr: 1 perfect: prediction and target agree in every pixel, in steps of 8 bits",)
+    assert outcome.notes == (
+        "psnr: 1 perfect: prediction and target agree in every pixel, in steps of 8 bits",
+    )
 
 
 def test_the_kinds_of_infinity():

@@ -28,7 +28,12 @@ def test_the_modes_are_those_of_torch():
 
 def test_integers_gradients_and_images_that_fit():
     eight = torch.arange(6, dtype=torch.uint8).reshape(1, 2, 3)
-    assert pad_to_multiple(eight, 4)[0][0].tolist() == [[0, 1, 2, 1], [3, 4, 5, 4], [0, 1, 2, 1], [3, 4, 5, 4]]
+    assert pad_to_multiple(eight, 4)[0][0].tolist() == [
+        [0, 1, 2, 1],
+        [3, 4, 5, 4],
+        [0, 1, 2, 1],
+        [3, 4, 5, 4],
+    ]
     images = torch.rand(1, 1, 5, 5, requires_grad=True)
     pad_to_multiple(images, 8)[0].sum().backward()
     assert images.grad.sum() == 64
@@ -48,7 +53,10 @@ def test_outputs_of_another_resolution(scale, sides):
 
 def test_what_does_not_fit_together_is_said():
     _padded, padding = pad_to_multiple(torch.rand(1, 3, 100, 90), 14)
-    with pytest.raises(ValueError, match=r"with a scale of 2 an input of 112×98 gives an output of 224×196, and this one is 112×98"):
+    with pytest.raises(
+        ValueError,
+        match=r"with a scale of 2 an input of 112×98 gives an output of 224×196, and this one is 112×98",
+    ):
         unpad(torch.rand(1, 3, 112, 98), padding, scale=2)
     with pytest.raises(ValueError, match="must be height and width"):
         unpad(torch.rand(1, 112, 98, 3), padding)
@@ -133,7 +141,10 @@ class CroppingSkips(nn.Module):
 
 def fully_convolutional():
     return nn.Sequential(
-        nn.Conv2d(3, 4, 7, stride=2, padding=3), nn.BatchNorm2d(4), nn.MaxPool2d(3, 2, 1), nn.Conv2d(4, 4, 3, 2, 1)
+        nn.Conv2d(3, 4, 7, stride=2, padding=3),
+        nn.BatchNorm2d(4),
+        nn.MaxPool2d(3, 2, 1),
+        nn.Conv2d(4, 4, 3, 2, 1),
     )
 
 
@@ -157,7 +168,10 @@ CASES = {
     "fully convolutional": (fully_convolutional(), (1, 1)),
     "one per pixel": (nn.Conv2d(3, 3, 1), (1, 1)),
     "no padding": (nn.Conv2d(3, 3, 5), (1, 1)),
-    "classifier": (nn.Sequential(fully_convolutional(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)), (1, 1)),
+    "classifier": (
+        nn.Sequential(fully_convolutional(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)),
+        (1, 1),
+    ),
     "wide patches": (nn.Sequential(nn.PixelUnshuffle(2), nn.Conv2d(12, 4, (1, 3), stride=(1, 3))), (2, 6)),
     "looks at values": (LooksAtValues(), (4, 4)),
     "patch of 11": (Patches(11), (11, 11)),
@@ -179,8 +193,14 @@ def test_the_multiple_is_found(name):
 def test_it_is_told_in_words():
     words = str(needed_multiple(Patches(14), torch.rand(1, 3, 64, 64)))
     assert words.startswith("the model needs a multiple of 14. Otherwise: AssertionError: ")
-    assert str(needed_multiple(nn.Conv2d(3, 3, 1), torch.rand(1, 3, 64, 64))) == "the model takes images of any size"
-    assert "leave out the last rows or columns" in needed_multiple(Patches(16, check=False), torch.rand(1, 3, 64, 64)).why
+    assert (
+        str(needed_multiple(nn.Conv2d(3, 3, 1), torch.rand(1, 3, 64, 64)))
+        == "the model takes images of any size"
+    )
+    assert (
+        "leave out the last rows or columns"
+        in needed_multiple(Patches(16, check=False), torch.rand(1, 3, 64, 64)).why
+    )
 
 
 @pytest.mark.parametrize("fixed", [224, 70])
@@ -191,7 +211,10 @@ def test_a_model_of_one_size_is_told(fixed):
 
 
 def test_a_model_that_never_runs_says_why():
-    with pytest.raises(ValueError, match=r"the model runs at none of \d+ sizes; with the example it says: RuntimeError: .*channels"):
+    with pytest.raises(
+        ValueError,
+        match=r"the model runs at none of \d+ sizes; with the example it says: RuntimeError: .*channels",
+    ):
         needed_multiple(nn.Conv2d(4, 4, 3), torch.rand(1, 3, 64, 64))
     with pytest.raises(ValueError, match="needs an example with a batch of images"):
         needed_multiple(nn.Linear(4, 4), torch.rand(1, 4))
@@ -202,7 +225,11 @@ def test_several_inputs_are_resized_together():
         def forward(self, image, *, depth, scale):
             return F.pixel_unshuffle(image + depth, 6) * scale
 
-    example = {"image": torch.rand(1, 3, 12, 12), "depth": torch.rand(1, 1, 12, 12), "scale": torch.tensor(2.0)}
+    example = {
+        "image": torch.rand(1, 3, 12, 12),
+        "depth": torch.rand(1, 1, 12, 12),
+        "scale": torch.tensor(2.0),
+    }
     assert needed_multiple(Fused(), example).height == 6
 
 

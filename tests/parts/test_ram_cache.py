@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import psutil
@@ -17,7 +18,12 @@ from torch.utils.data import DataLoader
 
 from premortem.parts import RamCache
 
-Pair = collections.namedtuple("Pair", "image label")
+
+class Pair(NamedTuple):
+    image: torch.Tensor
+    label: int
+
+
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
 
@@ -108,9 +114,7 @@ def test_what_is_returned_is_a_copy():
 EXHAUSTIVE = pytest.param("spawn", "raise", marks=pytest.mark.exhaustive)
 
 
-@pytest.mark.parametrize(
-    ("context", "persistent"), [("fork", True), ("fork", False), ("spawn", True)]
-)
+@pytest.mark.parametrize(("context", "persistent"), [("fork", True), ("fork", False), ("spawn", True)])
 def test_each_sample_is_read_once_by_all_workers_of_all_loaders(context, persistent, tmp_path):
     log = tmp_path / "reads"
     cache = RamCache(Samples(log=log), "8MiB")
@@ -205,8 +209,7 @@ def test_it_says_what_did_not_fit_and_why():
     with pytest.warns(
         UserWarning, match="cannot hold sample 2: it holds a tensor that requires a gradient"
     ) as said:
-        for index in range(12):
-            cache[index]
+        [cache[index] for index in range(12)]
     assert len(said) == 1
     report = cache.report()
     assert (report.held, report.too_large, report.cannot_be_held, report.no_room) == (4, 1, 1, 6)
@@ -275,7 +278,9 @@ def test_preloading_holds_everything_and_draws_nothing(workers, tmp_path):
 @pytest.mark.parametrize("policy", ["lru", "pinned"])
 def test_preloading_stops_when_the_budget_is_used_up(policy, tmp_path):
     cache = RamCache(Samples(log=tmp_path / "reads"), "16KiB", policy=policy)
-    with pytest.warns(UserWarning, match="few samples are held. RamCache: 4 of 40 samples in 16.0 KiB of 16.0 KiB"):
+    with pytest.warns(
+        UserWarning, match="few samples are held. RamCache: 4 of 40 samples in 16.0 KiB of 16.0 KiB"
+    ):
         report = cache.preload()
     assert (report.held, report.evicted) == (4, 0)
     assert set(map(int, (tmp_path / "reads").read_text().split())) == {0, 1, 2, 3, 4}
@@ -294,7 +299,7 @@ def test_samples_that_cannot_be_read_are_told():
         match=r"2 of 40 samples are not in the cache. The first: sample 7 cannot be read: FileNotFoundError: blur/7.png",
     ):
         assert RamCache(Broken(log={7, 9}), "1MiB").preload().held == 38
-    with pytest.raises(RuntimeError, match="RamCache holds none of 40 samples. sample 0 cannot be read"):
+    with pytest.raises(RuntimeError, match=r"RamCache holds none of 40 samples\. sample 0 cannot be read"):
         RamCache(Broken(log=range(40)), "1MiB").preload()
 
 
@@ -355,7 +360,7 @@ SCRIPT = """
 def test_nothing_is_left_however_it_ends(context, ending, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
-    before = set(os.listdir("/dev/shm"))
+    before = set(Path("/dev/shm").iterdir())
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", str(script), ending, context],
         stdout=subprocess.PIPE,
@@ -368,7 +373,7 @@ def test_nothing_is_left_however_it_ends(context, ending, tmp_path):
         process.kill()
     process.wait(30)
     process.stdout.close()
-    gone, alive = psutil.wait_procs(children, timeout=20)
+    _gone, alive = psutil.wait_procs(children, timeout=20)
     assert alive == []
     deadline = time.monotonic() + 5
     while (left := ours(before)) and time.monotonic() < deadline:
@@ -378,7 +383,7 @@ def test_nothing_is_left_however_it_ends(context, ending, tmp_path):
 
 def ours(before):
     """torch's own queue of a killed parent may leave a semaphore or a batch; the cache has no name there at all."""
-    return {name for name in os.listdir("/dev/shm") if name not in before and "premortem" in name}
+    return {name for name in Path("/dev/shm").iterdir() if name not in before and "premortem" in name.name}
 
 
 def test_the_workers_share_one_copy():

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Union
 
 Key = tuple[str, ...]
-_SEQUENCES: dict[Any, Any] = {list: list, Sequence: tuple, Iterable: tuple, set: set, frozenset: frozenset, AbstractSet: frozenset}
+_SEQUENCES: dict[Any, Any] = {
+    list: list,
+    Sequence: tuple,
+    Iterable: tuple,
+    set: set,
+    frozenset: frozenset,
+    AbstractSet: frozenset,
+}
 _NOTHING = object()  # what could not be bound; the mistake is noted
 
 
@@ -38,7 +45,11 @@ class Binder:
         if origin in {Union, types.UnionType}:
             return self._one_of(value, inner, key)
         if origin is Literal:
-            return value if any(value == each and type(value) is type(each) for each in inner) else self._wrong(value, kind, key)
+            return (
+                value
+                if any(value == each and type(value) is type(each) for each in inner)
+                else self._wrong(value, kind, key)
+            )
         if dataclasses.is_dataclass(kind):
             return self._dataclass(value, kind, key)
         if origin is tuple or kind is tuple:
@@ -63,7 +74,7 @@ class Binder:
         if issubclass(kind, enum.Enum):
             return self._member(value, kind, key)
         if issubclass(kind, os.PathLike) and isinstance(value, str):
-            return kind(value)
+            return Path(value) if kind is os.PathLike else typing.cast("type[Any]", kind)(value)
         if isinstance(value, bool):
             return value if kind is bool else self._wrong(value, kind, key)
         if kind is float and isinstance(value, int):
@@ -82,7 +93,9 @@ class Binder:
 
     def _one_of(self, value: Any, kinds: tuple[Any, ...], key: Key) -> Any:
         tried = []
-        for kind in sorted(kinds, key=lambda kind: kind is not type(value)):  # `int | float` of 1 stays an int
+        for kind in sorted(
+            kinds, key=lambda kind: kind is not type(value)
+        ):  # `int | float` of 1 stays an int
             trial = Binder()
             bound = trial.bind(value, kind, key)
             if not trial.mistakes:
@@ -119,7 +132,9 @@ class Binder:
         before = len(self.mistakes)
         self.unknown(value, fields, key)
         bound = {
-            name: self.bind(value[name], hints.get(name, Any), (*key, name)) for name in fields if name in value
+            name: self.bind(value[name], hints.get(name, Any), (*key, name))
+            for name in fields
+            if name in value
         }
         for name, field in fields.items():
             has_default = (field.default, field.default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
@@ -145,7 +160,11 @@ class Binder:
         if isinstance(value, str) and kind in {int, float} and _is_number(value):
             advice = ": leave the quotes out"
         elif isinstance(value, str) and kind is bool:
-            advice = ": only true and false are that in YAML 1.2" if value.lower() in {"yes", "no", "on", "off"} else ""
+            advice = (
+                ": only true and false are that in YAML 1.2"
+                if value.lower() in {"yes", "no", "on", "off"}
+                else ""
+            )
         elif kind is str and isinstance(value, (int, float)):
             advice = ": put it in quotes"
         return self._note(key, f"is {shown(value)}, and {named(kind)} is wanted{advice}")
@@ -164,7 +183,9 @@ def shown(value: Any) -> str:
         return f"the text {value[:60]!r}"
     if isinstance(value, (int, float)):
         return f"the number {value}"
-    return {dict: "a group of keys", list: "a list"}.get(type(value), f"{value}")
+    if isinstance(value, dict):
+        return "a group of keys"
+    return "a list" if isinstance(value, list) else str(value)
 
 
 def named(kind: Any) -> str:
@@ -178,12 +199,12 @@ def named(kind: Any) -> str:
         return named(inner[0])
     if dataclasses.is_dataclass(kind):
         return "a group of keys"
-    words = {
+    words: dict[Any, str] = {
         int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "nothing",
         list: "a list", tuple: "a list", set: "a list", frozenset: "a list", Sequence: "a list", Iterable: "a list",
         dict: "a group of keys", Mapping: "a group of keys", Path: "a path", Any: "anything",
     }  # fmt: skip
-    return words.get(origin or kind, getattr(kind, "__name__", str(kind)))
+    return words.get(origin or kind) or str(getattr(kind, "__name__", kind))
 
 
 def _is_number(text: str) -> bool:

@@ -18,7 +18,7 @@ Schema = TypeVar("Schema")
 
 
 def load_config(path: str | os.PathLike[str], schema: type[Schema]) -> Schema:
-    """Reads YAML, TOML or JSON into a dataclass or a pydantic model. All mistakes are told at once, as file:line: key.
+    r"""Reads YAML, TOML or JSON into a dataclass or a pydantic model. All mistakes are told at once, as file:line: key.
 
     ## Why it matters
     To the common YAML loader `lr: 1e-4` is text, because YAML 1.1 wants `1.0e-4`; `no` is False, and `learning_rte: 0.1` is a key that
@@ -35,10 +35,10 @@ def load_config(path: str | os.PathLike[str], schema: type[Schema]) -> Schema:
     ...     epochs: int = 10
     >>> folder = tempfile.TemporaryDirectory()
     >>> file = pathlib.Path(folder.name, "config.yaml")
-    >>> _ = file.write_text("lr: 1e-4\\nepochs: 1e2\\n")
+    >>> _ = file.write_text("lr: 1e-4\nepochs: 1e2\n")
     >>> load_config(file, Config)
     Config(lr=0.0001, betas=(0.9, 0.999), epochs=100)
-    >>> _ = file.write_text("lr: '1e-4'\\nepoch: 20\\n")
+    >>> _ = file.write_text("lr: '1e-4'\nepoch: 20\n")
     >>> try:
     ...     load_config(file, Config)
     ... except Exception as error:
@@ -67,7 +67,9 @@ def load_config(path: str | os.PathLike[str], schema: type[Schema]) -> Schema:
     else:
         raise TypeError(f"load_config wants a dataclass or a pydantic model, not {schema!r}")
     if binder.mistakes:
-        raise ConfigError(_listed(file, [(found.line(_without_items(m.key, found.lines)), m) for m in binder.mistakes]))
+        raise ConfigError(
+            _listed(file, [(found.line(_without_items(m.key, found.lines)), m) for m in binder.mistakes])
+        )
     return typing.cast("Schema", bound)
 
 
@@ -95,7 +97,9 @@ def _unknown(data: Mapping[str, Any], model: Any, key: Key, binder: Binder) -> N
     if model.model_config.get("extra") == "allow":
         return
     fields = model.model_fields
-    names = {name for name, field in fields.items()} | {field.alias for field in fields.values() if field.alias}
+    names = {name for name, field in fields.items()} | {
+        field.alias for field in fields.values() if field.alias
+    }
     binder.unknown(data, sorted(names), key)
     for name, field in fields.items():
         value = data.get(field.alias or name, data.get(name))

@@ -24,11 +24,13 @@ except ModuleNotFoundError as error:
 from premortem.configs import load_config
 from premortem.parts.adaptive_clip import AdaptiveClip
 from premortem.parts.cache_report import CacheReport
+from premortem.parts.channels_last import channels_last
 from premortem.parts.charbonnier import Charbonnier
 from premortem.parts.clip_record import ClipRecord
 from premortem.parts.evaluation import Evaluation
 from premortem.parts.guarded_loss import GuardedLoss
 from premortem.parts.image_measures import PSNR, SSIM
+from premortem.parts.layout_report import LayoutReport
 from premortem.parts.ledger import Ledger, TermRecord
 from premortem.parts.metrics import Best, Metrics, Refused
 from premortem.parts.msssim import MSSSIM
@@ -49,6 +51,7 @@ __all__ = [
     "ClipRecord",
     "Evaluation",
     "GuardedLoss",
+    "LayoutReport",
     "Ledger",
     "Metrics",
     "NeededMultiple",
@@ -57,6 +60,7 @@ __all__ = [
     "RamCache",
     "Refused",
     "TermRecord",
+    "channels_last",
     "load_config",
     "needed_multiple",
     "pad_to_multiple",

@@ -59,5 +59,7 @@ class CacheReport:
                 f"the budget was lowered from {in_words(self.lowered_from)}: more than {in_words(self.budget)} was not free"
             )
         if self.random:
-            lines.append("what was read was another sample each time: a cache under a random transform freezes it")
+            lines.append(
+                "what was read was another sample each time: a cache under a random transform freezes it"
+            )
         return "\n".join(lines)

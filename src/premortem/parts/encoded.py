@@ -15,7 +15,7 @@ Fetch = Callable[[int, int], Tensor]  # from, how many -> bytes that nobody else
 
 
 class Unfit(Exception):  # noqa: N818 - a state of the sample; the text is a sentence for people
-    """This sample cannot be held."""
+    """A sample that cannot be held."""
 
 
 class Encoded(NamedTuple):
@@ -104,7 +104,9 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, pid: Any) -> Any:
         kind, place, dtype, shape, order = pid
         flat = self._fetch(*place)
-        whole = flat.view(dtype).view(shape) if kind == "tensor" else flat.numpy().view(dtype).reshape(shape)
+        whole: Any = (
+            flat.view(dtype).view(shape) if kind == "tensor" else flat.numpy().view(dtype).reshape(shape)
+        )
         if order == sorted(order):
             return whole
         back = [order.index(dim) for dim in range(len(order))]

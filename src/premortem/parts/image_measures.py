@@ -50,7 +50,10 @@ class PSNR:
         if prediction.untyped_storage().data_ptr() == target.untyped_storage().data_ptr():
             return "leaked", "the prediction is the target: both are the same memory"
         if not torch.equal(prediction, target.to(prediction.dtype)):
-            return "broken", "prediction and target differ, and the square of the difference is lost in rounding"
+            return (
+                "broken",
+                "prediction and target differ, and the square of the difference is lost in rounding",
+            )
         levels = target.double() * GRID / self.data_range
         if not target.is_floating_point() or torch.equal(levels.round(), levels.round(decimals=4)):
             return "perfect", "prediction and target agree in every pixel, in steps of 8 bits"

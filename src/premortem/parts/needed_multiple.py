@@ -30,7 +30,11 @@ class NeededMultiple:
             return f"the model takes images of {self.height}×{self.width} and no other size. Otherwise: {self.why}"
         if (self.height, self.width) == (1, 1):
             return "the model takes images of any size"
-        sides = f"{self.height}" if self.height == self.width else f"{self.height} in height and {self.width} in width"
+        sides = (
+            f"{self.height}"
+            if self.height == self.width
+            else f"{self.height} in height and {self.width} in width"
+        )
         return f"the model needs a multiple of {sides}. Otherwise: {self.why}"
 
 
@@ -83,11 +87,14 @@ def _search(trials: Trials, sizes: tuple[int, ...]) -> NeededMultiple:
     for axis in (0, 1):
         need = start
         for prime in _primes(start):
-            if all(trials.works(*_at(axis, start, size), start) for size in _sizes(start, need // prime, down=down)):
+            if all(
+                trials.works(*_at(axis, start, size), start)
+                for size in _sizes(start, need // prime, down=down)
+            ):
                 need //= prime
         sides.append(need)
     fixed = down and start in sides
-    return NeededMultiple(*sides, fixed=fixed, why=trials.why(start, sides))
+    return NeededMultiple(sides[0], sides[1], fixed=fixed, why=trials.why(start, sides))
 
 
 def _first_that_runs(trials: Trials, sizes: tuple[int, ...]) -> int:

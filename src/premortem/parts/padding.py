@@ -103,12 +103,13 @@ def unpad(output: Tensor, padding: Padding, *, scale: float | Fraction | None = 
     return output[..., :height, :width]
 
 
-def _pair(multiple: Any) -> tuple[int, int]:
+def _pair(multiple: Any) -> tuple[int, ...]:
+    pair: tuple[int, ...]
     if hasattr(multiple, "height"):
         pair = (multiple.height, multiple.width)
     else:
         pair = (multiple, multiple) if isinstance(multiple, int) else tuple(multiple)
-    if len(pair) != 2 or not all(isinstance(each, int) and each > 0 for each in pair):
+    if len(pair) != 2 or not all(int(each) == each > 0 for each in pair):
         raise ValueError(f"pad_to_multiple needs a multiple above 0, or two, not {multiple!r}")
     return pair
 

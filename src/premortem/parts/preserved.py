@@ -45,4 +45,5 @@ def preserved(model: nn.Module) -> Iterator[None]:
                 module._buffers.update(held)  # noqa: SLF001 - likewise
                 with torch.no_grad():
                     for name, value in values.items():
-                        held[name].copy_(value)
+                        if (buffer := held[name]) is not None:
+                            buffer.copy_(value)

@@ -183,7 +183,9 @@ class RamCache(Dataset[Any]):
     def _look_for_randomness(self, place: int, encoded: Encoded) -> None:
         if self._held.count("checked") > CHECKED:
             return
-        with randomness.kept():  # after the first reading: the next ones draw further, and then all is put back
+        with (
+            randomness.kept()
+        ):  # after the first reading: the next ones draw further, and then all is put back
             again = [encode(self._read(place)) for _ in range(AGAIN)]
         if not all(map(encoded.same_as, again)) and self._held.count("random") == 1:
             warnings.warn(
@@ -201,7 +203,8 @@ class RamCache(Dataset[Any]):
             )
         if problems:
             warnings.warn(
-                f"{len(problems):,} of {len(wanted):,} samples are not in the cache. The first: {first}", stacklevel=3
+                f"{len(problems):,} of {len(wanted):,} samples are not in the cache. The first: {first}",
+                stacklevel=3,
             )
         if held < FEW * len(wanted):
             warnings.warn(f"few samples are held. {self.report()}", stacklevel=3)

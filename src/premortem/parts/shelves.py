@@ -60,7 +60,9 @@ class Shelves:
         for length in [self.samples] * len(COLUMNS) + [self.pages] * 2:
             columns.append(words[place : place + length])
             place += length
-        self._start, self._size, self._tail, self._generation, self._newer, self._older, self.reasons = columns[:7]
+        self._start, self._size, self._tail, self._generation, self._newer, self._older, self.reasons = (
+            columns[:7]
+        )
         self._length, self._next = columns[7:]  # of the run that begins at a page
 
     def __getstate__(self) -> dict[str, object]:
@@ -90,9 +92,7 @@ class Shelves:
         if self.evict:
             self._unlink(sample)
             self._link(sample)
-        return Held(
-            self._runs(sample), self._size[sample], self._tail[sample], self._generation[sample]
-        )
+        return Held(self._runs(sample), self._size[sample], self._tail[sample], self._generation[sample])
 
     def is_still(self, sample: int, held: Held) -> bool:
         """Whether what was found has not been evicted, and perhaps overwritten, since."""

@@ -16,12 +16,14 @@ def in_bytes(amount: float | str) -> int:
     if isinstance(amount, str):
         found = _AMOUNT.fullmatch(amount)
         if found is None or found[1].count(".") > 1 or found[1] == ".":
-            raise ValueError(f"`{amount}` is no amount of memory; write 8GiB, 500MB, 50% or a number of bytes")
+            raise ValueError(
+                f"`{amount}` is no amount of memory; write 8GiB, 500MB, 50% or a number of bytes"
+            )
         number = float(found[1])
         if found[2]:
             return int(number / 100 * free())
         return int(number * (_BINARY if found[4] else _UNITS)[found[3].lower()])
-    if isinstance(amount, float) and 0 < amount <= 1:
+    if 0 < amount <= 1 and isinstance(amount, float):
         return int(amount * free())
     return int(amount)
 

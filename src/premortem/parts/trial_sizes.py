@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch._subclasses import fake_tensor
 from torch.utils._pytree import tree_map
@@ -35,7 +34,9 @@ class Trials:
         self._model, self._example, self._fake = model, example, fake
         first = next((t for t in tensors(example) if t.dim() >= 3), None)
         if first is None:
-            raise ValueError("needed_multiple needs an example with a batch of images: (N, C, H, W) or (N, C, T, H, W)")
+            raise ValueError(
+                "needed_multiple needs an example with a batch of images: (N, C, H, W) or (N, C, T, H, W)"
+            )
         self.example = (first.shape[-2], first.shape[-1])
         self._seen: dict[tuple[int, int], Shapes | None] = {}
         self._complaints: dict[tuple[int, int], str] = {}
@@ -142,9 +143,13 @@ class Trials:
             if any(side % kernel for side, kernel in sides):
                 self._cropped.add(size)
                 kernel = "×".join(map(str, layer.kernel_size))
-                self._complaints.setdefault(size, f"patches of {kernel} pixels leave out the last rows or columns")
+                self._complaints.setdefault(
+                    size, f"patches of {kernel} pixels leave out the last rows or columns"
+                )
 
-        handles = [layer.register_forward_pre_hook(look) for layer in self._model.modules() if _is_patches(layer)]
+        handles = [
+            layer.register_forward_pre_hook(look) for layer in self._model.modules() if _is_patches(layer)
+        ]
         try:
             yield
         finally:
