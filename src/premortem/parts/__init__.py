@@ -6,6 +6,11 @@
     safe_clip       gradient clipping that does not spread a NaN
     AdaptiveClip    clipping at what is usual for this run, not at a fixed norm
     Metrics         values are checked before logger, scheduler and best checkpoint see them
+    Evaluation      means over samples, refused when they rest on too few; PSNR and SSIM are measures for it
+    RamCache        decoded samples in memory, once for all workers, within a budget
+    channels_last   the right memory format for each layer, kept where it is faster
+    pad_to_multiple and unpad; needed_multiple finds the multiple that a model needs
+    load_config     YAML 1.2, TOML and JSON into a dataclass or pydantic model, mistakes with file and line
 
 They work with and without `premortem run`.
 """

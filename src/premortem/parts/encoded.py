@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-Fetch = Callable[[int, int], Tensor]  # from, how many -> bytes that nobody else holds
+Fetch = Callable[[int, int], bytearray]  # from, how many -> bytes that nobody else holds
 
 
 class Unfit(Exception):  # noqa: N818 - a state of the sample; the text is a sentence for people
@@ -48,7 +48,7 @@ def encode(sample: Any) -> Encoded:
     return Encoded(pickler.chunks, file.getvalue())
 
 
-def decode(tail: bytes, fetch: Fetch) -> Any:
+def decode(tail: bytes | bytearray, fetch: Fetch) -> Any:
     return _Unpickler(tail, fetch).load()
 
 
@@ -97,16 +97,18 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, tail: bytes, fetch: Fetch) -> None:
+    def __init__(self, tail: bytes | bytearray, fetch: Fetch) -> None:
         super().__init__(io.BytesIO(tail))
         self._fetch = fetch
 
     def persistent_load(self, pid: Any) -> Any:
         kind, place, dtype, shape, order = pid
-        flat = self._fetch(*place)
-        whole: Any = (
-            flat.view(dtype).view(shape) if kind == "tensor" else flat.numpy().view(dtype).reshape(shape)
-        )
+        data = self._fetch(*place)
+        if kind == "tensor":
+            flat: Any = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
+        else:
+            flat = sys.modules["numpy"].frombuffer(data, dtype) if data else sys.modules["numpy"].empty(0, dtype)
+        whole = flat.reshape(shape)
         if order == sorted(order):
             return whole
         back = [order.index(dim) for dim in range(len(order))]

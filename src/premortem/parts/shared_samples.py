@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from premortem.parts.encoded import Encoded, decode
 from premortem.parts.region import Region
@@ -25,6 +24,7 @@ class SharedSamples:
 
     def _look_at(self, first: int) -> None:
         self._first = first
+        self._view = memoryview(self._region.memory)[first:]
         self._bytes = torch.frombuffer(self._region.memory, dtype=torch.uint8, offset=first)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -106,13 +106,11 @@ class SharedSamples:
         return 0
 
     def _copy(self, held: Held) -> Any:
-        def fetch(start: int, length: int) -> Tensor:
-            pieces = [self._bytes[begin:end] for begin, end in _ranges(held.runs, start, length)]
-            return pieces[0].clone() if len(pieces) == 1 else torch.cat([self._bytes[:0], *pieces])
+        def fetch(start: int, length: int) -> bytearray:
+            ranges = _ranges(held.runs, start, length)
+            return bytearray().join(self._view[begin:end] for begin, end in ranges)
 
-        ranges = _ranges(held.runs, held.size - held.tail, held.tail)
-        tail = b"".join(self._region.memory[self._first + a : self._first + b] for a, b in ranges)
-        return decode(tail, fetch)
+        return decode(fetch(held.size - held.tail, held.tail), fetch)
 
     def _write(self, runs: list[Run], encoded: Encoded) -> None:
         tail = torch.frombuffer(bytearray(encoded.tail), dtype=torch.uint8)
