@@ -108,7 +108,14 @@ def test_the_numbers_of_the_ram_cache_come_from_its_bench(project):
         "page cache": {"images_per_s": 1234.5, "read_us": 99.6, "copies": -0.02},
         "RamCache": {"images_per_s": 2345.6, "read_us": 30.2, "copies": 1.04},
     }
-    result = {"images": 1000, "side": 256, "decoded_mib": 187.5, "workers": 4, "machine": "2 cores", "torch": "2.13"}
+    result = {
+        "images": 1000,
+        "side": 256,
+        "decoded_mib": 187.5,
+        "workers": 4,
+        "machine": "2 cores",
+        "torch": "2.13",
+    }
     (project / "bench" / "results").mkdir(parents=True)
     (project / "bench" / "results" / "ram_cache.json").write_text(json.dumps({**result, "ways": ways}))
     marks = "<!-- ram cache table -->\n<!-- end of ram cache table -->\n"

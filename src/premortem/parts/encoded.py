@@ -107,7 +107,9 @@ class _Unpickler(pickle.Unpickler):
         if kind == "tensor":
             flat: Any = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
         else:
-            flat = sys.modules["numpy"].frombuffer(data, dtype) if data else sys.modules["numpy"].empty(0, dtype)
+            flat = (
+                sys.modules["numpy"].frombuffer(data, dtype) if data else sys.modules["numpy"].empty(0, dtype)
+            )
         whole = flat.reshape(shape)
         if order == sorted(order):
             return whole
