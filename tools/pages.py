@@ -144,6 +144,25 @@ def checkpoints(result: dict[str, Any]) -> str:
     return "\n".join([*rows, "", " ".join([*notes, machine])])
 
 
+def ram_cache(result: dict[str, Any]) -> str:
+    """What bench/ram_cache.py has measured."""
+    rows = [
+        "| read from | CPU of one read | CPU of one image in a batch | images/s | copies |",
+        "|---|---|---|---|---|",
+    ]
+    for way, found in result["ways"].items():
+        rows.append(
+            f"| {way} | {found['read_us']:,.0f} µs | {found['cpu_us_per_image']:,.0f} µs "
+            f"| {found['images_per_s']:,.0f} | {max(0.0, found['copies']):.1f} |"
+        )
+    notes = (
+        f"{result['images']:,} PNG images of {result['side']}×{result['side']}, {result['decoded_mib']:.0f} MiB decoded, "
+        f"{result['workers']} workers on {result['machine']}; the page cache reads decoded `.npy` files, the dictionary is one in the "
+        f"dataset, so in each worker. All of it in the fourth epoch; images/s on a machine that others use too. torch {result['torch']}, `python bench/ram_cache.py`."
+    )
+    return "\n".join([*rows, "", notes])
+
+
 def fit_table(guesses: dict[str, Any], truths: dict[str, Any]) -> str:
     """Predicted beside measured, one configuration a row, with what else is used to guess."""
     rows = [
@@ -249,6 +268,9 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
     kept = root / "bench" / "results" / "checkpoints.json"
     if kept.exists():
         text = between(text, "checkpoints table", checkpoints(json.loads(kept.read_text(encoding="utf-8"))))
+    cached = root / "bench" / "results" / "ram_cache.json"
+    if cached.exists():
+        text = between(text, "ram cache table", ram_cache(json.loads(cached.read_text(encoding="utf-8"))))
     guessed, true = (root / "bench" / "results" / f"fit-{word}.json" for word in ("predicted", "measured"))
     if guessed.exists() and true.exists():
         found = [json.loads(path.read_text(encoding="utf-8"))["configurations"] for path in (guessed, true)]
