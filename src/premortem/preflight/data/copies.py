@@ -20,11 +20,18 @@ _ORDER = ("train", "val", "test")
 Flat = Callable[[str], bool]
 
 
+def compared(files: Iterable[File]) -> list[File]:
+    """What may be compared: inputs. Targets are left out where there are inputs: two masks are often the same."""
+    samples = [file for file in files if file.kind in _COMPARED and not splits.of(file).labels]
+    inputs = [file for file in samples if splits.of(file).role != "target"]
+    return inputs or samples
+
+
 def equal_files(root: Path, files: Iterable[File]) -> tuple[list[list[File]], int]:
     """Files with the very same bytes, and how many files had to be opened."""
     by_size: dict[int, list[File]] = defaultdict(list)
     for file in files:
-        if file.kind in _COMPARED and file.size and not splits.of(file).labels:
+        if file.size:
             by_size[file.size].append(file)
     candidates = [same for same in by_size.values() if len(same) > 1]
     opened = 0
@@ -80,7 +87,7 @@ def overlaps(
     sizes: dict[tuple[str, str], int] = defaultdict(int)
     for file in files:
         place = splits.of(file)
-        if place.split and file.kind in _COMPARED and not place.labels:
+        if place.split:
             sizes[place.before, place.split] += 1
     for same, how in [
         *((s, "bytes") for s in equal),
@@ -125,9 +132,13 @@ def _decoded_alike(looks: Mapping[str, list[Look]], by_path: Mapping[str, File])
     same: dict[str, list[File]] = defaultdict(list)
     for path, found in looks.items():
         file = by_path.get(path)
-        if file is None or splits.of(file).labels:
-            continue
-        if len(found) == 1 and found[0].digest and found[0].kind == "image" and not found[0].flat:
+        if (
+            file is not None
+            and len(found) == 1
+            and found[0].digest
+            and found[0].kind == "image"
+            and not found[0].flat
+        ):
             same[found[0].digest].append(file)
     return [files for files in same.values() if len(files) > 1]
 

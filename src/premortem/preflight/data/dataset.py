@@ -14,7 +14,7 @@ from premortem.preflight.project import Tell
 
 
 def look_at(
-    folder: Path, name: str, tell: Tell, *, only: Iterable[str] | None = None, by_user: bool = False
+    folder: Path, name: str, tell: Tell, *, only: Iterable[str] | None = None
 ) -> tuple[Root, set[str]]:
     """The facts of one dataset, and the libraries that were missing for it."""
     tree = walk(folder, only)
@@ -34,7 +34,7 @@ def look_at(
     single = {path: found[0] for path, found in sound.items() if len(found) == 1}
     found_pairs = pairs.pairings(tree, single)
     sides = pairs.side_names(found_pairs)
-    whole = [file for file in tree.files if file.path not in unreadable]
+    whole = copies.compared(file for file in tree.files if file.path not in unreadable)
     equal, hashed = copies.equal_files(tree.root, whole)
     flat = _Flat(tree.root, around, single)
     found_classes = layout.classes(tree, sides)
@@ -42,7 +42,9 @@ def look_at(
     every = [look for found in sound.values() for look in found]
     overlaps = copies.overlaps(whole, equal, sound, flat)
     exact = {(overlap.first, overlap.second) for overlap in overlaps}
-    near = [o for o in lookalikes.near_overlaps(every, splitting) if (o.first, o.second) not in exact]
+    near = [
+        o for o in lookalikes.near_overlaps(_of(whole, sound), splitting) if (o.first, o.second) not in exact
+    ]
     kinds = Counter(file.kind for file in tree.files)
     root = Root(
         name=name,
@@ -53,7 +55,6 @@ def look_at(
         skipped=tuple((reason, len(those), those[0]) for reason, those in tree.skipped.items()),
         read=len(looks),
         hashed=hashed,
-        named_by_user=by_user,
         trouble=tuple(_once([*tree.trouble, *damage])),
         groups=tuple(layout.groups(tree, sound)),
         pairings=tuple(found_pairs),
@@ -64,6 +65,10 @@ def look_at(
         copies=copies.within(whole, equal, flat, _class_of(found_classes)),
     )
     return root, missing
+
+
+def _of(files: list[File], looks: dict[str, list[Look]]) -> list[Look]:
+    return [look for file in files for look in looks.get(file.path, ())]
 
 
 def _index(tree: Tree) -> dict[str, int]:

@@ -64,6 +64,7 @@ class Pairing:
     left_only: tuple[str, ...] = ()
     right_only: tuple[str, ...] = ()
     annotations: bool = False  # the right side is text: images without objects may have none
+    folders: frozenset[str] = frozenset()  # of the left side
     shapes: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
 
 
@@ -131,7 +132,7 @@ class Root:
     skipped: tuple[tuple[str, int, str], ...] = ()  # reason, how many, an example
     read: int = 0  # files whose content was looked at
     hashed: int = 0
-    named_by_user: bool = False  # with --data
+    absent: bool = False  # named with --data, and not there
     trouble: tuple[Trouble, ...] = ()
     groups: tuple[Group, ...] = ()
     pairings: tuple[Pairing, ...] = ()

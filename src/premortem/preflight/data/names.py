@@ -86,6 +86,7 @@ def role_of(name: str) -> str:
     """`input` or `target` when the name of a folder says so."""
     word = name.lower().strip("_- ")
     words = {word, word.rstrip("0123456789_-"), *re.split(r"[_\- ]+", word)}
+    words |= {part.lower() for part in re.findall(r"[A-Z]?[a-z]+", name)}  # gtFine
     return "target" if words & TARGETS else "input" if words & INPUTS else ""
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from premortem.preflight.data import names, splits
 from premortem.preflight.data.facts import Look, Pairing
@@ -33,7 +33,7 @@ def pairings(tree: Tree, looks: Mapping[str, Look]) -> list[Pairing]:
             if found is not None:
                 split = splits.of_folder(parent).split or splits.of_folder(f"{parent}/{left}").split
                 families[split, left, right].append(found)
-    return [_together(found) for found in families.values()]
+    return [_meant(_together(found)) for found in families.values()]
 
 
 def _children(tree: Tree) -> dict[str, dict[str, _Child]]:
@@ -123,6 +123,7 @@ def _pair(
         left_only=tuple(one.files[key] for key in sorted(one.files.keys() - both)),
         right_only=tuple(two.files[key] for key in sorted(two.files.keys() - both)),
         annotations=two.kinds <= {"text"},
+        folders=frozenset(path.rpartition("/")[0] for path in one.files.values()),
         shapes=tuple(shapes),
     )
 
@@ -140,8 +141,21 @@ def _together(found: list[Pairing]) -> Pairing:
         left_only=tuple(name for pairing in found for name in pairing.left_only),
         right_only=tuple(name for pairing in found for name in pairing.right_only),
         annotations=all(pairing.annotations for pairing in found),
+        folders=frozenset().union(*(pairing.folders for pairing in found)),
         shapes=tuple(shape for pairing in found for shape in pairing.shapes),
     )
+
+
+def _meant(pairing: Pairing) -> Pairing:
+    """The same number missing in nearly every sequence is meant: there is one flow less than there are frames."""
+    alone = Counter(path.rpartition("/")[0] for path in pairing.left_only)
+    if len(pairing.folders) < 3 or not alone:
+        return pairing
+    usual, number = Counter(alone.get(folder, 0) for folder in pairing.folders).most_common(1)[0]
+    if not usual or number < 0.6 * len(pairing.folders):
+        return pairing
+    kept = tuple(path for path in pairing.left_only if alone[path.rpartition("/")[0]] > usual)
+    return replace(pairing, left_only=kept)
 
 
 def side_names(found: Iterable[Pairing]) -> set[str]:

@@ -72,11 +72,9 @@ def _part(
             miss = _near_argument(path, shown)
             misses += [miss] if miss else []
             if not miss:
-                surveyed.append(
-                    Root(name=shown, named_by_user=True, skipped=(("it does not exist", 1, shown),))
-                )
+                surveyed.append(Root(name=shown, absent=True))
             continue
-        root, lacking = dataset.look_at(path, shown, tell, only=only, by_user=path in named)
+        root, lacking = dataset.look_at(path, shown, tell, only=only)
         if not root.samples and path not in named and found.spoken.fetches:
             continue
         surveyed.append(root)

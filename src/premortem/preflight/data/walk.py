@@ -63,6 +63,7 @@ def walk(root: Path, only: Iterable[str] | None = None) -> Tree:
         except OSError as error:
             why = error.strerror or type(error).__name__
             tree.trouble.append(Trouble(path=folder or ".", why=f"the folder cannot be opened ({why})"))
+            tree.folders = [each for each in tree.folders if each != folder]  # not an empty one
             continue
         for entry in listed:
             if not folder and wanted is not None and entry.name not in wanted:

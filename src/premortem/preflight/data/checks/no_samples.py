@@ -67,11 +67,13 @@ def _is_text(root: Root) -> bool:
 
 
 def _why(root: Root) -> str:
+    if root.absent:
+        return "it does not exist"
     if not root.files and not root.trouble:
-        return "the folder is empty" if root.named_by_user or not root.skipped else "nothing is in it"
+        return "the folder is empty"
     reasons = [
         f"{count(number, 'file')} skipped because {reason} (`{shown(example)}`)"
         for reason, number, example in root.skipped
     ]
     reasons += [f"`{shown(each.path)}`: {each.why}" for each in root.trouble[:3]]
-    return "; ".join(reasons) or "nothing is in it"
+    return "; ".join(reasons)

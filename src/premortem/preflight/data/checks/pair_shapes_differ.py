@@ -33,7 +33,11 @@ class PairShapesDiffer(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM659", name="pair-shapes-differ", family="shape", severity=Severity.WARNING
+        code="PM659",
+        name="pair-shapes-differ",
+        family="shape",
+        severity=Severity.WARNING,
+        explains=("odd-sample",),
     )
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:

@@ -161,9 +161,7 @@ def _around(node: ast.expr, parents: dict[int, ast.AST]) -> str:
                     for k, v in zip(keys, values, strict=True)
                     if v is child and isinstance(k, ast.Constant)
                 ]
-            case None | ast.stmt():
-                break
-        if parent is None:
+        if parent is None or isinstance(parent, ast.stmt):
             break
         child = parent
     return " ".join(words)

@@ -24,17 +24,9 @@ from premortem.preflight.data.readers import (
 )
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 
-
 # Each is a module with `SUFFIXES` and `read(path, relative, around)`, which yields looks.
 ALL: tuple[ModuleType, ...] = (image, array, tensor, csv_table, parquet, tar, hdf5, audio, text)
 BY_SUFFIX: dict[str, ModuleType] = {suffix: reader for reader in ALL for suffix in reader.SUFFIXES}
-
-
-def read(path: Path, relative: str, around: Around) -> Iterator[Look]: ...
-
-
-ALL: tuple[Reader, ...] = (image, array, tensor, csv_table, parquet, tar, hdf5, audio, text)
-BY_SUFFIX: dict[str, Reader] = {suffix: reader for reader in ALL for suffix in reader.SUFFIXES}
 
 
 def read(path: Path, relative: str, around: Around) -> list[Look]:

@@ -34,7 +34,8 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
 
 def _archive(np: Any, path: Path, relative: str) -> Iterator[Look]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # numpy leaves a file open that it cannot read; one that was handed over is closed here.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             for part in archive.files:
                 try:
                     yield numbers.about(archive[part], relative, "array", part)
