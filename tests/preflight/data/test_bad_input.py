@@ -84,6 +84,7 @@ def test_a_file_that_may_not_be_read(tmp_path):
     assert "Permission denied" in finding.message
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_files_take_seconds(tmp_path):
     """Names alone: the listing, the layout and the sampling are what grows."""
     for name in "abcd":
@@ -92,9 +93,9 @@ def test_a_hundred_thousand_files_take_seconds(tmp_path):
         first = make.image(folder / "0.png", ord(name))
         for number in range(1, 25_000):
             os.link(first, folder / f"{number}.png")
-    started = time.monotonic()
+    started = time.process_time()
     part = surveyed(tmp_path, tmp_path / "set")
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 20
     text = dict(part.facts)["set"]
     assert "512 of 100,000 files decoded (0.5 %), a random sample with a fixed seed" in text
 

@@ -13,7 +13,7 @@ from premortem.preflight.data.walk import File
 
 _COMPARED = {"image", "array", "tensor", "audio", "video", "other"}
 _PEEK = 4096
-_MOST_PEEKS = 20_000
+MOST_PEEKS = 20_000
 _MOST_BYTES = 1 << 30  # read in full for the last word
 _EXAMPLES = 5
 _ORDER = ("train", "val", "test")
@@ -38,7 +38,7 @@ def equal_files(root: Path, files: Iterable[File]) -> tuple[list[list[File]], in
     peeked: dict[tuple[int, str], list[File]] = defaultdict(list)
     for same in sorted(candidates, key=len):
         for file in same:
-            if opened >= _MOST_PEEKS:
+            if opened >= MOST_PEEKS:
                 break
             opened += 1
             if mark := _peek(root / file.path, file.size):
@@ -178,9 +178,7 @@ def row_overlaps(looks: Iterable[Look], split_of: Callable[[Look], tuple[str, st
     return found
 
 
-def within(
-    files: list[File], equal: list[list[File]], flat: Flat, class_of: Callable[[File], str]
-) -> Copies | None:
+def within(of: int, equal: list[list[File]], flat: Flat, class_of: Callable[[File], str]) -> Copies | None:
     """Copies inside one split; those that lie in two class folders contradict each other."""
     count, examples, contradicting = 0, [], []
     for same in equal:
@@ -201,5 +199,5 @@ def within(
     if not count:
         return None
     return Copies(
-        count=count, of=len(files), examples=tuple(examples[:_EXAMPLES]), contradicting=tuple(contradicting)
+        count=count, of=of, examples=tuple(examples[:_EXAMPLES]), contradicting=tuple(contradicting)
     )

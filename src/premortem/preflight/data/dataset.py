@@ -36,6 +36,7 @@ def look_at(
     sides = pairs.side_names(found_pairs)
     whole = copies.compared(file for file in tree.files if file.path not in unreadable)
     equal, hashed = copies.equal_files(tree.root, whole)
+    compared = hashed if hashed >= copies.MOST_PEEKS else len(whole)
     flat = _Flat(tree.root, around, single)
     found_classes = layout.classes(tree, sides)
     splitting = _Splitting(tree.files)
@@ -52,6 +53,7 @@ def look_at(
         samples=samples,
         bytes=sum(file.size for file in tree.files),
         kinds=tuple(kinds.most_common()),
+        suffixes=tuple(Counter(file.name[file.name.rfind(".") :] for file in tree.files).items()),
         skipped=tuple((reason, len(those), those[0]) for reason, those in tree.skipped.items()),
         read=len(looks),
         hashed=hashed,
@@ -62,7 +64,7 @@ def look_at(
         sequences=tuple(layout.sequences(tree, sides)),
         classes=tuple(found_classes),
         overlaps=(*overlaps, *copies.row_overlaps(every, splitting), *near),
-        copies=copies.within(whole, equal, flat, _class_of(found_classes)),
+        copies=copies.within(compared, equal, flat, _class_of(found_classes)),
     )
     return root, missing
 

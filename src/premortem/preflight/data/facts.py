@@ -129,6 +129,7 @@ class Root:
     samples: int = 0
     bytes: int = 0
     kinds: tuple[tuple[str, int], ...] = ()
+    suffixes: tuple[tuple[str, int], ...] = ()  # as they are spelled
     skipped: tuple[tuple[str, int, str], ...] = ()  # reason, how many, an example
     read: int = 0  # files whose content was looked at
     hashed: int = 0

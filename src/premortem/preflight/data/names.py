@@ -52,14 +52,17 @@ _WORK = set("out output outputs result results log logs runs cache tmp temp chec
 
 
 def suffix(name: str) -> str:
-    lower = name.lower()
-    if lower.endswith((".tar.gz", ".tar.xz", ".nii.gz")):
-        return lower.rsplit(".", 2)[1]
-    return lower.rpartition(".")[2] if "." in lower else ""
+    """In lower case and without the dot; that of the archive for `.tar.gz`."""
+    _, dot, last = name.rpartition(".")
+    last = last.lower() if dot else ""
+    if last in {"gz", "xz"} and name.lower().endswith((".tar.gz", ".tar.xz", ".nii.gz")):
+        return name.lower().rsplit(".", 2)[1]
+    return last
 
 
 def stem(name: str) -> str:
-    return name[: -len(suffix(name)) - 1] if suffix(name) else name
+    before, dot, _ = name.rpartition(".")
+    return before if dot else name
 
 
 def kind(name: str) -> str:

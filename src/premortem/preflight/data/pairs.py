@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from premortem.preflight.data import names, splits
 from premortem.preflight.data.facts import Look, Pairing
 from premortem.preflight.data.walk import File, Tree
 
+_DIGITS = re.compile(r"\d+")
 _MOST_CHILDREN = 12  # more folders side by side are classes or sequences
 _BY_ROLE = 0.5  # of the smaller side has a partner, where names of folders speak
 _BY_KIND = 0.8  # where only the formats differ
@@ -52,7 +54,7 @@ def _children(tree: Tree) -> dict[str, dict[str, _Child]]:
             if parent in roomy:
                 child = found[parent][parts[place]]
                 below = "/".join(parts[place + 1 :])
-                child.files.setdefault(below[: -len(names.suffix(below)) - 1], file.path)
+                child.files.setdefault(names.stem(below), file.path)
                 child.kinds.add(file.kind)
     for parent in roomy:
         for child in found[parent].values():
@@ -166,5 +168,4 @@ def side_names(found: Iterable[Pairing]) -> set[str]:
 def key_of(file: File) -> str:
     """What two partners have in common, for choosing both or neither: the digits of the name, else the name."""
     stem = names.stem(file.name)
-    digits = "".join(c if c.isdigit() else " " for c in stem).split()
-    return "-".join(digits) or stem
+    return "-".join(_DIGITS.findall(stem)) or stem

@@ -8,6 +8,8 @@ from functools import lru_cache
 from premortem.preflight.data import names
 from premortem.preflight.data.walk import File
 
+_WHOLE = {"array", "tensor", "table", "text", "tar", "hdf5"}  # may hold a whole split in one file
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -39,7 +41,7 @@ def of_folder(folder: str) -> Place:
 def of(file: File) -> Place:
     """Of the folder, or of the name where files themselves are the splits: train.npz, val.npz."""
     place = of_folder(file.folder)
-    split = names.split_of(file.name)
+    split = names.split_of(file.name) if file.kind in _WHOLE else ""
     if place.split or not split:
         return place
     return Place(

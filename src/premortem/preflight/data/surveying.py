@@ -79,7 +79,7 @@ def _part(
             continue
         surveyed.append(root)
         missing |= lacking
-        endings.update(_endings(path, only))
+        endings.update(dict(root.suffixes))
     facts = DataFacts(
         roots=tuple(surveyed),
         misses=tuple({miss.wanted: miss for miss in misses}.values()),
@@ -104,11 +104,6 @@ def _shown(path: Path, project: Project) -> str:
         return path.resolve().relative_to(project.folder.resolve()).as_posix()
     except ValueError:
         return str(path)
-
-
-def _endings(path: Path, only: set[str] | None) -> Counter[str]:
-    """Suffixes as they are spelled."""
-    return Counter(os.path.splitext(file.name)[1] for file in walk(path, only).files)  # noqa: PTH122
 
 
 def _near_argument(path: Path, shown: str) -> Miss | None:

@@ -38,7 +38,7 @@ class CopiesWithinSplit(Check):
                 continue
             first, second = copies.examples[0]
             yield self.finding(
-                f"`{shown(root.name)}`: {copies.count:,} of {copies.of:,} files ({share(copies.count, copies.of)}) are copies "
+                f"`{shown(root.name)}`: {copies.count:,} of {copies.of:,} files that were compared ({share(copies.count, copies.of)}) are copies "
                 f"of another in the same split: `{shown(second)}` is `{shown(first)}`",
                 cause="They were copied, or come from two sources.",
                 remedy="Remove the copies before you split, unless they are meant to weigh more.",
