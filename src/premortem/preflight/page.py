@@ -17,6 +17,7 @@ from premortem.console import COLOURS, NOUNS, WIDTH, Console
 from premortem.findings import Finding, Severity
 from premortem.plain import dumps
 from premortem.preflight.project import Part, Project
+from premortem.preflight.wording import place
 
 REMARKS = 3  # shown of a section; --findings has them all
 BROKEN, DOUBTFUL, FINE = "broken", "doubtful", "fine"
@@ -63,9 +64,10 @@ class _Page:
             self._fact("", part.skipped, -2)
         for label, text in part.facts:
             self._fact(label, text, room)
-        loud = [finding for finding in part.findings if finding.severity is not Severity.INFO]
-        for finding in loud:
-            self._findings.finding(finding)
+        for severity in (Severity.ERROR, Severity.WARNING):
+            for finding in part.findings:
+                if finding.severity is severity:
+                    self._findings.finding(finding)
         self._remarks([finding for finding in part.findings if finding.severity is Severity.INFO], room)
 
     def _fact(self, label: str, text: str, room: int) -> None:
@@ -87,8 +89,8 @@ class _Page:
 
     def _remarks(self, remarks: Sequence[Finding], room: int) -> None:
         for finding in remarks[:REMARKS]:
-            place = f" ({finding.where})" if finding.where.file else ""
-            self._fact(NOUNS[Severity.INFO], f"{finding.code} {finding.message}{place}", max(room, 6))
+            at = f" ({place(finding.where)})" if finding.where.file else ""
+            self._fact(NOUNS[Severity.INFO], f"{finding.code} {finding.message}{at}", max(room, 6))
         if len(remarks) > REMARKS:
             self._fact("", f"and {len(remarks) - REMARKS} more remarks: --findings FILE.json has them", room)
 

@@ -70,6 +70,14 @@ class Reading:
         """Some file changes sys.path itself, so that what an import finds is known only while it runs."""
         return any(b"sys.path" in source.data for source in self.sources)
 
+    @property
+    def paths(self) -> list[Path]:
+        """Every file of the project that importing the script executes, also those that cannot be read."""
+        return [
+            *(Path(source.path) for source in self.sources),
+            *(Path(path) for path, _why in self.problems),
+        ]
+
     def inside(self, path: str) -> bool:
         """Of the project itself, and no library that happens to lie in its folder."""
         real = Path(os.path.realpath(path))

@@ -20,7 +20,7 @@ from premortem.errors import PremortemError, UsageError
 from premortem.findings import Finding
 from premortem.findings_file import FindingsFile
 from premortem.folding import fold
-from premortem.preflight import config, data, environment, page, rehearsal
+from premortem.preflight import conclusion, config, data, environment, page, rehearsal
 from premortem.preflight.project import Part, Project, Survey, Tell
 from premortem.program import INTERRUPTED, Program
 from premortem.vault import deadline
@@ -50,9 +50,15 @@ class Checking:
             for title, survey in PARTS:
                 tell(title.lower())
                 self.parts.append(self._part(title, survey, tell))
+            self._conclude()
         except KeyboardInterrupt:
             self.interrupted = True
         self._fold()
+
+    def _conclude(self) -> None:
+        """Not the parts' own business: each of them knows one half."""
+        machine, *_between, rehearsed = self.parts
+        conclusion.conclude(self.project, machine, rehearsed)
 
     def _part(self, title: str, survey: Survey, tell: Tell) -> Part:
         if title == REHEARSAL and not self.rehearses:

@@ -61,7 +61,7 @@ class Output:
 class Saving:
     """One statement that saves, and what its files will need."""
 
-    where: Where
+    where: Where = field(default_factory=Where)
     pattern: str  # of the files' names
     free: int  # bytes on that disk
     size: int  # of one file, from those that are there or from the rehearsal

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import platform
-from pathlib import Path
 from typing import Any
 
 from premortem.preflight import options, reading
@@ -12,8 +11,8 @@ from premortem.preflight.environment import caching, copies, devices, machine, o
 from premortem.preflight.environment.facts import Facts
 from premortem.preflight.project import Project, Tell
 from premortem.preflight.reading import Reading
-from premortem.preflight.sizes import size
 from premortem.preflight.values import Values
+from premortem.preflight.wording import short, size
 
 
 def gather(project: Project, tell: Tell) -> tuple[Facts, Reading]:
@@ -57,7 +56,7 @@ def lines(facts: Facts, read: Reading) -> list[tuple[str, str]]:
         found.append(("memory", f"{size(facts.memory)} available"))
     for output in facts.outputs[:3]:
         room = f"{size(output.free)} free" if output.free is not None else "free space unknown"
-        found.append(("saves to", f"{_short(output.path, read.folder)}, {room}"))
+        found.append(("saves to", f"{short(output.path)}, {room}"))
     if read.sources:
         count = len(read.sources)
         found.append(("code", f"{count} file{'' if count == 1 else 's'} of this project"))
@@ -87,7 +86,3 @@ def _gpu_line(facts: Facts) -> str:
     shown = ", ".join(f"{count} x {name}" for name, count in names.items())
     driver = f", driver {facts.driver}" if facts.driver else ""
     return f"{shown}{driver}{'; the script uses one' if facts.use.devices == 1 else ''}"
-
-
-def _short(path: Path, folder: Path) -> str:
-    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)

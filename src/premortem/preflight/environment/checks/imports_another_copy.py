@@ -9,6 +9,7 @@ from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.environment.facts import Facts
 from premortem.preflight.unit import Check
+from premortem.preflight.wording import short
 
 
 class ImportsAnotherCopy(Check):
@@ -39,7 +40,7 @@ class ImportsAnotherCopy(Check):
                 continue
             state = "are the same at the moment" if copy.same else "differ"
             yield self.finding(
-                f"`import {copy.name}` finds {copy.used}, not the copy in this project ({copy.other}); the two {state}",
+                f"`import {copy.name}` finds {short(copy.used)}, not the copy in this project ({short(copy.other)}); the two {state}",
                 cause="The folder of the project's copy is not on the path that the script starts with.",
                 remedy="Run `pip install -e .` here, or uninstall the other copy.",
                 where=copy.where,

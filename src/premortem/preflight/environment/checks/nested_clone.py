@@ -9,6 +9,7 @@ from premortem.cards import Card
 from premortem.findings import Finding, Severity, Where
 from premortem.preflight.environment.facts import Facts
 from premortem.preflight.unit import Check
+from premortem.preflight.wording import short
 
 
 class NestedClone(Check):
@@ -40,8 +41,8 @@ class NestedClone(Check):
         for clone in facts.clones:
             runs = "the inner one" if clone.inside else "the outer one"
             yield self.finding(
-                f"{clone.inner} is a second clone of the repository around it ({clone.outer}): {clone.sign}",
+                f"{short(clone.inner)} is a second clone of the repository around it ({short(clone.outer)}): {clone.sign}",
                 cause=f"It was cloned inside itself; this command runs {runs}.",
-                remedy=f"Delete {'the one you do not need' if clone.inside else str(clone.inner)}, and start from the top.",
+                remedy=f"Delete {'the one you do not need' if clone.inside else short(clone.inner)}, and start from the top.",
                 where=Where(str(clone.inner)),
             )

@@ -9,6 +9,7 @@ from premortem.cards import Card
 from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.environment.facts import Facts
 from premortem.preflight.unit import Check
+from premortem.preflight.wording import short
 
 
 class OutputWillBeWiped(Check):
@@ -41,7 +42,7 @@ class OutputWillBeWiped(Check):
         for output in facts.outputs:
             if output.wiped:
                 yield self.finding(
-                    f"the checkpoints in {output.path} {'are wiped' if output.certain else 'may go'} with their place: "
+                    f"the checkpoints in {short(output.path)} {'are wiped' if output.certain else 'may go'} with their place: "
                     f"{output.wiped}",
                     cause="Nothing in the code copies them to a place that lasts.",
                     remedy="Save to a folder that lasts, or start it with `premortem run --mirror URL`.",

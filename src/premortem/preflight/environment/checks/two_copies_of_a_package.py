@@ -9,6 +9,7 @@ from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.environment.facts import Facts
 from premortem.preflight.unit import Check
+from premortem.preflight.wording import short
 
 
 class TwoCopiesOfAPackage(Check):
@@ -36,7 +37,7 @@ class TwoCopiesOfAPackage(Check):
             if copy.outside or copy.same:
                 continue
             yield self.finding(
-                f"this project has `{copy.name}` twice, and they differ: the script imports {copy.used}, not {copy.other}",
+                f"this project has `{copy.name}` twice, and they differ: the script imports {short(copy.used)}, not {short(copy.other)}",
                 cause="Which one an import finds depends on the folder that the script is in.",
                 remedy="Delete the one that is not meant.",
                 where=copy.where,
