@@ -58,7 +58,10 @@ class Checking:
     def _conclude(self) -> None:
         """Not the parts' own business: each of them knows one half."""
         machine, *_between, rehearsed = self.parts
-        conclusion.conclude(self.project, machine, rehearsed)
+        try:
+            conclusion.conclude(self.project, machine, rehearsed)
+        except Exception as error:  # noqa: BLE001 - likewise: the page is worth more than this
+            rehearsed.facts.append(("not judged", f"time and disk, for {_fault(error)}"))
 
     def _part(self, title: str, survey: Survey, tell: Tell) -> Part:
         if title == REHEARSAL and not self.rehearses:
@@ -68,11 +71,7 @@ class Checking:
         except PremortemError as error:
             return Part(title=title, skipped=str(error))
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the other parts with it
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            fault = f"{type(error).__name__}: {error}, {Path(place.filename).name}:{place.lineno}"
-            return Part(
-                title=title, skipped=f"could not be looked at, for a fault of premortem's own ({fault})"
-            )
+            return Part(title=title, skipped=f"could not be looked at, for {_fault(error)}")
 
     def _fold(self) -> None:
         """One root cause, one finding, whichever part saw it."""
@@ -102,6 +101,12 @@ class Checking:
             "exit_code": self.exit_code,
             "reason": "interrupted" if self.interrupted else "finished",
         }
+
+
+def _fault(error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    return f"a fault of premortem's own ({type(error).__name__}: {error}, {where})"
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:

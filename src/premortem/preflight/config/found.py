@@ -37,7 +37,7 @@ def named(project: Project, reading: Reading, options: dict[str, Option], values
     for one in (
         *_given(project, reading),
         *_defaults(reading, options),
-        *_hydra(project, reading),
+        *_hydra(project, reading, values),
         *_literals(reading, values),
     ):
         found.setdefault(one.path, one)
@@ -106,15 +106,18 @@ def _is_written(source: Source, node: ast.Constant) -> bool:
     return False
 
 
-def _hydra(project: Project, reading: Reading) -> Iterator[Named]:
+def _hydra(project: Project, reading: Reading, values: Values) -> Iterator[Named]:
     for source in reading.sources:
         for call in source.calls_to("main"):
             if "hydra.main" not in source.names.of(call.func):
                 continue
-            folder, name = (constant(argument(call, word)) for word in ("config_path", "config_name"))
-            if not isinstance(name, str):
+            name = constant(argument(call, "config_name"))
+            folder = (
+                values.text(source, given) if (given := argument(call, "config_path")) is not None else ""
+            )
+            if not isinstance(name, str) or ANY in folder:
                 continue
-            base = Path(source.path).parent / (folder if isinstance(folder, str) else "")
+            base = Path(source.path).parent / folder
             first = base / (name if name.endswith(SUFFIXES) else f"{name}.yaml")
             where = Where(source.path, call.lineno)
             yield Named(first, where, missing=not first.is_file())

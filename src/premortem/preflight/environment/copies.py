@@ -24,8 +24,10 @@ def copies(reading: Reading) -> list[Copy]:
     if reading.moves_path:
         return []
     found = []
-    roots = [reading.folder, reading.start, reading.root, reading.root / "src", *_folders(reading.root)]
-    places = list(dict.fromkeys(roots))
+    # Folders from which the package would be imported by another command; not any folder: many projects have a
+    # `utils.py` in each of theirs.
+    root = reading.root
+    places = list(dict.fromkeys([reading.folder, reading.start, root, root / "src", root / root.name]))
     for name, used in sorted(reading.found.items()):
         place = Path(os.path.realpath(used.place)) if used.place else None
         if place is None or name not in reading.imports:
