@@ -17,7 +17,7 @@ from premortem.preflight.data.walk import walk
 from premortem.preflight.data.wording import count, in_bytes, share
 from premortem.preflight.project import Part, Project, Tell
 
-TITLE = "data"
+TITLE = "Data"
 
 
 def survey(project: Project, tell: Tell) -> Part:

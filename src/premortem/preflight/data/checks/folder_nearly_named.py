@@ -33,7 +33,7 @@ class FolderNearlyNamed(Check):
         name="folder-nearly-named",
         family="data-empty",
         severity=Severity.ERROR,
-        explains=("no-samples",),
+        explains=("no-samples", "input-missing"),
     )
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:
