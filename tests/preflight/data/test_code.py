@@ -230,3 +230,27 @@ def test_a_script_that_cannot_be_parsed_is_one_sentence(source, tmp_path):
     (tmp_path / "train.py").write_text(source)
     part = survey(Project(folder=tmp_path, target="train.py"), lambda _line: None)
     assert "could not be read" in part.skipped
+
+
+def test_a_pattern_for_results_is_none_for_data(tmp_path):
+    make.image_folder(tmp_path / "data")
+    source = (
+        "import os\nfrom glob import glob\nroot = 'data/train'\nos.listdir(root)\nold = glob('plots/*.png')\n"
+    )
+    assert loud(survey(project(tmp_path, source), lambda _line: None)) == []
+
+
+def test_an_odd_size_is_only_told_where_the_code_resizes(tmp_path):
+    for number in range(40):
+        make.image(
+            tmp_path / "data" / f"n{number * 3}.png", number, size=(20, 32) if number == 9 else (24, 32)
+        )
+    source = "from torchvision import transforms\nroot = 'data'\nt = transforms.Resize(32)\n"
+    (finding,) = survey(project(tmp_path, source), lambda _line: None).findings
+    assert (finding.code, finding.severity) == ("PM660", Severity.INFO)
+
+
+def test_a_folder_that_pictures_are_written_to_is_no_data(tmp_path):
+    (tmp_path / "train_samples").mkdir()
+    source = "from torchvision.utils import save_image\nsample_dir = 'train_samples'\nsave_image(x, 'train_samples/1.png')\n"
+    assert survey(project(tmp_path, source), lambda _line: None).findings == []

@@ -312,6 +312,64 @@ def captions_beside_images(root):
         make.text(root / f"{number:03d}.txt", f"a picture of thing {number}")
 
 
+@healthy
+def two_classes_whose_names_sound_like_a_pair(root):
+    for name, count in (("left", 24), ("right", 20)):
+        for number in range(count):
+            make.image(root / "train" / name / f"{number:03d}.png", hash((name, number)) % 2**31)
+
+
+@healthy
+def satellite_tiles_with_thirteen_bands(root):
+    """A TIFF that Pillow does not know, by its first bytes."""
+    for number in range(5):
+        path = root / "tiles" / f"s2_{number}.tif"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(
+            b"II*\0" + np.random.default_rng(number).integers(0, 255, 900, dtype=np.uint8).tobytes()
+        )
+        make.array(root / "meta" / f"s2_{number}.npy", np.arange(3.0))
+
+
+@healthy
+def json_by_other_habits(root):
+    make.text(root / "reviews.json", '{"stars": 5}\n{"stars": 4}\n')
+    make.text(root / "notes.json", '{"a": 1, // a comment\n "b": [1, 2,]\n}')
+    make.text(root / "bom.json", "\ufeff{}")
+    make.array(root / "x.npy", np.arange(3.0))
+
+
+@healthy
+def stages_of_a_preparation(root):
+    for stage in ("raw", "processed"):
+        for number in range(8):
+            make.image(root / stage / f"a{number * 2}.png", hash((stage, number)) % 2**31)
+    (root / "interim").mkdir()
+
+
+@healthy
+def the_validation_set_again_as_test_set(root):
+    make.image_folder(root)
+    for path in sorted((root / "val").rglob("*.jpg")):
+        copy = root / "test" / path.relative_to(root / "val")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+
+
+@healthy
+def normal_samples_to_train_a_detector_of_anomalies(root):
+    rng = np.random.default_rng(0)
+    for split in ("train", "test"):
+        body = [[*rng.normal(size=3).round(5), int(split == "test" and n % 4 == 0)] for n in range(80)]
+        rows(root / f"{split}.csv", ["a", "b", "c", "label"], body)
+
+
+@healthy
+def links_that_are_no_samples(root):
+    make.image_folder(root)
+    (root / "latest").symlink_to(root / "gone")
+
+
 def surveyed(folder, **more):
     return survey(Project(folder=folder, **more), lambda _line: None)
 

@@ -116,6 +116,7 @@ def overlaps(
                 shared=len(pairs),
                 of=sizes[before, second],
                 how="bytes" if hows == {"bytes"} else "content",
+                trained=first == "train",
                 examples=examples,
             )
         )
@@ -172,6 +173,7 @@ def row_overlaps(looks: Iterable[Look], split_of: Callable[[Look], tuple[str, st
                             shared=sum(row in common for row in second),
                             of=len(second),
                             how="rows",
+                            trained=one == "train",
                             examples=(example,),
                         )
                     )

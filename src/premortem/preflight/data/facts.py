@@ -65,6 +65,7 @@ class Pairing:
     right_only: tuple[str, ...] = ()
     annotations: bool = False  # the right side is text: images without objects may have none
     folders: frozenset[str] = frozenset()  # of the left side
+    counted: bool = False  # plain numbers, and only the last ones are alone: two classes look like that too
     shapes: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
 
 
@@ -106,7 +107,8 @@ class Overlap:
     second: str  # the smaller one
     shared: int
     of: int  # samples of the second that were compared
-    how: str  # "bytes", "content", "rows", "names" or "near"
+    how: str  # "bytes", "content", "rows" or "near"
+    trained: bool = True  # the first is the training split
     examples: tuple[tuple[str, str], ...] = ()
 
 
@@ -195,6 +197,7 @@ class DataFacts:
     patterns: tuple[Pattern, ...] = ()
     lengths: tuple[Length, ...] = ()
     clips: tuple[ClipLength, ...] = ()
+    handled: frozenset[str] = frozenset()  # "size", "type": the code brings every sample to one
     notes: tuple[str, ...] = ()
 
 

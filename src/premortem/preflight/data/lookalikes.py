@@ -54,6 +54,7 @@ def near_overlaps(looks: Iterable[Look], split_of: Callable[[Look], tuple[str, s
                             shared=len(pairs),
                             of=len(second),
                             how="near",
+                            trained=one == "train",
                             examples=tuple((a.path, b.path) for a, b in pairs[:5]),
                         )
                     )

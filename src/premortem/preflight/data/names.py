@@ -48,7 +48,10 @@ TARGETS = set(
     "captions high".split()
 )
 LABELS = TARGETS - {"sharp", "hq", "hr", "clean", "right", "high", "target", "targets", "gt", "y"}
-_WORK = set("out output outputs result results log logs runs cache tmp temp checkpoints ckpt weights".split())
+_WORK = set(
+    "out output outputs result results log logs runs cache tmp temp checkpoints ckpt weights "
+    "raw processed interim external original originals backup archive old unused".split()
+)
 
 
 def suffix(name: str) -> str:
@@ -83,6 +86,11 @@ def split_of(name: str) -> str:
     words = [word for word in re.split(r"[^a-z]+", name.lower()) if word]
     found = {_SPLITS[word] for word in words if word in _SPLITS}
     return found.pop() if len(found) == 1 and len(words) <= 3 else ""
+
+
+def is_split(name: str) -> bool:
+    """Named after a split and nothing else."""
+    return name.lower() in _SPLITS
 
 
 def role_of(name: str) -> str:
@@ -129,4 +137,4 @@ def nearly(wanted: str, there: str) -> bool:
     if one == two:
         return True
     same_digits = re.sub(r"\D", "", one) == re.sub(r"\D", "", two)
-    return same_digits and min(len(one), len(two)) >= 4 and one_edit(one, two)
+    return same_digits and min(len(one), len(two)) >= 5 and one_edit(one, two)

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from premortem.preflight.data import names, splits
@@ -126,8 +127,16 @@ def _pair(
         right_only=tuple(two.files[key] for key in sorted(two.files.keys() - both)),
         annotations=two.kinds <= {"text"},
         folders=frozenset(path.rpartition("/")[0] for path in one.files.values()),
+        counted=one.kinds == two.kinds and _counted(one.files.keys() ^ both or two.files.keys() ^ both, both),
         shapes=tuple(shapes),
     )
+
+
+def _counted(alone: AbstractSet[str], both: AbstractSet[str]) -> bool:
+    every = [*alone, *both]
+    if not alone or not both or not all(key.isdecimal() for key in every):
+        return False
+    return min(map(int, alone)) > max(map(int, both))
 
 
 def _together(found: list[Pairing]) -> Pairing:
@@ -144,6 +153,7 @@ def _together(found: list[Pairing]) -> Pairing:
         right_only=tuple(name for pairing in found for name in pairing.right_only),
         annotations=all(pairing.annotations for pairing in found),
         folders=frozenset().union(*(pairing.folders for pairing in found)),
+        counted=all(pairing.counted for pairing in found),
         shapes=tuple(shape for pairing in found for shape in pairing.shapes),
     )
 

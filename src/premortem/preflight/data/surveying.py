@@ -10,7 +10,7 @@ from typing import Any
 
 from premortem.folding import fold
 from premortem.preflight.data import dataset, names, sampling
-from premortem.preflight.data.code.opened import Opened, opened, patterns
+from premortem.preflight.data.code.opened import Opened, is_surely_data, opened, patterns
 from premortem.preflight.data.facts import DataFacts, Length, Miss, Root, Seen
 from premortem.preflight.data.registry import ALL
 from premortem.preflight.data.walk import walk
@@ -75,7 +75,7 @@ def _part(
                 surveyed.append(Root(name=shown, absent=True))
             continue
         root, lacking = dataset.look_at(path, shown, tell, only=only)
-        if not root.samples and path not in named and found.spoken.fetches:
+        if not root.samples and path not in named and (found.spoken.fetches or not is_surely_data(path)):
             continue
         surveyed.append(root)
         missing |= lacking
@@ -83,9 +83,10 @@ def _part(
     facts = DataFacts(
         roots=tuple(surveyed),
         misses=tuple({miss.wanted: miss for miss in misses}.values()),
-        patterns=tuple(patterns(found.spoken, endings)),
+        patterns=tuple(patterns(found.spoken, endings, roots, project.folder)),
         lengths=tuple(lengths),
         clips=tuple(found.clips),
+        handled=frozenset(found.spoken.handled),
         notes=tuple(
             f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
         ),

@@ -93,6 +93,8 @@ def _enter(tree: Tree, entry: os.DirEntry[str], path: str, seen: set[tuple[int, 
         if names.is_junk(entry.name):
             return None
         if not entry.is_file():
+            if names.kind(entry.name) not in names.SAMPLES:
+                return None
             why = (
                 "it is a link to a file that is not there" if entry.is_symlink() else "it is no regular file"
             )

@@ -25,6 +25,9 @@ class ConstantLabel(Check):
 
     ## What to do
     Count the labels where the table is made, and stop when there is only one.
+
+    ## When it stays silent
+    Where another table beside it has several labels: detectors of anomalies are trained on the normal ones alone.
     """
 
     card: ClassVar[Card] = Card(
@@ -34,7 +37,8 @@ class ConstantLabel(Check):
     def look(self, facts: DataFacts) -> Iterator[Finding]:
         for root in facts.roots:
             looks = [look for group in root.groups for look in group.looks if look.labels]
-            if len(looks) > 4:  # a table for each class or each document: its label is constant by nature
+            # A table for each class: constant by nature. Varied labels elsewhere: trained on the normal ones only.
+            if len(looks) > 4 or any(len(look.labels) > 1 for look in looks):
                 continue
             for look in looks:
                 value, number = look.labels[0]

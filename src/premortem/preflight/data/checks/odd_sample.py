@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from premortem.cards import Card
@@ -13,7 +14,7 @@ from premortem.preflight.data.names import shown
 from premortem.preflight.data.wording import size, some
 from premortem.preflight.unit import Check
 
-_RARE = 0.02  # of the samples differ
+_RARE = 0.01  # of the samples differ
 
 
 class OddSample(Check):
@@ -31,7 +32,8 @@ class OddSample(Check):
     Convert the named files to what the others are, or convert in the dataset: `image.convert("RGB")`, `.astype(np.float32)`.
 
     ## When it stays silent
-    Where sizes vary by nature, as photos do: then neither sizes nor colours are judged.
+    Where sizes vary by nature, as photos do: then neither sizes nor colours are judged. Where the code resizes or converts,
+    it is only told.
     """
 
     card: ClassVar[Card] = Card(code="PM660", name="odd-sample", family="shape", severity=Severity.WARNING)
@@ -39,7 +41,9 @@ class OddSample(Check):
     def look(self, facts: DataFacts) -> Iterator[Finding]:
         for root in facts.roots:
             for group in root.groups:
-                yield from self._group(root.name, group)
+                for finding in self._group(root.name, group):
+                    quiet = finding.evidence["differs"] in facts.handled
+                    yield replace(finding, severity=Severity.INFO) if quiet else finding
 
     def _group(self, root: str, group: Group) -> Iterator[Finding]:
         looks = [look for look in group.looks if look.kind not in {"table", "tar", "text"}]

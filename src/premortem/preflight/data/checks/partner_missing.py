@@ -51,7 +51,8 @@ class PartnerMissing(Check):
             return
         empty = not pairing.both
         accident = empty or alone <= _BY_ACCIDENT * whole
-        severity = Severity.WARNING if accident and not pairing.annotations else Severity.INFO
+        unsure = pairing.annotations or pairing.counted
+        severity = Severity.WARNING if accident and not unsure else Severity.INFO
         lead = (
             f"`{shown(pairing.right)}` is empty" if empty else f"{alone:,} of {whole:,} have no partner there"
         )
@@ -73,6 +74,7 @@ class PartnerMissing(Check):
                 f"{'has' if alone == 1 else 'have'} no partner in `{shown(pairing.left)}`: {some(pairing.right_only)}",
                 cause="The other side of the pair was not copied, or was removed.",
                 remedy="Bring the missing files, or remove these; pair by name, not by position.",
+                severity=Severity.INFO if pairing.counted else Severity.WARNING,
                 missing=alone,
                 of=pairing.both + alone,
             )

@@ -8,6 +8,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Certainty, Finding, Severity, Where
 from premortem.preflight.data.facts import DataFacts
+from premortem.preflight.data.names import is_split
 from premortem.preflight.data.wording import some
 from premortem.preflight.unit import Check
 
@@ -36,16 +37,20 @@ class SequencesTooShort(Check):
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:
         for root in facts.roots:
-            if not root.sequences:
-                continue
-            for clip in facts.clips:
-                short = [each for each in root.sequences if each.length < clip.frames]
-                if 2 * len(short) <= len(root.sequences):
+            # A split with all its images in one folder is no sequence, whatever their numbers.
+            every = [
+                each
+                for each in root.sequences
+                if not is_split(each.name.rpartition("/")[2]) and each.name != "."
+            ]
+            for clip in facts.clips if len(every) > 1 else ():
+                short = [each for each in every if each.length < clip.frames]
+                if 2 * len(short) <= len(every):
                     continue
-                longest = max(each.length for each in root.sequences)
-                nothing = len(short) == len(root.sequences)
+                longest = max(each.length for each in every)
+                nothing = len(short) == len(every)
                 yield self.finding(
-                    f"{len(short)} of {len(root.sequences)} sequences in `{root.name}` have fewer than "
+                    f"{len(short)} of {len(every)} sequences in `{root.name}` have fewer than "
                     f"`{clip.name}` = {clip.frames} frames: {some([each.name for each in short])}; "
                     f"the longest of all has {longest}",
                     cause="A clip of that length cannot be cut from them, so a dataset that skips leaves them out.",

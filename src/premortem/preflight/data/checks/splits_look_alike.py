@@ -40,7 +40,11 @@ class SplitsLookAlike(Check):
     def look(self, facts: DataFacts) -> Iterator[Finding]:
         for root in facts.roots:
             for overlap in root.overlaps:
-                if overlap.how == "near" and overlap.shared >= max(_FEWEST, _SHARE * overlap.of):
+                if (
+                    overlap.how == "near"
+                    and overlap.trained
+                    and overlap.shared >= max(_FEWEST, _SHARE * overlap.of)
+                ):
                     first, second = overlap.examples[0]
                     yield self.finding(
                         f"`{shown(root.name)}`: {overlap.shared} of {overlap.of:,} images of `{shown(overlap.second)}` that were "

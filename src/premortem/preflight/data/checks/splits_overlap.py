@@ -53,7 +53,7 @@ class SplitsOverlap(Check):
     def _overlap(self, root: str, overlap: Overlap) -> Iterator[Finding]:
         part = overlap.shared / overlap.of
         severity = Severity.INFO
-        if part >= _WORTH_SAYING:
+        if part >= _WORTH_SAYING and overlap.trained:  # val and test may be one
             severity = Severity.ERROR if part >= _BROKEN and overlap.shared >= 10 else Severity.WARNING
         first, second = overlap.examples[0] if overlap.examples else ("", "")
         example = f": `{shown(second)}` is `{shown(first)}`" if first else ""

@@ -44,7 +44,6 @@ class TableNamesMissingFiles(Check):
                         f"({share(missing, whole)}) are not there: {some(look.missing)}",
                         cause="The table and the folder are of two different versions.",
                         remedy="Bring the missing files, or drop these rows when the table is read.",
-                        severity=Severity.ERROR if 2 * missing > whole else Severity.WARNING,
                         missing=missing,
                         of=whole,
                     )

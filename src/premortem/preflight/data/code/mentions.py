@@ -42,9 +42,13 @@ _MAKES |= {
     "extractall",
     "unpack_archive",
 }
-_GLOBS = {"glob", "rglob", "iglob", "fnmatch", "filter", "match"}
+_WRITES = re.compile(r"save|write|dump|export", re.IGNORECASE)
+_GLOBS = {"glob", "rglob", "iglob"}
+_LISTS = {"listdir", "scandir", "walk", "iterdir", "ImageFolder", "DatasetFolder", "read_csv"}
+_RESIZES = re.compile(r"resize|crop|pad|interpolate", re.IGNORECASE)
+_CONVERTS = {"convert", "astype", "float", "as_tensor", "imread", "decode_image", "Grayscale"}
 _CLIP = re.compile(
-    r"^(clip_?len(gth)?|num_frames|n_frames|nframes|seq(uence)?_?len(gth)?|clip_?frames|frames_per_clip|temporal_window)$",
+    r"^(clip_?len(gth)?|num_frames|n_frames|nframes|clip_?frames|frames_per_clip|temporal_window)$",
     re.IGNORECASE,
 )
 _FETCHES = re.compile(r"download|urlretrieve|load_dataset|snapshot|fetch_|wget|prepare_data", re.IGNORECASE)
@@ -68,7 +72,9 @@ class Spoken:
 
     mentions: list[Mention] = field(default_factory=list)
     made: set[str] = field(default_factory=set)  # what it makes or writes by itself
-    globs: list[tuple[str, str, int]] = field(default_factory=list)  # pattern, file, line
+    globs: list[tuple[str, str, int]] = field(default_factory=list)  # pattern with its folder, file, line
+    lists: bool = False  # it also finds files in other ways than by patterns
+    handled: set[str] = field(default_factory=set)  # "size", "type"
     suffixes: set[str] = field(default_factory=set)  # every `.png` in the code
     folds_case: bool = False
     fetches: bool = False  # it brings the data by itself
@@ -188,15 +194,23 @@ def _note_call(found: Spoken, bindings: Bindings, module: Module, scope: str, no
         k.arg == "download" and getattr(k.value, "value", None) is True for k in node.keywords
     )
     found.folds_case |= name in {"lower", "casefold", "upper"}
-    if name in _MAKES or (name == "open" and _writes(node)):
+    found.lists |= name in _LISTS
+    found.handled |= ({"size"} if _RESIZES.search(name) else set()) | (
+        {"type"} if name in _CONVERTS else set()
+    )
+    if name in _MAKES or _WRITES.search(name) or (name == "open" and _writes(node)):
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         for each in [*owner, *node.args]:
             found.made |= {text.text for text in reader.texts(each)}
-    if name in _GLOBS:
-        for each in node.args:
-            for text in reader.texts(each):
-                if "*" in text.text and text.whole:
-                    found.globs.append((text.text, module.shown, node.lineno))
+    if name in _GLOBS and node.args:
+        folders = set()
+        if isinstance(node.func, ast.Attribute):
+            folders = {text.text for text in reader.texts(node.func.value)}
+        for text in reader.texts(node.args[0]):
+            if "*" in text.text and text.whole:
+                found.globs += [
+                    (f"{folder}/{text.text}", module.shown, node.lineno) for folder in folders or {"?"}
+                ]
 
 
 def _writes(node: ast.Call) -> bool:

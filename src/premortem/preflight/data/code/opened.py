@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from premortem.preflight.project import Project
 
 _TOO_HIGH = {Path("/"), Path("/home"), Path("/tmp"), Path("/root"), Path("/mnt"), Path("/data")}  # noqa: S108
 _NOT_DATA = {"pt", "pth", "safetensors", "ckpt", "txt", "json", "yaml", "yml"}
+_SURE = re.compile(r"data|train|valid|^val$", re.IGNORECASE)
 _CODE = {"py", "ipynb", "toml", "cfg"}
 
 
@@ -51,7 +53,7 @@ def opened(project: Project) -> Opened:
         if (
             path is not None
             and mention.data
-            and _plain(mention.text) not in made
+            and not any(each == _plain(mention.text) or _below(each, mention.text) for each in made)
             and _fits(path, project.folder)
         ):
             there.add(path)
@@ -71,6 +73,16 @@ def _with_settings(found: Iterable[Mention], given: dict[str, set[str]]) -> list
             speaks = mentions.speaks_of_data(name, value)
             every.append(Mention(value, True, "", 0, speaks, "/" in value or mentions.is_pathlike(name)))
     return every
+
+
+def _below(made: str, text: str) -> bool:
+    """What is written directly into a folder makes it a folder of results."""
+    return os.path.dirname(made) == _plain(text)  # noqa: PTH120
+
+
+def is_surely_data(path: Path) -> bool:
+    """By its own name or the one above, not only by what stands around it."""
+    return any(_SURE.search(part) for part in path.parts[-2:])
 
 
 def _plain(text: str) -> str:
@@ -229,18 +241,29 @@ def _clips(spoken: Spoken, given: dict[str, set[str]]) -> list[ClipLength]:
     return [min(clips, key=lambda clip: clip.frames)] if clips else []
 
 
-def patterns(spoken: Spoken, there: Counter[str]) -> list[Pattern]:
+def patterns(spoken: Spoken, there: Counter[str], roots: Iterable[Path], folder: Path) -> list[Pattern]:
     """`there`: suffixes of the data, as they are spelled. Only when nothing that the code names is there."""
-    wanted = {"." + glob.rpartition(".")[2] for glob, _, _ in spoken.globs if "." in glob.rpartition("/")[2]}
-    accepted = wanted | spoken.suffixes
-    if not wanted or any(suffix in there for suffix in accepted):
+    surveyed = set(roots)
+    asked = [each for each in spoken.globs if _is_asked(each[0], surveyed, folder, spoken.lists)]
+    wanted = {"." + glob.rpartition(".")[2] for glob, _, _ in asked if "." in glob.rpartition("/")[2]}
+    if not wanted or any(suffix in there for suffix in wanted | spoken.suffixes):
         return []
     found = []
-    for glob, file, line in spoken.globs:
+    for glob, file, line in asked:
         suffix = "." + glob.rpartition(".")[2]
         kind = names.KINDS.get(suffix[1:].lower())
         near = [s for s in there if kind and names.KINDS.get(s[1:].lower()) == kind and kind in names.SAMPLES]
         if near and not (spoken.folds_case and all(s.lower() == suffix.lower() for s in near)):
             most = max(near, key=lambda s: there[s])
-            found.append(Pattern(pattern=glob, nearly=most, count=there[most], file=file, line=line))
+            shown = glob.removeprefix("?/")
+            found.append(Pattern(pattern=shown, nearly=most, count=there[most], file=file, line=line))
     return found[:3]
+
+
+def _is_asked(glob: str, surveyed: set[Path], folder: Path, lists: bool) -> bool:
+    """Whether a pattern is put to the data: its folder is in it, or is not known and there is no other way."""
+    known = _before_wildcard(glob.removeprefix("?/"))
+    if not known:
+        return not lists
+    path = (folder / known).resolve()
+    return any(path == root or root in path.parents or path in root.parents for root in surveyed)

@@ -41,16 +41,28 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                     thumb=image.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX).tobytes(),
                 )
     except UnidentifiedImageError:
-        yield Look(path=relative, kind="image", problem=_first_bytes(path))
+        problem = _first_bytes(path)
+        if problem:
+            yield Look(path=relative, kind="image", problem=problem)
     except (Image.DecompressionBombError, MemoryError):
         return
     except (OSError, SyntaxError, ValueError) as error:
         if getattr(error, "errno", None):
             raise
+        if _is_tiff(path) and "truncated" not in str(error):
+            return  # a kind of TIFF that Pillow does not know
         yield Look(path=relative, kind="image", problem=f"it cannot be decoded ({error})")
 
 
+def _is_tiff(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) in {b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"}
+
+
 def _first_bytes(path: Path) -> str:
+    """Why it is no image; nothing where it may be one that Pillow does not know."""
+    if _is_tiff(path):
+        return ""
     with path.open("rb") as file:
         head = file.read(64)
     if head.lstrip()[:1] == b"<":
@@ -59,4 +71,6 @@ def _first_bytes(path: Path) -> str:
         return "it is only a pointer of git-lfs; `git lfs pull` brings the file itself"
     if not head.strip(b"\0"):
         return "it begins with zeros: its bytes never reached the disk"
+    if head[8:12] == b"WEBP" or head[4:8] == b"ftyp":
+        return ""
     return "its first bytes are of no image"

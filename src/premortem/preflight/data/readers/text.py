@@ -29,8 +29,9 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         return
     lines = [line.strip() for line in text.splitlines()[:_MOST_LINES] if line.strip()]
     if ending == "jsonl":
+        whole = bool(lines) and not _json_problem(lines[0])  # else it is one record over many lines
         for number, line in enumerate(lines, start=1):
-            if problem := _json_problem(line):
+            if whole and (problem := _json_problem(line)):
                 yield Look(path=relative, kind="text", problem=f"line {number}: {problem}")
                 return
     yield Look(path=relative, kind="text", rows=tuple(map(_digest, _telling(lines))) if split else ())
@@ -48,12 +49,15 @@ def _digest(line: str) -> str:
 
 
 def _json_problem(text: str) -> str:
-    if not text.strip():
+    """Only what ends too early: comments and commas are a matter of who reads it."""
+    text = text.lstrip("\ufeff").strip()
+    if not text:
         return "it is empty"
     try:
         json.loads(text)
     except RecursionError:
         return ""
-    except ValueError as error:
-        return f"it is no whole JSON ({error})"
+    except json.JSONDecodeError as error:
+        ends = error.pos >= len(text) - 1 or error.msg.startswith("Unterminated string")
+        return f"it is no whole JSON: it ends too early ({error.msg})" if ends else ""
     return ""
