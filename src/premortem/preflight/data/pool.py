@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,13 +16,17 @@ from premortem.preflight.data.readers.around import Around, MissingLibrary
 from premortem.preflight.data.walk import File
 
 _MOST_WORKERS = 8  # more than that wait for the disk, not for a core
+PATIENCE = 60.0  # seconds for one dataset; what is not read by then is not in the coverage that is told
 
 
 def read_all(root: Path, files: list[File], around: Around) -> tuple[dict[str, list[Look]], set[str]]:
     """What each file says, and which libraries were missing."""
     missing: set[str] = set()
+    until = time.monotonic() + PATIENCE
 
     def one(file: File) -> tuple[str, list[Look]]:
+        if time.monotonic() > until:
+            return file.path, []
         try:
             return file.path, readers.read(root / file.path, file.path, around)
         except MissingLibrary as library:

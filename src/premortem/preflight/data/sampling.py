@@ -16,7 +16,7 @@ _SEED = b"premortem"
 
 
 def choose(files: list[File]) -> list[File]:
-    """The files to open, in the order of the listing."""
+    """The files to open, drawn by lot: what is read when the time is up is still a fair sample."""
     readable = [file for file in files if file.size and readers.reads(file.name)]
     groups: dict[tuple[str, str], list[File]] = defaultdict(list)
     for file in readable:
@@ -30,7 +30,7 @@ def choose(files: list[File]) -> list[File]:
         chosen |= {file.path for file in sorted(members, key=_lot)[:count]}
     large = [file for file in readable if file.kind in _LARGE]
     chosen |= {file.path for file in sorted(large, key=_told)[:_MOST_LARGE]}
-    return [file for file in readable if file.path in chosen]
+    return sorted((file for file in readable if file.path in chosen), key=_lot)
 
 
 def _lot(file: File) -> bytes:

@@ -23,11 +23,11 @@ TITLE = "Data"
 def survey(project: Project, tell: Tell) -> Part:
     """The folders named with --data, and those that the script opens as far as its source says."""
     found = opened(project)
-    roots: dict[Path, set[str] | None] = {path.absolute(): None for path in project.data}
+    named = {project.folder.absolute() / path for path in project.data}
+    roots: dict[Path, set[str] | None] = dict.fromkeys(sorted(named))
     for path, only in found.roots.items():
         if not any(path == root or root in path.parents for root in map(Path.resolve, roots)):
             roots[path] = only
-    named = {path.absolute() for path in project.data}
     return _part(project, roots, named, found, (), tell)
 
 
@@ -141,7 +141,8 @@ def _about(root: Root) -> str:
     for entry in root.classes[:3]:
         numbers = [number for _, number in entry.counts]
         where = f" in {entry.split}" if entry.split else ""
-        text += f"; {len(numbers)} classes{where} with {min(numbers):,} to {max(numbers):,} files"
+        each = f"{min(numbers):,} to {max(numbers):,}" if min(numbers) < max(numbers) else f"{max(numbers):,}"
+        text += f"; {len(numbers)} classes{where} with {each} files"
     return names.shown(text)
 
 
