@@ -365,6 +365,16 @@ def normal_samples_to_train_a_detector_of_anomalies(root):
 
 
 @healthy
+def objects_in_arrays_and_rare_colours(root):
+    make.array(root / "objects.npy", np.array([{"a": 1}, None], dtype=object))
+    make.array(root / "x.npy", np.arange(3.0))
+    for mode in ("1", "P", "LA", "RGBA"):
+        make.picture(1).convert(mode).save(root / f"{mode}.png")
+    make.picture(1).convert("CMYK").save(root / "print.jpg")
+    make.picture(1).convert("LAB").save(root / "lab.tif")
+
+
+@healthy
 def links_that_are_no_samples(root):
     make.image_folder(root)
     (root / "latest").symlink_to(root / "gone")

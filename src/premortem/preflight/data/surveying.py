@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -74,7 +75,9 @@ def _part(
             if not miss:
                 surveyed.append(Root(name=shown, absent=True))
             continue
-        root, lacking = dataset.look_at(path, shown, tell, only=only)
+        with warnings.catch_warnings():  # here and not in the readers, whose threads would share it
+            warnings.simplefilter("ignore")  # what a decoder thinks of metadata
+            root, lacking = dataset.look_at(path, shown, tell, only=only)
         if not root.samples and path not in named and (found.spoken.fetches or not is_surely_data(path)):
             continue
         surveyed.append(root)

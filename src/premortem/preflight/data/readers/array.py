@@ -13,6 +13,11 @@ from premortem.preflight.data.readers import numbers
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 
 SUFFIXES = ("npy", "npz")
+_PICKLED = (
+    "Python objects in dtype",
+    "Object arrays",
+    "allow_pickle",
+)  # what numpy says of those it may not load
 
 
 def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
@@ -26,9 +31,8 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     try:
         yield numbers.about(np.load(path, mmap_mode="r", allow_pickle=False), relative, "array")
     except ValueError as error:
-        if "allow_pickle" in str(error) or "Object arrays" in str(error):
-            if _has_header(path):
-                return
+        if _has_header(path) and any(words in str(error) for words in _PICKLED):
+            return
         yield Look(path=relative, kind="array", problem=_why(path, error))
 
 

@@ -3,48 +3,51 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from premortem.preflight.data.facts import Look
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 SUFFIXES = ("jpg", "jpeg", "png", "bmp", "gif", "tif", "tiff", "webp", "ppm", "pgm")
 SIDE = 16  # of the thumbnail
+_BOX = 4  # Pillow's number for averaging over boxes
 
 
 def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image as Pillow
+        from PIL import UnidentifiedImageError
     except ImportError:
         raise MissingLibrary("pillow") from None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what Pillow thinks of metadata
-            with Image.open(path) as image:
-                image.load()
-                extrema = image.getextrema()
-                bands = extrema if extrema and isinstance(extrema[0], tuple) else (extrema,)
-                low = min(float(band[0]) for band in bands)  # type: ignore[arg-type]
-                high = max(float(band[1]) for band in bands)  # type: ignore[arg-type]
-                yield Look(
-                    path=relative,
-                    kind="image",
-                    shape=(image.height, image.width),
-                    mode=image.mode,
-                    low=low,
-                    high=high,
-                    values=image.width * image.height,
-                    flat=all(band[0] == band[1] for band in bands),
-                    digest=hashlib.blake2b(image.tobytes(), digest_size=16).hexdigest(),
-                    thumb=image.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX).tobytes(),
-                )
+        with Pillow.open(path) as image:
+            image.load()
+            extrema = image.getextrema()
+            bands = extrema if extrema and isinstance(extrema[0], tuple) else (extrema,)
+            low = min(float(band[0]) for band in bands)  # type: ignore[arg-type]
+            high = max(float(band[1]) for band in bands)  # type: ignore[arg-type]
+            yield Look(
+                path=relative,
+                kind="image",
+                shape=(image.height, image.width),
+                mode=image.mode,
+                low=low,
+                high=high,
+                values=image.width * image.height,
+                flat=all(band[0] == band[1] for band in bands),
+                digest=hashlib.blake2b(image.tobytes(), digest_size=16).hexdigest(),
+                thumb=_thumb(image),
+            )
     except UnidentifiedImageError:
         problem = _first_bytes(path)
         if problem:
             yield Look(path=relative, kind="image", problem=problem)
-    except (Image.DecompressionBombError, MemoryError):
+    except (Pillow.DecompressionBombError, MemoryError):
         return
     except (OSError, SyntaxError, ValueError) as error:
         if getattr(error, "errno", None):
@@ -52,6 +55,14 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         if _is_tiff(path) and "truncated" not in str(error):
             return  # a kind of TIFF that Pillow does not know
         yield Look(path=relative, kind="image", problem=f"it cannot be decoded ({error})")
+
+
+def _thumb(image: Image) -> bytes:
+    """Small and grey; nothing for colours that cannot be made grey."""
+    try:
+        return image.convert("L").resize((SIDE, SIDE), _BOX).tobytes()
+    except ValueError:
+        return b""
 
 
 def _is_tiff(path: Path) -> bool:
