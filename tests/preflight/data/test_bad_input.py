@@ -100,6 +100,18 @@ def test_a_hundred_thousand_files_take_seconds(tmp_path):
     assert "512 of 100,000 files decoded (0.5 %), a random sample with a fixed seed" in text
 
 
+def test_a_listing_that_takes_too_long_is_cut_and_accuses_nobody(tmp_path, monkeypatch):
+    make.segmentation(tmp_path / "set")
+    monkeypatch.setattr(walk, "PATIENCE", 0.0)
+    part = surveyed(tmp_path, tmp_path / "set")
+    assert part.findings == []
+    monkeypatch.setattr(walk, "MOST_FILES", 30)
+    monkeypatch.setattr(walk, "PATIENCE", 60.0)
+    part = surveyed(tmp_path, tmp_path / "set")
+    assert part.findings == []
+    assert "there are more files, which took too long to list" in dict(part.facts)["set"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "library"),
     [

@@ -32,13 +32,13 @@ def look_at(
     ]
     sound = {path: [look for look in found if not look.problem] for path, found in looks.items()}
     single = {path: found[0] for path, found in sound.items() if len(found) == 1}
-    found_pairs = pairs.pairings(tree, single)
+    found_pairs = [] if tree.cut else pairs.pairings(tree, single)
     sides = pairs.side_names(found_pairs)
     whole = copies.compared(file for file in tree.files if file.path not in unreadable)
     equal, hashed = copies.equal_files(tree.root, whole)
     compared = hashed if hashed >= copies.MOST_PEEKS else len(whole)
     flat = _Flat(tree.root, around, single)
-    found_classes = layout.classes(tree, sides)
+    found_classes = [] if tree.cut else layout.classes(tree, sides)
     splitting = _Splitting(tree.files)
     every = [look for found in sound.values() for look in found]
     overlaps = copies.overlaps(whole, equal, sound, flat)
@@ -60,8 +60,9 @@ def look_at(
         trouble=tuple(_once([*tree.trouble, *damage])),
         groups=tuple(layout.groups(tree, sound)),
         pairings=tuple(found_pairs),
-        uneven=tuple(layout.uneven(tree, sides)),
-        sequences=tuple(layout.sequences(tree, sides)),
+        uneven=() if tree.cut else tuple(layout.uneven(tree, sides)),
+        sequences=() if tree.cut else tuple(layout.sequences(tree, sides)),
+        cut=tree.cut,
         classes=tuple(found_classes),
         overlaps=(*overlaps, *copies.row_overlaps(every, splitting), *near),
         copies=copies.within(compared, equal, flat, _class_of(found_classes)),

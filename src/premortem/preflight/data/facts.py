@@ -136,6 +136,7 @@ class Root:
     read: int = 0  # files whose content was looked at
     hashed: int = 0
     absent: bool = False  # named with --data, and not there
+    cut: bool = False  # there are more files than could be listed; then nobody is called missing
     trouble: tuple[Trouble, ...] = ()
     groups: tuple[Group, ...] = ()
     pairings: tuple[Pairing, ...] = ()

@@ -27,6 +27,8 @@ def survey(project: Project, tell: Tell) -> Part:
     named = {project.folder.absolute() / path for path in project.data}
     roots: dict[Path, set[str] | None] = dict.fromkeys(sorted(named))
     for path, only in found.roots.items():
+        if only is None:  # a folder that was named inside it is looked at together with the rest
+            roots = {root: below for root, below in roots.items() if path not in root.resolve().parents}
         if not any(path == root or root in path.parents for root in map(Path.resolve, roots)):
             roots[path] = only
     return _part(project, roots, named, found, (), tell)
@@ -138,6 +140,8 @@ def _about(root: Root) -> str:
     if root.read:
         text += f"; {root.read:,} of {root.files:,} files decoded ({share(root.read, root.files)})"
         text += ", a random sample with a fixed seed" if root.samples > sampling.ALL_UP_TO else ""
+    if root.cut:
+        text += "; there are more files, which took too long to list"
     if root.skipped:
         reasons = ", ".join(f"{number:,} because {reason}" for reason, number, _ in root.skipped[:3])
         text += f"; skipped: {reasons}"

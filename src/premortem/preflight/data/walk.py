@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from premortem.preflight.data import names
 from premortem.preflight.data.facts import Trouble
 
 MOST_FILES = 2_000_000
+PATIENCE = 60.0  # seconds; on a slow network disk every size is a question to a server
 _EMPTY_IS_DAMAGE = names.SAMPLES - {"other"}
 
 
@@ -55,6 +57,7 @@ def walk(root: Path, only: Iterable[str] | None = None) -> Tree:
     wanted = None if only is None else set(only)
     seen = {_identity(root)}
     pending = [""]
+    until = time.monotonic() + PATIENCE
     while pending:
         folder = pending.pop()
         try:
@@ -71,8 +74,8 @@ def walk(root: Path, only: Iterable[str] | None = None) -> Tree:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if (below := _enter(tree, entry, path, seen)) is not None:
                 pending.append(below)
-        if len(tree.files) > MOST_FILES:
-            tree.cut = True
+        if len(tree.files) > MOST_FILES or time.monotonic() > until:
+            tree.cut = bool(pending)
             break
     return tree
 

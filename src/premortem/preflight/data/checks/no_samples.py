@@ -39,7 +39,7 @@ class NoSamples(Check):
     def look(self, facts: DataFacts) -> Iterator[Finding]:
         misspelled = {miss.wanted for miss in facts.misses}
         for root in facts.roots:
-            if root.name not in misspelled and not root.samples and not _is_text(root):
+            if root.name not in misspelled and not root.samples and not root.cut and not _is_text(root):
                 yield self.finding(
                     f"`{shown(root.name)}` holds no sample: {_why(root)}",
                     cause="What is there is nothing that a dataset could load, or the data was never put there.",
