@@ -46,7 +46,8 @@ class OddRange(Check):
         usual = tops[int(0.94 * len(tops))]  # what all but a few stay below
         odd = [look for look in looks if _top(look) > 50 and _top(look) > 20 * usual]
         # A scale, not a heavy tail: the rest must be close together, and nothing in between.
-        close = usual <= 4 * max(tops[len(tops) // 2], 1e-12)
+        seen = [top for top in tops if top] or [0.0]  # empty masks say nothing
+        close = usual <= 10 * seen[len(seen) // 10]
         between = [top for top in tops if 3 * usual < top <= 20 * usual]
         if usual and odd and close and not between and len(odd) <= max(1, _RARE * len(looks)):
             first = odd[0]
