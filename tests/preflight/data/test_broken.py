@@ -140,7 +140,7 @@ def a_scene_without_its_targets(root):
             for frame in range(4):
                 make.image(
                     root / "train" / f"scene{scene}" / role / f"{frame}.png",
-                    hash((scene, role, frame)) % 2**31,
+                    make.seed_of(scene, role, frame),
                 )
     shutil.rmtree(root / "train/scene3/sharp")
 

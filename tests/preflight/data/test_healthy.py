@@ -203,7 +203,7 @@ def speech(root):
     for split, offset in (("train", 0), ("test", 900)):
         for word in ("yes", "no", "stop"):
             for number in range(10):
-                seed = offset + hash(word) % 10_000 + number
+                seed = offset + make.seed_of(word) % 10_000 + number
                 make.sound(
                     root / split / word / f"{seed:x}_nohash_{number}.wav", 0.02 + number / 1000, seed=seed
                 )
@@ -275,7 +275,7 @@ def few_shot_with_disjoint_classes(root):
     for split, names in (("train", "abcd"), ("val", "efgh")):
         for name in names:
             for number in range(6):
-                make.image(root / split / name / f"{name}{number * 2}.png", hash((name, number)) % 2**31)
+                make.image(root / split / name / f"{name}{number * 2}.png", make.seed_of(name, number))
 
 
 @healthy
@@ -299,7 +299,7 @@ def a_cityscapes_tree(root):
         for number in range(10):
             name = f"{city}_{number:06d}_000019"
             make.image(
-                root / "leftImg8bit" / split / city / f"{name}_leftImg8bit.png", hash((city, number)) % 2**31
+                root / "leftImg8bit" / split / city / f"{name}_leftImg8bit.png", make.seed_of(city, number)
             )
             for kind in ("labelIds", "color"):
                 make.mask(root / "gtFine" / split / city / f"{name}_gtFine_{kind}.png", seed=number)
@@ -316,7 +316,7 @@ def captions_beside_images(root):
 def two_classes_whose_names_sound_like_a_pair(root):
     for name, count in (("left", 24), ("right", 20)):
         for number in range(count):
-            make.image(root / "train" / name / f"{number:03d}.png", hash((name, number)) % 2**31)
+            make.image(root / "train" / name / f"{number:03d}.png", make.seed_of(name, number))
 
 
 @healthy
@@ -343,7 +343,7 @@ def json_by_other_habits(root):
 def stages_of_a_preparation(root):
     for stage in ("raw", "processed"):
         for number in range(8):
-            make.image(root / stage / f"a{number * 2}.png", hash((stage, number)) % 2**31)
+            make.image(root / stage / f"a{number * 2}.png", make.seed_of(stage, number))
     (root / "interim").mkdir()
 
 
