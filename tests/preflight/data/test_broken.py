@@ -24,7 +24,7 @@ def broken(code, words):
     return register
 
 
-@broken("PM650", "the folder is empty")
+@broken("PM650", "there is no file in it to load")
 def empty(root):
     root.mkdir()
 

@@ -136,7 +136,8 @@ def test_a_name_in_a_config_is_found(tmp_path):
     part = survey(
         project(tmp_path, source, config__yaml="data:\n  train_dir: data/train\n"), lambda _line: None
     )
-    assert [finding.code for finding in loud(part)] == ["PM651"]
+    (finding,) = loud(part)
+    assert (finding.code, str(finding.where)) == ("PM651", "config.yaml:2")
 
 
 SILENT = {

@@ -70,7 +70,7 @@ def _why(root: Root) -> str:
     if root.absent:
         return "it does not exist"
     if not root.files and not root.trouble:
-        return "the folder is empty"
+        return "there is no file in it to load"
     reasons = [
         f"{count(number, 'file')} skipped because {reason} (`{shown(example)}`)"
         for reason, number, example in root.skipped

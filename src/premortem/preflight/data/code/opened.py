@@ -14,7 +14,7 @@ from premortem.preflight.data.code import mentions
 from premortem.preflight.data.code.binding import Bindings
 from premortem.preflight.data.code.mentions import Mention, Spoken
 from premortem.preflight.data.code.modules import modules, script_of
-from premortem.preflight.data.code.settings import settings
+from premortem.preflight.data.code.settings import Places, settings
 from premortem.preflight.data.facts import ClipLength, Miss, Pattern
 from premortem.preflight.data.walk import walk
 from premortem.preflight.project import Project
@@ -41,14 +41,15 @@ def opened(project: Project) -> Opened:
     found = modules(project)
     if not found:
         return Opened()
-    given = settings(found, project.argv, project.folder)
+    given, places = settings(found, project.argv, project.folder)
     spoken = mentions.spoken(Bindings(found, given))
     script = script_of(project)
     starts = [project.folder, *([script.parent] if script and script.parent != project.folder else [])]
     made = {_plain(text) for text in spoken.made}
     # A setting of the command line or of a config is used under a name that speaks of data, or it is not ours.
     there: set[Path] = set()
-    for mention in _with_settings(spoken.mentions, given):
+    every = _with_settings(spoken.mentions, given, places)
+    for mention in every:
         path = _existing(mention, starts)
         if (
             path is not None
@@ -58,21 +59,22 @@ def opened(project: Project) -> Opened:
         ):
             there.add(path)
     mentioned = {p for m in spoken.mentions if (p := _existing(m, starts)) is not None}
-    misses = (
-        []
-        if spoken.fetches
-        else list(_misses(_with_settings(spoken.mentions, given), starts, made, mentioned))
-    )
+    misses = [] if spoken.fetches else list(_misses(every, starts, made, mentioned))
     return Opened(_roots(there), misses, spoken, _clips(spoken, given), len(found))
 
 
-def _with_settings(found: Iterable[Mention], given: dict[str, set[str]]) -> list[Mention]:
-    every = list(found)
+def _with_settings(found: list[Mention], given: dict[str, set[str]], places: Places) -> list[Mention]:
+    """Settings first: where one of them is wrong, it is the place to put it right."""
+    every: list[Mention] = []
     for name, values in given.items():
         for value in values:
             speaks = mentions.speaks_of_data(name, value)
-            every.append(Mention(value, True, "", 0, speaks, "/" in value or mentions.is_pathlike(name)))
-    return every
+            file, line = places.get((name, value), ("", 0))
+            pathlike = "/" in value or mentions.is_pathlike(name)
+            if file or speaks:
+                every.append(Mention(value, True, file, line, speaks, pathlike))
+    # Without a place of its own, what the code says comes first.
+    return sorted([*every, *found], key=lambda mention: not mention.file)
 
 
 def _below(made: str, text: str) -> bool:

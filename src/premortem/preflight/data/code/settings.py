@@ -16,8 +16,11 @@ _MOST_BYTES = 256 << 10  # more than that is data, not settings
 _FLAGS = {"store_true", "store_false", "count", "help", "version"}
 
 
-def settings(modules: list[Module], argv: list[str], folder: Path) -> dict[str, set[str]]:
-    """The command line beats configs, configs beat defaults."""
+Places = dict[tuple[str, str], tuple[str, int]]  # name and value -> file and line of a config
+
+
+def settings(modules: list[Module], argv: list[str], folder: Path) -> tuple[dict[str, set[str]], Places]:
+    """The command line beats configs, configs beat defaults. And where the values of configs stand."""
     found: dict[str, set[str]] = {}
     options, positional = _options(modules)
     for name, default in options.items():
@@ -25,7 +28,9 @@ def settings(modules: list[Module], argv: list[str], folder: Path) -> dict[str, 
             found[name] = {default}
     given = dict(_given(argv, positional))
     named = {text for text in [*_texts(modules), *argv, *given.values()] if text.lower().endswith(SUFFIXES)}
-    return {**found, **_configs(named, folder), **{name: {value} for name, value in given.items()}}
+    places: Places = {}
+    configured = _configs(named, folder, places)
+    return {**found, **configured, **{name: {value} for name, value in given.items()}}, places
 
 
 def _options(modules: list[Module]) -> tuple[dict[str, str | None], list[str]]:
@@ -81,7 +86,7 @@ def _texts(modules: list[Module]) -> Iterator[str]:
                 yield node.value
 
 
-def _configs(named: set[str], folder: Path) -> dict[str, set[str]]:
+def _configs(named: set[str], folder: Path, places: Places) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for name in sorted(named):
         path = folder / name
@@ -91,6 +96,7 @@ def _configs(named: set[str], folder: Path) -> dict[str, set[str]]:
             for entry in Config(str(path), path.read_bytes()).entries:
                 if "${" not in entry.text:
                     found[entry.name].add(entry.text)
+                    places[entry.name, entry.text] = (name, entry.line)
         except (OSError, Unreadable, ValueError):
             continue
     return found
