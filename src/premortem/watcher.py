@@ -96,7 +96,7 @@ class Watcher:
         if isinstance(event, RunStarted):
             self._argv = list(event.argv)
         if isinstance(event, LogLine):
-            event.step = self._reached()  # a printed line does not know how far the run is
+            event.step = self.reached()  # a printed line does not know how far the run is
         if self.journal is not None:
             if isinstance(event, StepStats):
                 self.journal.step(event, time.time())
@@ -109,7 +109,7 @@ class Watcher:
             for derived in derivation.observe(event):
                 self._dispatch(derived)
 
-    def _reached(self) -> int:
+    def reached(self) -> int:
         """Steps so far, those that were not told among them."""
         if self._attachment is not None:
             self.steps = max(self.steps, self._attachment.session.step)
@@ -209,8 +209,7 @@ class Watcher:
         )
         self.safekeeping.install()
         if self.on_step is not None:
-            on_step = self.on_step
-            attachment.optimizers.after_step.append(lambda *_: on_step())
+            self.after_each_step(self.on_step)
 
     def _capsule_written(self, path: Path, step: int) -> None:
         self.capsules.append(path)
@@ -220,6 +219,11 @@ class Watcher:
         """Models and optimizers that were built before the probes were installed."""
         if self._attachment is not None:
             self._attachment.introduce(objects)
+
+    def after_each_step(self, call: Callable[[], None]) -> None:
+        """`call` at every step boundary from now on. What it raises ends the loop there."""
+        if self._attachment is not None:
+            self._attachment.optimizers.after_step.append(lambda *_: call())
 
     def _stop_if_decided(self) -> None:
         # At a step boundary, where weights and optimizer agree.
@@ -271,7 +275,7 @@ class Watcher:
             except Exception as error:  # noqa: BLE001 - the last words must still be said
                 self.fault("safekeeping", error)
         event = ended or RunEnded()
-        event.step = self._reached()
+        event.step = self.reached()
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
         self.emit(event)
