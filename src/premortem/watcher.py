@@ -47,6 +47,14 @@ _ABOUT = 64  # steps after a failure in which findings are still about it
 _KEPT = (OptimizerBuilt, SchedulerBuilt)  # events worth keeping besides the series of steps
 
 
+_attached: list[Watcher] = []
+
+
+def watched() -> bool:
+    """Whether somebody watches this process: `premortem run`, a door, a block around."""
+    return bool(_attached)
+
+
 class Watcher:
     """Watches the run of this process."""
 
@@ -178,6 +186,7 @@ class Watcher:
             from premortem.probes import Attachment
 
             self._attachment = Attachment(self.emit, self._probe_failed)
+            _attached.append(self)
             self._attachment.optimizers.after_step.append(lambda *_: self._stop_if_decided())
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
@@ -287,6 +296,7 @@ class Watcher:
         if self._attachment is not None:
             self._attachment.detach()
             self._attachment = None
+            _attached.remove(self)
 
 
 def with_capsule(finding: Finding, capsules: Sequence[Path]) -> Finding:

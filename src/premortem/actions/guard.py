@@ -153,7 +153,7 @@ class Guard:
             self.optimizers.refuse(optimizer, args, kwargs)
             self._conclude(optimizer, Verdict(refuse=True, reason="memory"))
             return None
-        if closure is not None and calls_once(optimizer):
+        if closure is not None and self.optimizers.calls_once(optimizer):
             return self._with_closure(original, optimizer, closure)
         verdict = Verdict()
         with self.session.looking_at("guard"):
@@ -182,6 +182,8 @@ class Guard:
             result = closure()
             with self.session.looking_at("guard"):
                 verdict = self._judge(optimizer)
+            self.optimizers.gradients_made(optimizer)
+            with self.session.looking_at("guard"):
                 if verdict.refuse:  # without gradients there is nothing to step on
                     self.optimizers.was_refused = True
                     hidden.extend((p, p.grad) for group in optimizer.param_groups for p in group["params"])
@@ -346,11 +348,6 @@ def trusted(optimizer: Any) -> bool:
         and math.isfinite(group["lr"] if isinstance(group.get("lr"), (int, float)) else 0.0)
         for group in optimizer.param_groups
     )
-
-
-def calls_once(optimizer: Any) -> bool:
-    """Whether its `step` calls a closure once, before anything else, and then uses the gradients."""
-    return type(optimizer).__module__.startswith(_TRUSTED) and not isinstance(optimizer, torch.optim.LBFGS)
 
 
 def squares(optimizer: Any) -> bool:

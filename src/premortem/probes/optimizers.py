@@ -158,6 +158,7 @@ class Optimizers:
         self.was_refused = False  # the last step was not made
         self.last_site: Site | None = None  # of the last step
         self.before_step: list[Any] = []  # called with (optimizer, track) while gradients are in place
+        self._awaiting: int | None = None  # the optimizer whose closure is still making them
         self.after_step: list[Any] = []  # called with (optimizer, track, step)
         self.told_only: set[Any] = set()  # those of them that a rested step leaves out
         self.on_clear: list[Any] = []  # called with the key of an optimizer whose gradients were cleared
@@ -391,9 +392,10 @@ class Optimizers:
         self._pre_step(optimizer, args, kwargs, refused=True)
         self._post_step(optimizer, (optimizer, *args), kwargs)
 
-    def _pre_step(self, optimizer: Optimizer, args: Any, kwargs: Any, *, refused: bool = False) -> None:
+    def _pre_step(self, optimizer: Optimizer, args: Any, kwargs: Any, *, refused: bool = False) -> Any:
+        """Of what torch calls before a step; a closure is handed back with a look at what it has made."""
         if not self.session.listening():
-            return
+            return None
         with self.session.looking_at("optimizer step"):
             key = self.session.optimizers.of(optimizer)
             track = self.track(optimizer)
@@ -402,29 +404,63 @@ class Optimizers:
                 del self._stepping[self._stepping.index(key) :]
             self._stepping.append(key)
             if len(self._stepping) > 1:  # a wrapper (Lookahead, SAM) steps its inner optimizer: one step
-                return
+                return None
             self.inside = key
-            if self.session.resting:
-                for listener in self.before_step:
-                    if listener not in self.told_only:
-                        listener(optimizer, track)
-                return
-            now = track.marks()
-            track.emptied = track.left_empty(now) or (
-                self.session.auditing and bool(track.backwards) and track.nonzero and track.all_zero()
-            )
-            track.touched = any(
-                n is not None and n != old for n, old in zip(now, track.after_backward, strict=False)
-            )
-            if any(old is not None and n is None for n, old in zip(now, track.after_step, strict=False)):
-                track.cleared = True
-            track.reused = (
-                bool(track.pending) and not track.backwards and same_gradients(now, track.after_step)
-            )
-            if self.session.auditing or track.steps % _COUNTED_EVERY == 0 or None in now:
-                track.count()
+            self._awaiting = None
+            if not refused and closure_of(args, kwargs) is not None and self.calls_once(optimizer):
+                self._awaiting = key
+                return self._with_closure(optimizer, args, kwargs)
+            self._look(optimizer, track)
+        return None
+
+    def _with_closure(self, optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The same arguments, with a closure that also tells when the gradients are there."""
+        closure = closure_of(args, kwargs)
+
+        @functools.wraps(closure)
+        def told() -> Any:
+            result = closure()
+            self.gradients_made(optimizer)
+            return result
+
+        if len(args) > 1:
+            return (args[0], told, *args[2:]), kwargs
+        return args, {**kwargs, "closure": told}
+
+    @staticmethod
+    def calls_once(optimizer: Optimizer) -> bool:
+        """Whether its `step` calls a closure once, before anything else, and then uses the gradients."""
+        ours = type(optimizer).__module__.startswith("torch.optim.")
+        return ours and not isinstance(optimizer, torch.optim.LBFGS)
+
+    def gradients_made(self, optimizer: Optimizer) -> None:
+        """A closure has come to its end: the gradients are in place, and the update follows."""
+        key, self._awaiting = self._awaiting, None
+        if key is not None and self.session.listening():
+            with self.session.looking_at("optimizer step"):
+                self._look(optimizer, self.tracks[key])
+
+    def _look(self, optimizer: Optimizer, track: Track) -> None:
+        """While gradients are in place, right before they are used."""
+        if self.session.resting:
             for listener in self.before_step:
-                listener(optimizer, track)
+                if listener not in self.told_only:
+                    listener(optimizer, track)
+            return
+        now = track.marks()
+        track.emptied = track.left_empty(now) or (
+            self.session.auditing and bool(track.backwards) and track.nonzero and track.all_zero()
+        )
+        track.touched = any(
+            n is not None and n != old for n, old in zip(now, track.after_backward, strict=False)
+        )
+        if any(old is not None and n is None for n, old in zip(now, track.after_step, strict=False)):
+            track.cleared = True
+        track.reused = bool(track.pending) and not track.backwards and same_gradients(now, track.after_step)
+        if self.session.auditing or track.steps % _COUNTED_EVERY == 0 or None in now:
+            track.count()
+        for listener in self.before_step:
+            listener(optimizer, track)
 
     def _post_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if not self.session.listening():
@@ -445,7 +481,7 @@ class Optimizers:
             if self.session.resting:
                 self._rested(optimizer, track)
                 return
-            closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
+            closure = closure_of(args, kwargs) is not None
             if closure:  # it makes the gradients
                 track.count()
             held, with_grad = track.counted
@@ -491,6 +527,11 @@ class Optimizers:
         for listener in self.after_step:
             if listener not in self.told_only or not self.session.resting:
                 listener(optimizer, track, self.session.step)
+
+
+def closure_of(args: Any, kwargs: Any) -> Any:
+    """Of a step's arguments, the optimizer itself among them."""
+    return args[1] if len(args) > 1 else kwargs.get("closure")
 
 
 def same_gradients(now: list[Any], then: list[Any]) -> bool:
