@@ -37,6 +37,8 @@ NEVER = {
     "watcher": {"launch"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},
+    # Told of a run, never part of it.
+    "sinks": {"torch", "detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "console"},
 }
 # Doors: nobody walks in through them but the interpreter and each other.
 DOORS = {"cli", "integrations"}

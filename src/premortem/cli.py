@@ -18,6 +18,7 @@ from premortem.arguments import Parser, did_you_mean, split
 from premortem.errors import MissingExtra, PremortemError, UsageError
 
 if TYPE_CHECKING:
+    from premortem.sinks.base import Sink
     from premortem.vault.verbs import base
 
 USAGE_ERROR = 2
@@ -95,6 +96,20 @@ def run_parser() -> Parser:
         metavar="9h|17:30|slurm|kaggle|colab|auto",
         help="save and stop in time before this",
     )
+    parser.add_argument(
+        "--sink",
+        action="append",
+        default=[],
+        metavar="tensorboard:DIR|mlflow|wandb",
+        help="mark findings on the run over there too; may be given more than once",
+    )
+    parser.add_argument(
+        "--notify",
+        action="append",
+        default=[],
+        metavar="URL|mailto:ADDRESS|COMMAND",
+        help="send findings and the end of the run to a webhook, by e-mail or to a shell command",
+    )
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return parser
 
@@ -124,6 +139,12 @@ def run(tokens: Sequence[str]) -> int:
 
         Remote(options.mirror).check()
 
+    sinks: list[Sink] = []
+    if options.sink or options.notify:
+        from premortem.sinks import chosen
+
+        sinks = chosen(options.sink, options.notify)
+
     from premortem import launch
 
     return launch.run(
@@ -138,6 +159,7 @@ def run(tokens: Sequence[str]) -> int:
             autopsy=options.autopsy,
             mirror=_absolute(options.mirror),
             deadline=deadline,
+            sinks=sinks,
         )
     )
 

@@ -37,6 +37,8 @@ from premortem.program import Ending, Program
 from premortem.termination import Termination
 
 if TYPE_CHECKING:
+    from premortem.sinks.base import Sink
+    from premortem.sinks.relay import Relay
     from premortem.vault.deadline import Deadline
     from premortem.vault.mirror import Mirror
     from premortem.watcher import Watcher
@@ -58,6 +60,7 @@ class RunOptions:
     autopsy: bool = False
     mirror: str | None = None  # a URL that can be connected to
     deadline: Deadline | None = None
+    sinks: list[Sink] = field(default_factory=list)
 
 
 def run(options: RunOptions) -> int:
@@ -110,6 +113,7 @@ class Supervision:
         self._saying_last_words = False
         self.journal: Journal | None = None
         self.watcher: Watcher | None = None
+        self._relay: Relay | None = None
         self._tees: list[Tee] = []
         self._file = FindingsFile(options.findings, console.problem) if options.findings else None
         self._termination = Termination(self._terminated, self._save, self._busy, self._grace)
@@ -119,6 +123,8 @@ class Supervision:
             self._open_journal(program.name)
         with never_fatal("findings", self.journal):
             self._write_findings()
+        with never_fatal("sinks", self.journal):
+            self._open_sinks(program.name)
         with never_fatal("watcher", self.journal):
             self._start_watching()
         if self.watcher is None:
@@ -140,6 +146,7 @@ class Supervision:
             deadline=self.options.deadline,
             on_step=self._stepped,
             have_done=self._termination.have_done,
+            relay=self._relay,
         )
         self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
@@ -174,6 +181,21 @@ class Supervision:
             return
         meta = {**self._record(), "premortem": __version__, "cwd": Path.cwd(), "pid": self._pid}
         self.journal = Journal.open(folder, meta=meta, on_problem=self.console.problem)
+
+    def _open_sinks(self, name: str) -> None:
+        if self.options.sinks:
+            from premortem.sinks.relay import Relay
+
+            fault = self.journal.fault if self.journal is not None else lambda _unit, _error: None
+            self._relay = Relay(self.options.sinks, self.console.problem, fault, script=name)
+
+    def _close_sinks(self, ending: Ending) -> None:
+        if self._relay is not None:
+            from premortem.sinks.base import Outcome
+
+            steps = self.watcher.steps if self.watcher else 0
+            outcome = Outcome(reason=ending.reason, steps=steps, findings=self._findings())
+            self._relay.close(outcome)
 
     def _open_mirror(self) -> Mirror | None:
         if self.options.mirror is None:
@@ -258,6 +280,8 @@ class Supervision:
             folder = self.journal.path.parent if self.journal else None
             steps = self.watcher.steps if self.watcher else 0
             self.console.summary(self._findings(), steps, folder, ending.reason == "stopped")
+        with never_fatal("sinks", self.journal):
+            self._close_sinks(ending)
         with never_fatal("journal", self.journal):
             self._note(ending)
             if self.journal is not None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from premortem.actions.safekeeping import Safekeeping
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
+    from premortem.sinks.relay import Relay
     from premortem.vault.deadline import Deadline
     from premortem.vault.mirror import Mirror
 
@@ -69,9 +70,11 @@ class Watcher:
         deadline: Deadline | None = None,
         on_step: Callable[[], None] | None = None,
         have_done: Callable[[Callable[[], None]], bool] = lambda _errand: False,
+        relay: Relay | None = None,
     ) -> None:
         self.policy = policy.by_name(policy_name)
         self.journal = journal
+        self.relay = relay
         self.on_finding = on_finding
         self.on_problem = on_problem
         self.on_step = on_step
@@ -110,6 +113,8 @@ class Watcher:
                 self.journal.step(event, time.time())
             elif isinstance(event, _KEPT):
                 self.journal.event(event)
+        if self.relay is not None and isinstance(event, StepStats):
+            self.relay.step(event)
         if isinstance(event, StepStats) and event.rested:
             return
         self._dispatch(event)
@@ -151,10 +156,16 @@ class Watcher:
         if self._attachment is not None:
             self._attachment.alarm()
         told = next((f for f in self.findings if (f.code, f.where) == same), None)
-        if self.on_finding is not None and told is not None:  # else a finding before it explains it
-            self.on_finding(told)
+        if told is not None:  # else a finding before it explains it
+            self._tell(told)
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self._stopping = finding
+
+    def _tell(self, finding: Finding) -> None:
+        if self.on_finding is not None:
+            self.on_finding(finding)
+        if self.relay is not None:
+            self.relay.finding(finding)
 
     def _surpassed(self, finding: Finding) -> list[Finding]:
         """What was found so far, without what this one says better: the same diagnosis, then only measured."""
@@ -337,13 +348,28 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
             train()
 
     or, without a block, `watcher = premortem.watch()` and later `watcher.close()`. Models and optimizers may
-    be given so that ones built before are known; it is not needed.
+    be given so that ones built before are known; it is not needed. `sinks` and `notify` are lists of what
+    `premortem run` takes as `--sink` and `--notify`.
     """
 
-    def __init__(self, *objects: Any, policy: str = "observe", quiet: bool = False) -> None:
+    def __init__(
+        self,
+        *objects: Any,
+        policy: str = "observe",
+        quiet: bool = False,
+        sinks: Sequence[str] = (),
+        notify: Sequence[str] = (),
+    ) -> None:
         from premortem.console import Console
 
-        self._watcher = Watcher(policy, on_finding=Console(quiet=quiet).finding)
+        console = Console(quiet=quiet)
+        relay = None
+        if sinks or notify:
+            from premortem.sinks import chosen
+            from premortem.sinks.relay import Relay
+
+            relay = Relay(chosen(sinks, notify), console.problem)
+        self._watcher = Watcher(policy, on_finding=console.finding, on_problem=console.problem, relay=relay)
         self._watcher.attach()
         self._watcher.introduce(objects)
 
@@ -352,7 +378,15 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
         return self._watcher.findings
 
     def close(self) -> None:
-        self._watcher.close()
+        self._end(RunEnded())
+
+    def _end(self, ended: RunEnded) -> None:
+        self._watcher.close(ended)
+        if self._watcher.relay is not None:
+            from premortem.sinks.base import Outcome
+
+            steps = self._watcher.reached()
+            self._watcher.relay.close(Outcome(reason=ended.reason, steps=steps, findings=self.findings))
 
     def __enter__(self) -> watch:  # noqa: PYI034 - `Self` is not in Python 3.10
         return self
@@ -361,6 +395,4 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         reason = "finished" if kind is None else "crashed"
-        self._watcher.close(
-            RunEnded(reason=reason, error=kind.__name__ if kind else "", message=str(error or ""))
-        )
+        self._end(RunEnded(reason=reason, error=kind.__name__ if kind else "", message=str(error or "")))

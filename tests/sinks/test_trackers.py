@@ -1,0 +1,108 @@
+"""What trackers are told, read back with their own readers."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BROKEN = Path(__file__).with_name("broken.py")
+
+
+def run(folder: Path, sink: str, *words: str, **environment: str) -> dict[str, dict]:
+    """The findings of the run, by code."""
+    command = [sys.executable, "-m", "premortem", "run", "--findings", "found.json", "--sink", sink]
+    done = subprocess.run(
+        [*command, str(BROKEN), *words],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "could not be told" not in done.stderr, done.stderr
+    found = json.loads((folder / "found.json").read_text())["findings"]
+    assert "PM103" in {finding["code"] for finding in found}
+    return {finding["code"]: finding for finding in found}
+
+
+def test_tensorboard(tmp_path: Path) -> None:
+    accumulators = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator", reason="tensorboard is not installed"
+    )
+    found = run(tmp_path, "tensorboard:board")
+    board = accumulators.EventAccumulator(str(tmp_path / "board"), {"scalars": 0, "tensors": 0})
+    board.Reload()
+    losses = {event.step: event.value for event in board.Scalars("premortem/loss")}
+    assert len(losses) > 10
+    assert all(map(math.isfinite, losses.values()))
+    assert 41 not in losses, "it was not finite there"
+    assert [event.step for event in board.Scalars("premortem/loss_not_finite")] == [41]
+    texts = [
+        (event.step, event.tensor_proto.string_val[0].decode())
+        for event in board.Tensors("premortem/finding/text_summary")
+    ]
+    step, text = next((step, text) for step, text in texts if "PM103" in text)
+    assert step == found["PM103"]["step"]
+    assert found["PM103"]["message"] in text
+    (verdict,) = board.Tensors("premortem/verdict/text_summary")
+    assert all(code in verdict.tensor_proto.string_val[0].decode() for code in found)
+
+
+def read(tracker: str, place: str, **environment: str) -> dict:
+    """By the tracker's own reader."""
+    reader = [sys.executable, str(BROKEN.with_name("reading.py")), tracker, place]
+    done = subprocess.run(
+        reader, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+@pytest.mark.skipif(not installed("mlflow"), reason="mlflow is not installed")
+@pytest.mark.parametrize("own", ["", "mlflow"], ids=["without a run of the script's", "on the script's run"])
+def test_mlflow(tmp_path: Path, own: str) -> None:
+    store = f"file://{tmp_path}/store"
+    words = [own] if own else []
+    found = run(tmp_path, "mlflow", *words, MLFLOW_TRACKING_URI=store, MLFLOW_ALLOW_FILE_STORE="true")
+    marked = read("mlflow", store, MLFLOW_ALLOW_FILE_STORE="true")
+    assert marked["status"] == "FINISHED"
+    assert found["PM103"]["message"] in marked["tags"]["premortem.PM103"]
+    assert "warning" in marked["tags"]["premortem.verdict"]
+    losses = dict(marked["metrics"]["premortem/loss"])
+    assert len(losses) > 10
+    assert all(map(math.isfinite, losses.values()))
+    assert 41 not in losses
+    assert marked["metrics"]["premortem/loss_not_finite"] == [[41, 1.0]]
+    assert len(marked["metrics"]["mine"]) == (60 if own else 0), "the script's own metrics are untouched"
+    assert {finding["code"] for finding in json.loads(marked["page"])} == found.keys()
+
+
+@pytest.mark.skipif(not installed("wandb"), reason="wandb is not installed")
+@pytest.mark.parametrize("own", ["", "wandb"], ids=["without a run of the script's", "on the script's run"])
+def test_wandb_offline(tmp_path: Path, own: str) -> None:
+    found = run(tmp_path, "wandb:other", *([own] if own else []), WANDB_MODE="offline", WANDB_SILENT="true")
+    marked = read("wandb", str(tmp_path / "wandb"))
+    assert len(marked["ids"]) == 1, (
+        "one run, also when its last part was written after the script had ended it"
+    )
+    assert found["PM103"]["message"] in marked["summary"]["premortem/PM103"]
+    assert "warning" in marked["summary"]["premortem/verdict"]
+    assert "premortem-warning" in marked["tags"]
+    rows = [row for row in marked["history"] if "premortem/loss" in row]
+    assert rows
+    assert all(isinstance(row["premortem/loss"], float) for row in rows), "NaN and infinity are strings there"
+    assert 41 not in {row["premortem/step"] for row in rows}
+    mine = [row["mine"] for row in marked["history"] if "mine" in row]
+    assert mine == (list(range(60)) if own else []), "the script's own rows are untouched"
