@@ -1,6 +1,7 @@
 """Reads a tracker's files with the tracker's own readers, in a process of its own: they leave threads and wrappers behind."""
 
 import json
+import struct
 import sys
 from pathlib import Path
 
@@ -25,13 +26,10 @@ def mlflow(store):
 def wandb(folder):
     """Of all offline files: the last summary, the rows, the tags, the ids of the runs."""
     from wandb.proto import wandb_internal_pb2
-    from wandb.sdk.internal.datastore import DataStore
 
     summary, history, tags, ids = {}, [], set(), set()
     for path in sorted(Path(folder).glob("offline-run-*/*.wandb")):
-        store = DataStore()
-        store.open_for_scan(str(path))
-        while data := store.scan_data():
+        for data in entries(path.read_bytes()):
             record = wandb_internal_pb2.Record()
             record.ParseFromString(data)
             for item in record.summary.update:
@@ -43,6 +41,25 @@ def wandb(folder):
                 ids.add(record.run.run_id)
                 tags |= set(record.run.tags)
     return {"summary": summary, "history": history, "ids": sorted(ids), "tags": sorted(tags)}
+
+
+def entries(data, block=32768, header=7):
+    """W&B has no reader of its offline files in Python any more: LevelDB's log, in blocks, of its protobuf records."""
+    position, whole = header, b""
+    while position + header <= len(data):
+        left = block - position % block
+        if left < header:
+            position += left
+            continue
+        _checksum, length, kind = struct.unpack("<IHB", data[position : position + header])
+        if kind == 0:  # the rest of the block is empty
+            position += left
+            continue
+        whole += data[position + header : position + header + length]
+        position += header + length
+        if kind in {1, 4}:  # whole, or the last part of one
+            yield whole
+            whole = b""
 
 
 sys.stdout.write(json.dumps({"mlflow": mlflow, "wandb": wandb}[sys.argv[1]](sys.argv[2])) + "\n")

@@ -120,18 +120,19 @@ class Relay:
             self._try(sink, partial(sink.ended, outcome))
 
     def _try(self, sink: Sink, call: Callable[[], None]) -> None:
+        if self._failures[sink] >= ENOUGH:
+            return
         try:
             call()
         except Exception as error:  # noqa: BLE001 - whatever a tracker does, the run goes on
             self._failed(sink, error)
         else:
-            self._failures[sink] = 0
+            if call != sink.notice:  # that one tells nobody
+                self._failures[sink] = 0
 
     def _failed(self, sink: Sink, error: Exception) -> None:
         self._fault(sink.name, error)
         self._failures[sink] += 1
-        if self._failures[sink] == ENOUGH:
-            self._sinks = [other for other in self._sinks if other is not sink]
         if sink not in self._complained:
             self._complained.add(sink)
             self._problem(f"{sink.name} could not be told ({reason(error)}); the run goes on")

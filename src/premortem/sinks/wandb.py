@@ -63,9 +63,11 @@ class WandB(Sink):
         steps, self._steps = self._steps, []
         for stats in steps:
             valid, broken = numbers(stats)
-            marks = {f"{name}_not_finite": 1 for name in broken}
-            # Without a commit it joins the script's next row, and the script's own steps stay what they are.
-            run.log({"premortem/step": stats.step, **valid, **marks}, commit=run is not self._run)
+            # Without a commit it joins the script's next row, and the script's own steps stay what they are. A row may
+            # hear of several steps: an earlier step's number must not stand in for one that is not valid.
+            marks = {f"{name}_not_finite": stats.step for name in broken}
+            row = {"premortem/step": stats.step, **valid, **dict.fromkeys(broken), **marks}
+            run.log(row, commit=run is not self._run)
 
     def _send_findings(self, run: Any) -> None:
         findings, self._findings = self._findings, []
