@@ -44,6 +44,7 @@ _LATER = {
     "Retention": "premortem.vault.retention",
     "Vault": "premortem.vault.vault",
     "check_modules": "premortem.preflight.memory",
+    "load_ipython_extension": "premortem.integrations.notebook",  # what `%load_ext premortem` asks for
     "resume": "premortem.vault.resume",
     "resume_report": "premortem.vault.resume",
     "watch": "premortem.watcher",

@@ -377,6 +377,10 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
     def findings(self) -> list[Finding]:
         return self._watcher.findings
 
+    @property
+    def steps(self) -> int:
+        return self._watcher.reached()
+
     def close(self) -> None:
         self._end(RunEnded())
 
