@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test exhaustive lint docs surface bench clean
+.PHONY: help demo test exhaustive doors lint docs surface bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -22,6 +22,10 @@ test: lint  ## everything that must hold before a change goes in
 
 exhaustive: lint  ## the same, and more of each kind: twice as long
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+doors: $(STAMP)  ## the doors and sinks, with the real frameworks and trackers (400 MB more, once)
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[torch,dev,doors]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/integrations tests/sinks
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -184,7 +184,10 @@ def test_mail_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     first, last = letters
     assert first.rcpt_tos == ["a@example.org", "b@example.org"]
     letter = email.message_from_bytes(first.content, policy=email.policy.default)
-    assert letter["Subject"].strip() == "[premortem] train.py: error PM103 parameter-without-optimizer at step 17"
+    assert (
+        letter["Subject"].strip()
+        == "[premortem] train.py: error PM103 parameter-without-optimizer at step 17"
+    )
     assert "größer als 1" in letter.get_content()
     assert b"crashed after 60 steps" in last.content
 

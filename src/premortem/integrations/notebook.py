@@ -55,9 +55,9 @@ class Magic:
         stale = stale_modules()
         if stale:
             display(HTML(card(stale, "premortem, before this cell ran")))
-        error = self._run(cell, watching)
+        raised = self._run(cell, watching)
         outcome = Outcome(steps=watching.steps, findings=watching.findings)
-        ended = "" if error is None else f", then {type(error).__name__}"
+        ended = "" if raised is None else f", then {type(raised).__name__}"
         headline = f"premortem watched {outcome.steps} steps{ended}: {outcome.verdict}"
         display(HTML(card(outcome.findings, headline)))
 
