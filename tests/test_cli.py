@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,7 @@ class RunOptions:
     autopsy: bool = False
     mirror: str | None = None
     deadline: object = None
+    sinks: list[object] = field(default_factory=list)
 
 
 @pytest.fixture

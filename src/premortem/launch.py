@@ -195,7 +195,8 @@ class Supervision:
 
             steps = self.watcher.steps if self.watcher else 0
             outcome = Outcome(reason=ending.reason, steps=steps, findings=self._findings())
-            self._relay.close(outcome)
+            # After a signal there may be few seconds left.
+            self._relay.close(outcome, 5.0 if ending.reason == "interrupted" else 15.0)
 
     def _open_mirror(self) -> Mirror | None:
         if self.options.mirror is None:

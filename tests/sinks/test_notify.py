@@ -246,3 +246,19 @@ def test_premortem_run_notifies_and_shows_no_address(hook: Hook, tmp_path: Path)
     assert not any("--token" in text for text in texts), "what the script was given is its own"
     journals = b"".join(path.read_bytes() for path in tmp_path.rglob("journal.sqlite*"))
     assert b"SECRET-PATH" not in journals + done.stderr.encode()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--sink", "tensorbord:x"], "there is no sink `tensorbord`; did you mean `tensorboard`?"),
+        (["--notify", "ftp://x"], "takes https://, mailto: or a command, not ftp://"),
+    ],
+)
+def test_a_wrong_wish_ends_before_the_script_begins(words: list[str], sentence: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("print('it ran')")
+    command = [sys.executable, "-m", "premortem", "run", *words, str(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
