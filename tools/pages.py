@@ -149,7 +149,9 @@ def fit_table(guesses: dict[str, Any], truths: dict[str, Any]) -> str:
             continue
         errors = [f"{guess[key] / truth[key] - 1:+.2%}" for key in ("allocated", "reserved")]
         others = [
-            f"{guess[key] / truth['allocated'] - 1:+.0%}" if key in guess else "fails"
+            f"{guess[key] / truth['allocated'] - 1:+.0%}"
+            if key in guess
+            else "fails" * ("memtracker_error" in guess)
             for key in ("memtracker", "weights_times_four")
         ]
         both = [str(guess.get("largest_batch", "")), str(truth.get("largest_batch", ""))]
