@@ -149,7 +149,7 @@ def _has_threads() -> bool:
 
 
 def _in_a_new_process(order: dict[str, Any]) -> None:
-    command = [sys.executable, "-m", __spec__.name if __spec__ else __name__, "--once", json.dumps(order)]
+    command = [sys.executable, "-m", "premortem.fit.child", "--once", json.dumps(order)]
     with open(order["output"] or os.devnull, "wb") as output:  # noqa: PTH123 - a path of ours, or the null device
         sink = output if order["output"] else sys.stderr
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, check=False)
