@@ -28,9 +28,11 @@ def edge(rehearsed: Callable[[int], Any], room: int, start: int) -> int:
 
 def predicted(trace: Any, batch: int) -> dict[str, Any]:
     """The smallest cards, to the MiB, with each of the two good verdicts."""
-    from premortem.fit.trials import SHARE
+    from premortem.fit.prediction import predict
+    from premortem.fit.trials import RESERVE, SHARE
 
-    return {"batch": batch, "fits": _smallest(trace, SHARE), "tight": _smallest(trace, 1.0)}
+    roomy = -(-int(RESERVE * predict(trace).reserved) // MIB) * MIB
+    return {"batch": batch, "fits": max(roomy, _smallest(trace, SHARE)), "tight": _smallest(trace, 1.0)}
 
 
 def _smallest(trace: Any, share: float) -> int:

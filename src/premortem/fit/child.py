@@ -81,6 +81,7 @@ class Child:
             "marks": predicted.marks,
             "fits": predicted.fits,
             "careful": careful,
+            "roomy": careful and predicted.reserved_unlimited * self.order["reserve"] <= room,
             "failed": predicted.failed,
             "retries": predicted.retries,
             "batch": trace.batch,
