@@ -187,7 +187,8 @@ def test_a_quota_is_charged_for_every_device_that_is_booked():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(20, "20 s"), (90, "2 min"), (3600, "1 h"), (34200, "9 h 30 min"), (200000, "2 d 7 h")]
+    ("seconds", "text"),
+    [(20, "20 s"), (90, "2 min"), (3600, "1 h"), (34200, "9 h 30 min"), (200000, "2 d 7 h")],
 )
 def test_spans_read_as_people_say_them(seconds, text):
     assert span(seconds) == text

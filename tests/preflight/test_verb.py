@@ -67,7 +67,9 @@ def test_an_error_is_exit_code_1_and_has_no_step(tmp_path):
 
 def test_the_findings_have_the_contract_of_run(tmp_path):
     (tmp_path / "train.py").write_text(BROKEN)
-    check(tmp_path, "--findings", "deep/f.json", "--json", "page.json", "--quiet", "train.py", "--amp", "False")
+    check(
+        tmp_path, "--findings", "deep/f.json", "--json", "page.json", "--quiet", "train.py", "--amp", "False"
+    )
     record = json.loads((tmp_path / "deep" / "f.json").read_text())
     assert record["run"]["verb"] == "check"
     assert record["run"]["exit_code"] == 1
