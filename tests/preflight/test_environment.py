@@ -4,6 +4,7 @@ import os
 import struct
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -61,7 +62,7 @@ def test_what_the_script_imports_from_the_project_is_read_and_nothing_runs(proje
 def test_a_file_that_is_no_python_is_a_problem_and_no_end(project):
     asked = project(train="import helper\n", helper="def broken(:\n")
     read = reading.read(asked)
-    assert [os.path.basename(path) for path, _why in read.problems] == ["helper.py"]
+    assert [Path(path).name for path, _why in read.problems] == ["helper.py"]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_gpus_from_the_files_of_the_driver(tmp_path, monkeypatch):
 def test_torch_is_read_from_its_files(tmp_path):
     import torch
 
-    here = machine.torch_at(os.path.dirname(torch.__file__))
+    here = machine.torch_at(str(Path(torch.__file__).parent))
     assert (here.version, here.cuda) == (torch.__version__, torch.version.cuda)
     assert machine.torch_at(str(tmp_path)) is None
 
@@ -167,7 +168,7 @@ def test_torch_is_read_from_its_files(tmp_path):
 def test_torch_itself_is_asked_in_a_process_of_its_own(tmp_path):
     import torch
 
-    told, capabilities = machine.asked(machine.torch_at(os.path.dirname(torch.__file__)), tmp_path)
+    told, capabilities = machine.asked(machine.torch_at(str(Path(torch.__file__).parent)), tmp_path)
     assert told.problem == ""
     assert told.sees_gpu is torch.cuda.is_available()
     assert len(capabilities) == torch.cuda.device_count()

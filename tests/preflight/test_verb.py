@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 
@@ -45,7 +44,7 @@ def test_a_healthy_script_is_fine_and_nothing_is_written(tmp_path):
     assert lines[0] == "premortem check train.py --epochs 3"
     assert lines[-1].startswith("Nothing speaks against this run.")
     assert done.stderr == ""
-    assert sorted(os.listdir(tmp_path)) == ["train.py"]
+    assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 
 def test_the_four_sections_come_in_the_order_of_their_price(tmp_path):
