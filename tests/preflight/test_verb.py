@@ -2,8 +2,11 @@
 
 import argparse
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -244,3 +247,38 @@ def test_one_root_cause_is_one_finding(checking):
     (finding,) = checking(machine, code).findings
     assert finding.code == "PM608"
     assert finding.evidence["also"] == ["ephemeral-output-path"]
+
+
+def test_a_real_ctrl_c_ends_the_children_and_writes_the_findings(tmp_path):
+    """While the driver's tool hangs, as it does on a sick machine."""
+    tool = tmp_path / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    asleep = tmp_path / "asleep"
+    tool.write_text(f"#!{sys.executable}\nimport time\nopen({str(asleep)!r}, 'w').close()\ntime.sleep(60)\n")
+    tool.chmod(0o755)
+    (tmp_path / "train.py").write_text(HEALTHY)
+    command = [sys.executable, "-m", "premortem", "check", "--findings", "f.json", "train.py"]
+    environment = {**os.environ, "PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}"}
+    # In a group of its own: only the process itself gets the signal, and must end the others.
+    running = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        for _turn in range(300):
+            if asleep.exists():
+                break
+            time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+    finally:
+        running.kill()
+    assert running.returncode == 130, err
+    assert "Traceback" not in out + err
+    assert "Interrupted: the rest was not looked at." in out
+    assert json.loads((tmp_path / "f.json").read_text())["run"]["reason"] == "interrupted"
