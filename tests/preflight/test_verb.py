@@ -282,3 +282,19 @@ def test_a_real_ctrl_c_ends_the_children_and_writes_the_findings(tmp_path):
     assert "Traceback" not in out + err
     assert "Interrupted: the rest was not looked at." in out
     assert json.loads((tmp_path / "f.json").read_text())["run"]["reason"] == "interrupted"
+
+
+def test_a_rate_that_is_text_is_told_once_with_its_line(checking):
+    """By lint from the config, and by the rehearsal when the optimizer is built: the config is the cause."""
+    from premortem.findings import Certainty, Finding
+
+    def said(code, name, family):
+        facts = {"severity": Severity.ERROR, "certainty": Certainty.MEASURED, "step": 0, "message": name}
+        return lambda _project, _tell: Part(
+            title=code, findings=[Finding(code=code, name=name, family=family, **facts)]
+        )
+
+    written = said("PM560", "number-read-as-string", "config")
+    seen = said("PM214", "learning-rate-not-a-number", "lr")
+    assert [finding.code for finding in checking(written, seen).findings] == ["PM560"]
+    assert [finding.code for finding in checking(fine, seen).findings] == ["PM214"]
