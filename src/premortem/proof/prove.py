@@ -31,6 +31,8 @@ class ProofOptions:
     seconds: float = 300.0  # for one launch
     resume_with: str | None = None  # words that make the script resume; {} stands for the file
     tell: Callable[[str], None] = lambda _: None
+    folder: Path | None = None  # the working folder, where it is not this process's
+    cut: int | None = None  # steps of each pass over the data, after which the pass ends
 
 
 @dataclass
@@ -60,7 +62,7 @@ class _Director:
         self.scratch = scratch
         self.work = scratch / "work"
         self.snapshot = scratch / "snapshot"
-        self.cwd = Path.cwd()
+        self.cwd = options.folder or Path.cwd()
         self.script = script_of(options.argv, str(self.cwd))
         if self.script is not None and not self.script.is_file():
             raise UsageError(f"there is no script {options.argv[0]} in this folder")
@@ -173,6 +175,7 @@ class _Director:
             snapshot=self.snapshot,
             argv=[*self.argv, *entrance.words],
             steps=self.options.steps,
+            cut=self.options.cut,
         )
         results.unlink(missing_ok=True)
         paper = self.scratch / "order.json"
