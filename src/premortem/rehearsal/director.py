@@ -119,7 +119,6 @@ class _Director:
             "argv": list(options.argv),
             "steps": options.steps,
             "cut": cut,
-            "folder": str(self.folder),
             "scratch": str(self.scratch),
             "result": str(result),
             "findings": str(self.scratch / "findings.json"),

@@ -28,7 +28,7 @@ class Saved:
     bytes: int
     seconds: float
     step: int
-    room: int = 0  # bytes that were free where it really would be written
+    numbered: bool = False  # its name holds a counter of the running loops: the next one is another file
 
 
 @dataclass
@@ -55,6 +55,7 @@ class Split:
     backward: float
     optimizer: float
     steps: int  # that were measured
+    batch: float | None = None  # for one batch of the loader, all in all
 
     @property
     def waiting(self) -> float:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
-import shutil
 import statistics
 import sys
 import time
@@ -24,7 +24,7 @@ from torch.utils import _pytree as tree
 
 from premortem.cutting import Cutter, Pass
 from premortem.events import EvaluationEnded, Event, SchedulerBuilt, SchedulerStep
-from premortem.probes.counting import user_frames
+from premortem.probes.counting import loop_counters, user_frames
 from premortem.rehearsal.custody import Chains
 from premortem.rehearsal.facts import Loader, Rehearsed, Saved, Schedule, Split
 from premortem.rehearsal.looks import Looks
@@ -61,12 +61,12 @@ class Loop:
         self._evaluated: Evaluated | None = None
         self._schedules: dict[int, Schedule] = {}
         self._times: list[tuple[float, ...]] = []
+        self._draws: list[int] = []  # batches of training that were drawn, at the end of each timed step
         self._reached = 0.0  # when the asked steps were made
         self._encore = time.monotonic()  # when the unwatched part began
         self._due = False
         self._largest = 0
         self._began = time.monotonic()
-        self._folder = Path(order["folder"])
         self._may_cut = bool(order["cut"])
 
     def install(self) -> None:
@@ -146,7 +146,6 @@ class Loop:
 
     def _next_act(self, act: str) -> None:
         self.act = act
-        self._times.clear() if act == CLEAN else None
         self.stage.clock.exact = act == CLEAN
         if act == CLEAN:
             self._encore = time.monotonic()
@@ -193,6 +192,7 @@ class Loop:
             self._watched_step()
         elif self.act == CLEAN:
             self._times.append(parts)
+            self._draws.append(sum(known.drawn for _, known in self._loaders.values() if known.training))
             self._due = len(self._times) >= _WARM_UP + _CLEAN
         elif self.act == LOOKED:
             self._due = True
@@ -255,8 +255,9 @@ class Loop:
         size = path.stat().st_size if path.is_file() else 0
         place = Path(os.fspath(target))
         shown = str(place)
-        room = shutil.disk_usage(_existing(place if place.is_absolute() else self._folder / place)).free
-        self.told.saved.append(Saved(shown, size, seconds, self.stage.steps, room))
+        counts = {count + more for _, count in loop_counters(list(user_frames())) for more in (0, 1)}
+        numbered = any(int(digits) in counts for digits in re.findall(r"\d{1,9}", place.stem))
+        self.told.saved.append(Saved(shown, size, seconds, self.stage.steps, numbered))
 
     # -- the end --------------------------------------------------------------------------
 
@@ -281,15 +282,11 @@ class Loop:
                 statistics.median(c) for c in zip(*timed, strict=True)
             )
             told.split = Split(whole, data, forward, backward, optimizer, len(timed))
+            draws = self._draws[-1] - self._draws[_WARM_UP - 1]
+            told.split.batch = sum(each[0] for each in timed) / draws if draws > 0 else None
         self.child.save()
         if self._evaluated is not None:
             told.twice = self._evaluated.again()
         trained = next((loader for loader, known in self._loaders.values() if known.training), None)
         with contextlib.suppress(Exception):
             told.force = self.looks.finish(trained)
-
-
-def _existing(path: Path) -> Path:
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    return path

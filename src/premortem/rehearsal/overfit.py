@@ -16,7 +16,6 @@ from premortem.rehearsal.facts import Overfit
 _TURNS = 10  # steps of one trial
 _RATES = (1.0, 0.1, 0.01, 10.0)  # of the script's own
 _CLEAR = 0.02  # of the loss
-_AT_ALL = 1e-5
 
 
 class Trials:
@@ -83,13 +82,3 @@ class Trials:
                 self.over = told.enough = True
             else:
                 self._begin_trial()
-
-
-def falls(told: Overfit) -> bool | None:
-    """True: clearly; False: not at all, at any rate; None: it cannot be said."""
-    if not told.tried or told.first is None or told.best is None or not math.isfinite(told.first):
-        return None
-    if told.best < told.first - _CLEAR * abs(told.first):
-        return True
-    not_at_all = told.best >= told.first - _AT_ALL * abs(told.first)
-    return False if told.enough and not_at_all and told.gradient > 0 and abs(told.first) > 1e-6 else None
