@@ -300,6 +300,8 @@ class Watcher:
         event.step = self._reached()
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
+        if self._attachment is not None and event.reason == "crashed":
+            self._attachment.trail.ended(getattr(sys, "last_value", None), event)
         self.emit(event)
         if self._hook is not None and self._hook in sys.meta_path:
             sys.meta_path.remove(self._hook)
