@@ -134,8 +134,6 @@ class _Director:
         )
         facts = self._read(result)
         facts.tail, facts.late = self._named(left.tail(12)), left.late
-        facts.message = self._named(facts.message)
-        facts.where = (self._named(facts.where[0]), facts.where[1]) if facts.where else None
         if left.late:
             facts.ended = "late"
         elif left.code and not facts.ended:
@@ -144,7 +142,7 @@ class _Director:
 
     def _read(self, result: Path) -> Rehearsed:
         try:
-            return Rehearsed.from_json(json.loads(result.read_text(encoding="utf-8")))
+            return Rehearsed.from_json(json.loads(self._named(result.read_text(encoding="utf-8"))))
         except (OSError, ValueError):
             return Rehearsed(asked=self.options.steps)
 
