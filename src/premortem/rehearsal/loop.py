@@ -283,7 +283,7 @@ class Loop:
             )
             told.split = Split(whole, data, forward, backward, optimizer, len(timed))
             draws = self._draws[-1] - self._draws[_WARM_UP - 1]
-            told.split.batch = sum(each[0] for each in timed) / draws if draws > 0 else None
+            told.split.batch = whole * len(timed) / draws if draws > 0 else None
         self.child.save()
         if self._evaluated is not None:
             told.twice = self._evaluated.again()

@@ -66,7 +66,7 @@ def twice(facts: Rehearsed) -> str:
     told = facts.twice
     if not told.tried:
         return f"not tried: {told.why_not or 'no evaluation of the trained model was seen'}"
-    noisy = f" ({', '.join(told.noisy)} in train mode)" if told.noisy else ""
+    noisy = f" (in train mode: {', '.join(told.noisy)})" if told.noisy else ""
     return (
         f"the same to the last bit{noisy}" if told.same else f"differs by up to {told.difference:.3g}{noisy}"
     )
@@ -80,7 +80,7 @@ def times(scene: Scene) -> list[tuple[str, str]]:
     told = ", ".join(f"{_NAMES[name]} {share(seconds, split.step)}" for name, seconds in parts.items())
     rest = split.step - sum(parts.values())
     most = max(parts, key=lambda name: parts[name])
-    bound = _NAMES[most] if parts[most] > rest else "the script's own code around these"
+    bound = _NAMES[most] if parts[most] > rest else "the loss and the script's own code"
     return [
         ("time of a step", f"{span(split.step)}: {told}, the rest {share(rest, split.step)}"),
         ("bound by", bound),
