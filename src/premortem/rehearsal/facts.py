@@ -68,6 +68,7 @@ class Schedule:
     horizon: int | None
     calls: int  # while every step was still the script's own
     steps: int  # optimizer steps in the same time
+    per_epoch: bool = False  # not called in the asked steps, and called when a pass was over
     file: str = ""
     line: int = 0
 
@@ -169,6 +170,7 @@ class Rehearsed:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Rehearsed:
+        record = _numbers(record)
         made = cls(**{name: record[name] for name in {f.name for f in fields(cls)} & set(record)})
         for name, kind in (("chains", Chain), ("saved", Saved), ("loaders", Loader), ("schedules", Schedule)):
             setattr(made, name, [kind(**each) for each in record.get(name, [])])
@@ -177,3 +179,12 @@ class Rehearsed:
         made.overfit = Overfit(**record.get("overfit", {}))
         made.twice = Twice(**record.get("twice", {}))
         return made
+
+
+def _numbers(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they come as words."""
+    if isinstance(value, dict):
+        return {key: _numbers(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_numbers(each) for each in value]
+    return float(value) if value in ("nan", "inf", "-inf") else value

@@ -36,6 +36,9 @@ from premortem.rehearsal.twice import Evaluated
 
 WATCHED, CLEAN, LOOKED, TRIALS = "watched", "clean", "looked", "trials"
 _PATIENCE = 20.0  # seconds after the asked steps for an evaluation and a save
+_A_WHILE = 6.0  # ... in which whole epochs are watched on
+_SEVERAL = 6  # evaluations
+_NOT_PER_STEP = 3  # steps without a call of the scheduler
 _WARM_UP = 2  # unwatched steps that are not counted
 _CLEAN = 5
 _ENCORE = 20.0  # seconds for all that is unwatched
@@ -81,12 +84,18 @@ class Loop:
             self.told.evaluations += 1
         elif isinstance(event, SchedulerBuilt):
             at = (event.at.file, event.at.line) if event.at else ("", 0)
-            self._schedules[event.scheduler] = Schedule(event.kind, event.horizon, 0, 0, *at)
+            self._schedules[event.scheduler] = Schedule(
+                event.kind, event.horizon, 0, 0, file=at[0], line=at[1]
+            )
             for part in event.parts:
                 self._schedules.pop(part, None)
-        elif isinstance(event, SchedulerStep) and event.scheduler in self._schedules and not self.told.cut:
+        elif isinstance(event, SchedulerStep) and event.scheduler in self._schedules:
             schedule = self._schedules[event.scheduler]
-            schedule.calls, schedule.steps = event.count, event.optimizer_steps
+            if not self.told.cut:
+                schedule.calls, schedule.steps = event.count, event.optimizer_steps
+            schedule.per_epoch = schedule.per_epoch or (
+                event.count == 1 and event.since_step >= _NOT_PER_STEP
+            )
 
     # -- data -----------------------------------------------------------------------------
 
@@ -219,8 +228,10 @@ class Loop:
             self.cutter.reached(time.perf_counter())
             told.saves, told.resumes = saves_and_resumes()
         waited = now - self._reached
-        enough = told.evaluations > 0 and (bool(told.saved) or not told.saves)
-        self._due = enough or waited > _PATIENCE
+        seen = told.evaluations > 0 and (bool(told.saved) or not told.saves)
+        # A quick script is watched a little longer: some faults show only when a second evaluation comes.
+        enough = told.cut or told.evaluations >= _SEVERAL or waited > _A_WHILE
+        self._due = (seen and enough) or waited > _PATIENCE
 
     def _read_the_script(self) -> None:
         frames = list(user_frames())

@@ -1,10 +1,13 @@
 """Each check says its fault in facts that were made up, and nothing of a healthy rehearsal."""
 
 import copy
+import json
+import math
 
 import pytest
 
 from premortem.findings import Certainty, Finding, Severity
+from premortem.plain import dumps
 from premortem.preflight.rehearsal.checks import ALL
 from premortem.preflight.rehearsal.scene import Scene
 from premortem.preflight.rehearsal.words import facts_of
@@ -96,7 +99,7 @@ def broken(code):
             looked=True, low=4, autocast=["cuda float16"], scaler=True, scaler_at=("train.py", 5)
         )
     elif code == "PM692":
-        facts.schedules = [Schedule("OneCycleLR", 300, 5, 5, "train.py", 9)]
+        facts.schedules = [Schedule("OneCycleLR", 300, 5, 5, file="train.py", line=9)]
     return scene
 
 
@@ -154,10 +157,47 @@ def test_a_crash_after_a_cut_is_nobodys_fault():
 
 def test_a_schedule_that_counts_epochs_is_weighed_against_epochs():
     scene = healthy()
-    scene.facts.schedules = [Schedule("CosineAnnealingLR", 10, 1, 100)]
+    scene.facts.schedules = [Schedule("CosineAnnealingLR", 10, 1, 100, per_epoch=True)]
     assert look(scene) == []
     scene.facts.schedules[0].horizon = 5
     assert [finding.code for finding in look(scene)] == ["PM692"]
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedule("CosineAnnealingLR", 10, 5, 5),  # ten epochs, stepped in every batch
+        Schedule("MultiStepLR", 8, 5, 5),
+        Schedule("OneCycleLR", 1000, 0, 5, per_epoch=True),  # a thousand batches, stepped in every epoch
+    ],
+)
+def test_a_schedule_in_the_other_unit_is_named(schedule):
+    scene = healthy()
+    scene.facts.schedules = [schedule]
+    (finding,) = look(scene)
+    assert finding.code == "PM692"
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedule("LinearLR", 10, 5, 5),  # a warm-up of ten batches
+        Schedule("MultiStepLR", 600, 5, 5),
+        Schedule("CosineAnnealingLR", 100, 5, 5),  # ten whole cycles
+    ],
+)
+def test_schedules_that_are_meant_so(schedule):
+    scene = healthy()
+    scene.facts.schedules = [schedule]
+    assert look(scene) == []
+
+
+def test_numbers_that_are_none_survive_json():
+    facts = healthy().facts
+    facts.overfit.first = facts.twice.difference = float("nan")
+    again = Rehearsed.from_json(json.loads(dumps(facts.to_json())))
+    assert math.isnan(again.overfit.first)
+    assert dict(facts_of(Scene(facts=again)))["steps"]
 
 
 def test_two_switches_in_the_schedule_are_not_foretold():

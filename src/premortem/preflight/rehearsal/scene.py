@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from premortem.findings import Finding, Severity
 from premortem.proof.prove import Proof
-from premortem.rehearsal.facts import Rehearsed
+from premortem.rehearsal.facts import Rehearsed, Schedule
 
 
 @dataclass(kw_only=True)
@@ -60,18 +60,21 @@ class Scene:
         return None
 
     @property
-    def calls_of_schedule(self) -> dict[int, int]:
-        """Of each schedule of the script, by its place: how often it will be stepped, as far as that can be said."""
-        found = {}
-        facts, loader = self.facts, self.facts.training
-        for place, schedule in enumerate(facts.schedules):
-            if loader is None or loader.batches is None or not facts.epochs or facts.optimizers != 1:
-                continue
-            if schedule.calls >= 3 and schedule.calls == schedule.steps:
-                found[place] = facts.epochs * (loader.batches // max(self.per_step, 1))
-            elif (
-                schedule.calls
-                and schedule.steps >= schedule.calls * (loader.batches // max(self.per_step, 1)) > 1
-            ):
-                found[place] = facts.epochs
-        return found
+    def steps_per_epoch(self) -> int | None:
+        loader = self.facts.training
+        if loader is None or loader.batches is None or self.facts.optimizers != 1:
+            return None
+        return loader.batches // max(self.per_step, 1)
+
+    def calls(self, schedule: Schedule) -> int | None:
+        """How often it will be stepped in the whole run, as far as that can be said."""
+        steps, epochs = self.steps_per_epoch, self.facts.epochs
+        if steps is None or not epochs:
+            return None
+        if per_step(schedule):
+            return epochs * steps
+        return epochs if schedule.per_epoch and steps > 1 else None
+
+
+def per_step(schedule: Schedule) -> bool:
+    return schedule.calls >= 3 and schedule.calls == schedule.steps
