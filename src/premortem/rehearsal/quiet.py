@@ -19,8 +19,10 @@ WHEN_CUT = frozenset(
     {
         "accumulation-window-broken",
         "class-sorted-batches",
+        "constant-labels",
         "data-changed-in-place",
         "fewer-samples-than-expected",
+        "labels-numbered-differently",
         "learning-rate-stuck",
         "learning-rate-zero",
         "loader-exhausted",
@@ -39,6 +41,7 @@ WHEN_CUT = frozenset(
         "scheduler-stepped-twice",
         "step-never-called",
         "step-once-per-epoch",
+        "train-and-eval-inputs-differ",
         "train-and-val-on-different-scales",
         "uninformative-labels",
     }

@@ -104,7 +104,10 @@ def test_a_script_without_training_says_so(tmp_path):
     )
 
 
-@pytest.mark.parametrize("case", ["features-permuted-again", "autocast-around-the-copy"])
+@pytest.mark.parametrize(
+    "case",
+    ["features-permuted-again", pytest.param("autocast-around-the-copy", marks=pytest.mark.exhaustive)],
+)
 def test_a_broken_project_is_named(case):
     wanted = json.loads((CASES / case / "case.json").read_text())["expect"]["family"]
     findings = loud(rehearse(CASES / case / "broken"))
