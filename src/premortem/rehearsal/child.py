@@ -19,7 +19,7 @@ from premortem.errors import UsageError
 from premortem.plain import dumps
 from premortem.program import Ending, Program
 from premortem.proof.overlay import Overlay
-from premortem.rehearsal.facts import UNWATCHED, WATCHED, Rehearsed
+from premortem.rehearsal.facts import WATCHED, Rehearsed
 
 
 class Child:
@@ -150,5 +150,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-__all__ = ["UNWATCHED", "WATCHED", "Child"]

@@ -90,7 +90,6 @@ class Force:
     last_inputs: int = 0  # ... with activations in channels_last
     compiled: bool = False  # torch.compile was asked for
     compiled_at: tuple[str, int] | None = None
-    compiled_called: bool = True
     graphs: int = 0
     frames: int = 0
     frames_ok: int = 0
