@@ -34,6 +34,10 @@ NEVER = {
     "vault": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "replay"},
     "fit": {"detectors", "policy", "journal", "actions", "launch"},
     "preflight": {"detectors", "policy", "actions", "probes", "watcher"},
+    # The script's process is premortem run's; the side that starts it knows nothing of torch.
+    "rehearsal": {"detectors", "policy", "journal", "actions", "watcher", "preflight", "vault"},
+    "cutting": {"torch"},
+    "children": {"torch"},
     "watcher": {"launch"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},

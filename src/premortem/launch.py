@@ -39,7 +39,7 @@ from premortem.termination import Termination
 if TYPE_CHECKING:
     from premortem.vault.deadline import Deadline
     from premortem.vault.mirror import Mirror
-    from premortem.watcher import Watcher
+    from premortem.watcher import Audience, Watcher
 
 USAGE_ERROR = 2
 # Seconds for which a mirror is waited for, when all is over.
@@ -101,9 +101,10 @@ def autopsy(capsules: list[Path], console: Console) -> None:
 class Supervision:
     """All that accompanies one run of the program."""
 
-    def __init__(self, options: RunOptions, console: Console) -> None:
+    def __init__(self, options: RunOptions, console: Console, audience: Audience | None = None) -> None:
         self.options = options
         self.console = console
+        self._audience = audience
         self._pid = os.getpid()
         self._started = time.time()
         self._ending: Ending | None = None
@@ -140,6 +141,7 @@ class Supervision:
             deadline=self.options.deadline,
             on_step=self._stepped,
             have_done=self._termination.have_done,
+            audience=self._audience,
         )
         self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
@@ -156,6 +158,10 @@ class Supervision:
             atexit.register(self._say_last_words, ending)
         else:
             self._say_last_words(ending)
+
+    def conclude(self, ending: Ending) -> None:
+        """Say the last words now, although the program may go on: what follows is nobody's run."""
+        self._say_last_words(ending)
 
     @property
     def _argv(self) -> list[str]:

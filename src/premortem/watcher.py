@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from premortem import detectors, policy
 from premortem.actions.stop import stop
@@ -47,6 +48,17 @@ _ABOUT = 64  # steps after a failure in which findings are still about it
 _KEPT = (OptimizerBuilt, SchedulerBuilt)  # events worth keeping besides the series of steps
 
 
+class Audience(Protocol):
+    """Somebody who follows a watched run: a rehearsal."""
+
+    def arriving(self) -> None:
+        """torch is there, the probes are not."""
+
+    def attached(self, watcher: Watcher) -> None: ...
+
+    def heard(self, event: Event) -> None: ...
+
+
 class Watcher:
     """Watches the run of this process."""
 
@@ -61,6 +73,7 @@ class Watcher:
         deadline: Deadline | None = None,
         on_step: Callable[[], None] | None = None,
         have_done: Callable[[Callable[[], None]], bool] = lambda _errand: False,
+        audience: Audience | None = None,
     ) -> None:
         self.policy = policy.by_name(policy_name)
         self.journal = journal
@@ -68,6 +81,7 @@ class Watcher:
         self.on_problem = on_problem
         self.on_step = on_step
         self._have_done = have_done
+        self._audience = audience
         self.mirror = mirror
         self.deadline = deadline
         self.safekeeping: Safekeeping | None = None
@@ -116,6 +130,8 @@ class Watcher:
         return self.steps
 
     def _dispatch(self, event: Event) -> None:
+        if self._audience is not None:
+            self._audience.heard(event)
         for detector in self._listening.get(type(event), ()):
             try:  # around each one: the next detector must still hear the event
                 for finding in detector.observe(event):
@@ -123,6 +139,12 @@ class Watcher:
             except Exception as error:  # noqa: BLE001 - a detector's bug must not reach the run
                 self._retire(detector)
                 self.fault(detector.card.name, error)
+
+    def silence(self, names: AbstractSet[str]) -> None:
+        """These diagnoses cannot be made any more: what they said so far stands."""
+        for detector in self._detectors:
+            if detector.card.name in names:
+                self._retire(detector)
 
     def _retire(self, broken: detectors.Detector) -> None:
         """A detector that failed once has lost its thread: it hears nothing more."""
@@ -177,6 +199,8 @@ class Watcher:
         if self._attachment is None:
             from premortem.probes import Attachment
 
+            if self._audience is not None:
+                self._audience.arriving()
             self._attachment = Attachment(self.emit, self._probe_failed)
             self._attachment.optimizers.after_step.append(lambda *_: self._stop_if_decided())
             if self.policy.refuses:
@@ -193,6 +217,8 @@ class Watcher:
                 folder = self.journal.path.parent / "capsules"
                 Capsules(self._attachment, folder, self._argv, self._cwd, self._capsule_written)
                 self._keep_safe(self._attachment, self.journal.path.parent)
+            if self._audience is not None:
+                self._audience.attached(self)
 
     def _keep_safe(self, attachment: Attachment, folder: Path) -> None:
         from premortem.actions.safekeeping import Safekeeping
@@ -274,6 +300,8 @@ class Watcher:
         event.step = self._reached()
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
+        if self._attachment is not None and event.reason == "crashed":
+            self._attachment.trail.ended(getattr(sys, "last_value", None), event)
         self.emit(event)
         if self._hook is not None and self._hook in sys.meta_path:
             sys.meta_path.remove(self._hook)

@@ -8,7 +8,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def build(cfg):
     return nn.Sequential(
-        nn.Conv2d(1, cfg["model"]["width"], 3, padding=1), nn.ReLU(),
+        nn.Conv2d(1, cfg["model"]["width"], 3, padding=1),
+        nn.ReLU(),
         nn.Conv2d(cfg["model"]["width"], 1, 3, padding=1),
     )
 
@@ -23,7 +24,9 @@ def run(cfg):
     for epoch in range(cfg["train"]["epochs"]):
         for inp, target in loader:
             opt.zero_grad()
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=cfg["train"]["amp"] and cfg["train"].get("fp16", True)):
+            with torch.autocast(
+                "cpu", dtype=torch.bfloat16, enabled=cfg["train"]["amp"] and cfg["train"].get("fp16", True)
+            ):
                 out = inp + model(inp)
             loss = (out.float() - target).abs().mean()
             loss.backward()

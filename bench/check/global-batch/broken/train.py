@@ -7,8 +7,10 @@ from torch.utils.data import DataLoader, TensorDataset
 hp = json.load(open("hparams.json"))
 torch.manual_seed(hp["seed"])
 tokens = torch.randint(0, 50, (256, 12))
-target = (tokens.sum(1) % 2)
-loader = DataLoader(TensorDataset(tokens, target), batch_size=hp["per_device_batch_size"], shuffle=True, drop_last=True)
+target = tokens.sum(1) % 2
+loader = DataLoader(
+    TensorDataset(tokens, target), batch_size=hp["per_device_batch_size"], shuffle=True, drop_last=True
+)
 
 
 class Model(nn.Module):

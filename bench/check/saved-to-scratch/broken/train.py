@@ -40,4 +40,7 @@ for step in range(60):
     opt.step()
     if step % 20 == 19:
         print(step, loss.item())
-        torch.save({"model": model.state_dict(), "opt": opt.state_dict(), "step": step}, os.path.join(out_dir, "charrnn.pt"))
+        torch.save(
+            {"model": model.state_dict(), "opt": opt.state_dict(), "step": step},
+            os.path.join(out_dir, "charrnn.pt"),
+        )

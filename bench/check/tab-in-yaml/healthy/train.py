@@ -19,7 +19,9 @@ train_loader = DataLoader(train_set, batch_size=cfg["batch_size"], shuffle=True)
 val_loader = DataLoader(val_set, batch_size=cfg["batch_size"])
 
 model = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 4))
-optimizer = torch.optim.AdamW(model.parameters(), lr=cfg["optimizer"]["lr"], weight_decay=cfg["optimizer"]["weight_decay"])
+optimizer = torch.optim.AdamW(
+    model.parameters(), lr=cfg["optimizer"]["lr"], weight_decay=cfg["optimizer"]["weight_decay"]
+)
 criterion = nn.CrossEntropyLoss()
 
 for epoch in range(cfg["epochs"]):
