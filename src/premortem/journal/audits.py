@@ -47,15 +47,19 @@ def of_custody(event: Custody) -> list[Layers]:
 
 
 def of_layers(events: Sequence[LayerStats]) -> Layers | None:
-    """Dead units of the activations of one training forward, told apart by the order in which they ran."""
-    count: dict[str, int] = defaultdict(int)
+    """Dead units of the activations of one training forward, in the order in which they ran.
+
+    An activation is measured where its function runs; the module that called it tells right after where that is."""
+    count = 0
     dead: dict[str, float] = {}
-    for event in events:
-        if event.order >= 0 or not event.grad or event.kind not in {"relu", "ReLU", "relu_", "leaky_relu"}:
+    for event, after in zip(events, [*events[1:], None], strict=True):
+        if not event.grad or not event.kind.startswith("relu"):
             continue
-        count[event.layer] += 1
+        count += 1
+        named = after is not None and after.kind == "ReLU" and after.order < 0
+        name = after.layer if after is not None and named else f"{event.layer} {event.kind} {count}"
         if len(dead) < MOST_LAYERS:
-            dead[f"{event.layer} {event.kind} {count[event.layer]}"] = event.dead
+            dead[name] = event.dead
     return Layers(events[0].step, "dead", dead) if dead else None
 
 

@@ -49,12 +49,14 @@ class Pulse:
 
 
 def doing(frame: FrameType | None) -> str:
-    """ "data", "forward", "backward", "optimizer", "saving", "compiling", "premortem" or "script"."""
+    """ "data", "forward", "backward", "optimizer", "saving", "compiling", "importing", "premortem" or "script"."""
     ours = True  # nothing of the user's was met yet
     for _ in range(DEEP):
         if frame is None:
             break
         known = _known(frame.f_code.co_filename)
+        if known and frame.f_code.co_name == "<module>":
+            return "importing"
         if known == "premortem":
             if ours:
                 return known
@@ -69,6 +71,8 @@ def doing(frame: FrameType | None) -> str:
 def _known(file: str) -> str:
     if file.startswith(_OURS):
         return "premortem"
+    if file.startswith("<frozen importlib"):
+        return "importing"
     if "/torch/" not in file and "/safetensors/" not in file:
         return ""
     return next((what for part, what in _KNOWN if part in file), "torch")

@@ -1,0 +1,290 @@
+"""Plots of a page: Bokeh's, whose JavaScript comes with its Python package. Colours of text and grid are the page's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from bokeh.embed import json_item
+from bokeh.layouts import column
+from bokeh.models import (
+    BoxZoomTool,
+    ColorBar,
+    CustomJSHover,
+    FixedTicker,
+    HoverTool,
+    LinearColorMapper,
+    NumeralTickFormatter,
+    PanTool,
+    Range1d,
+    ResetTool,
+    Span,
+    WheelZoomTool,
+)
+from bokeh.palettes import Cividis256
+from bokeh.plotting import figure
+
+from premortem.findings import Severity
+from premortem.report.curves import Curve
+from premortem.report.layers import Heat
+from premortem.report.story import Mark
+from premortem.report.told import Told
+
+LINES = ("#4477aa", "#cc7744", "#339988", "#aa5599", "#888844", "#6677cc", "#558855", "#996666")
+TONES = {Severity.ERROR: "#cc3333", Severity.WARNING: "#c98a00", Severity.INFO: "#7a8694"}
+NOT_FINITE = "#cc3333"
+_BEYOND = 1e30  # stands for what is not finite in a heat map
+_NO_NAME = " "
+
+
+def item(model: Any) -> Any:
+    """As the page's own script embeds it."""
+    return json_item(model)
+
+
+def timeline(
+    plots: Mapping[str, Mapping[str, Curve]], told: Sequence[Told], marks: Sequence[Mark], last: int
+) -> Any:
+    """One plot under the other, with one x axis for all of them."""
+    steps = Range1d(0, max(last, 1) * 1.01, bounds=(0, max(last, 1) * 1.05))
+    drawn = [curves(name, lines, steps, told) for name, lines in plots.items()]
+    if marks:
+        drawn.append(_marks(marks, steps))
+    for plot in drawn[:-1]:
+        plot.xaxis.major_label_text_font_size = "0px"
+    if drawn:
+        drawn[-1].xaxis.axis_label = "step"
+        drawn[-1].height += 30
+    return column(*drawn, sizing_mode="stretch_width", spacing=6)
+
+
+def curves(
+    title: str,
+    lines: Mapping[str, Curve],
+    steps: Range1d | None = None,
+    told: Sequence[Told] = (),
+    *,
+    height: int = 200,
+    unit: str = "",
+    x_name: str = "step",
+) -> Any:
+    low = min((curve.low for curve in lines.values() if curve.low is not None), default=0.0)
+    high = max((curve.high for curve in lines.values() if curve.high is not None), default=1.0)
+    logarithmic = not unit and low > 0 and high / low > 50
+    plot = _figure(title, height, steps, logarithmic=logarithmic)
+    bottom, top = _bounds(low, high, logarithmic=logarithmic)
+    plot.y_range = Range1d(bottom, top)
+    for place, (name, curve) in enumerate(lines.items()):
+        _line(plot, name or _NO_NAME, curve, LINES[place % len(LINES)], legend=len(lines) > 1, x_name=x_name)
+        _gaps(plot, curve, bottom, top)
+    _findings(plot, told, top)
+    if unit == "bytes":
+        plot.yaxis.formatter = NumeralTickFormatter(format="0.0 ib")
+    if len(lines) > 1:
+        plot.legend.location = "top_right"
+        plot.legend.click_policy = "hide"
+    return plot
+
+
+def heat(heat: Heat) -> Any:
+    """Layers from top to bottom in the order they are met; a column for each audit."""
+    logarithmic = heat.what != "dead"
+    cells = np.array([[_cell(value, logarithmic=logarithmic) for value in row] for row in heat.cells])
+    known = cells[np.isfinite(cells) & (cells < _BEYOND)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    low, high = (0.0, 1.0) if heat.what == "dead" else (low, max(high, low + 1e-6))
+    mapper = LinearColorMapper(
+        palette=list(Cividis256),
+        low=low,
+        high=high,
+        high_color=NOT_FINITE,
+        nan_color="rgba(128,128,128,0.12)",
+    )
+    rows, columns = cells.shape
+    plot = figure(
+        height=max(110, 13 * rows + 60),
+        sizing_mode="stretch_width",
+        x_range=Range1d(0, columns),
+        y_range=Range1d(rows, 0),
+        tools=[ResetTool(), BoxZoomTool(dimensions="width")],
+        toolbar_location=None,
+        background_fill_alpha=0,
+        border_fill_alpha=0,
+        outline_line_alpha=0,
+    )
+    picture = plot.image(
+        image=[cells.astype(np.float32)], x=0, y=0, dw=columns, dh=rows, color_mapper=mapper, level="image"
+    )
+    ticks = sorted({round(place * (columns - 1) / 7) for place in range(8)})
+    plot.xaxis.ticker = FixedTicker(ticks=[tick + 0.5 for tick in ticks])
+    plot.xaxis.major_label_overrides = {tick + 0.5: f"{heat.steps[tick]:,}" for tick in ticks}
+    plot.xaxis.axis_label = "step of the audit"
+    plot.yaxis.ticker = FixedTicker(ticks=[row + 0.5 for row in range(rows)])
+    plot.yaxis.major_label_overrides = {row + 0.5: _cut(name) for row, name in enumerate(heat.layers)}
+    plot.grid.visible = False
+    plot.add_layout(ColorBar(color_mapper=mapper, width=8, padding=6, background_fill_alpha=0), "right")
+    if logarithmic:
+        plot.right[0].title = "log₁₀"
+    plot.add_tools(_heat_hover(picture, heat, logarithmic=logarithmic))
+    return plot
+
+
+def _heat_hover(picture: Any, heat: Heat, *, logarithmic: bool) -> HoverTool:
+    place = (
+        "const i = Math.max(0, Math.min(names.length - 1, Math.floor(special_vars.{axis}))); return names[i];"
+    )
+    shown = (
+        "if (value > 1e29) return 'not finite'; if (isNaN(value)) return 'not measured'; "
+        f"return {'Math.pow(10, value)' if logarithmic else 'value'}.toPrecision(3);"
+    )
+    return HoverTool(
+        renderers=[picture],
+        tooltips=[("layer", "$y{custom}"), ("step", "$x{custom}"), (heat.title.lower(), "@image{custom}")],
+        formatters={
+            "$y": CustomJSHover(args={"names": heat.layers}, code=place.replace("{axis}", "y")),
+            "$x": CustomJSHover(
+                args={"names": [str(s) for s in heat.steps]}, code=place.replace("{axis}", "x")
+            ),
+            "@image": CustomJSHover(code=shown),
+        },
+    )
+
+
+def _cell(value: float | None, *, logarithmic: bool) -> float:
+    if value is None:
+        return math.nan
+    if not math.isfinite(value):
+        return _BEYOND
+    if not logarithmic:
+        return value
+    return math.log10(value) if value > 0 else -12.0
+
+
+def _figure(title: str, height: int, steps: Range1d | None, *, logarithmic: bool) -> Any:
+    zoom = BoxZoomTool(dimensions="width")
+    plot = figure(
+        height=height,
+        sizing_mode="stretch_width",
+        title=title,
+        y_axis_type="log" if logarithmic else "linear",
+        tools=[zoom, PanTool(dimensions="width"), WheelZoomTool(dimensions="width"), ResetTool()],
+        active_drag=zoom,
+        background_fill_alpha=0,
+        border_fill_alpha=0,
+        outline_line_alpha=0,
+        min_border_left=64,
+        **({"x_range": steps} if steps is not None else {}),
+    )
+    plot.toolbar.logo = None
+    plot.toolbar.autohide = True
+    plot.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
+    plot.xgrid.grid_line_alpha = 0
+    return plot
+
+
+def _bounds(low: float, high: float, *, logarithmic: bool) -> tuple[float, float]:
+    if logarithmic:
+        room = (high / low) ** 0.06
+        return low / room, high * room
+    room = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
+    return low - room, high + room
+
+
+def _line(plot: Any, name: str, curve: Curve, colour: str, *, legend: bool, x_name: str) -> None:
+    x, y = np.array(curve.x, dtype=np.float64), np.array(curve.y, dtype=np.float64)
+    label = {"legend_label": name} if legend else {}
+    drawn = plot.line(x, y, line_color=colour, line_width=1.4, **label)
+    if len(curve.x) <= 40:
+        plot.scatter(x, y, size=4, fill_color=colour, line_color=None, **label)
+    tips = [(x_name, "@x{0,0.[00]}"), (name.strip() or plot.title.text, "@y{0.[000000] a}")]
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, mode="vline" if not legend else "mouse"))
+
+
+def _gaps(plot: Any, curve: Curve, bottom: float, top: float) -> None:
+    """Where the series is not finite: nothing can be drawn there, so that is what is drawn."""
+    if not curve.gaps:
+        return
+    data = {
+        "left": [gap.first - 0.5 for gap in curve.gaps],
+        "right": [gap.last + 0.5 for gap in curve.gaps],
+        "bottom": [bottom for _ in curve.gaps],
+        "top": [top for _ in curve.gaps],
+        "what": [gap.what.replace("nan", "NaN") for gap in curve.gaps],
+        "steps": [
+            f"{gap.first:,}" if gap.first == gap.last else f"{gap.first:,} to {gap.last:,}"
+            for gap in curve.gaps
+        ],
+    }
+    names = ["left", "right", "bottom", "top"]
+    drawn = plot.quad(
+        **{name: name for name in names},
+        source=data,
+        fill_color=NOT_FINITE,
+        fill_alpha=0.18,
+        line_color=NOT_FINITE,
+        line_alpha=0.5,
+    )
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=[("not finite", "@what"), ("step", "@steps")]))
+
+
+def _findings(plot: Any, told: Sequence[Told], top: float) -> None:
+    if not told:
+        return
+    for each in told[:60]:
+        finding = each.finding
+        plot.add_layout(
+            Span(
+                location=finding.step,
+                dimension="height",
+                line_color=TONES[finding.severity],
+                line_width=1.2,
+                line_dash="solid" if finding.severity is Severity.ERROR else "dashed",
+                line_alpha=0.9,
+            )
+        )
+    data = {
+        "x": [each.finding.step for each in told[:60]],
+        "y": [top for _ in told[:60]],
+        "name": [f"{each.finding.code} {each.finding.name}" for each in told[:60]],
+        "colour": [TONES[each.finding.severity] for each in told[:60]],
+    }
+    drawn = plot.scatter(
+        "x", "y", source=data, marker="inverted_triangle", size=11, color="colour", level="overlay"
+    )
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=[("step", "@x"), ("found", "@name")]))
+
+
+def _marks(marks: Sequence[Mark], steps: Range1d) -> Any:
+    kinds = list(dict.fromkeys(mark.what.partition(" ")[0] for mark in marks))
+    rows = {"end": "epochs", "an": "epochs", "evaluation,": "evaluated", "saved": "saved", "step": "refused"}
+    named = {kind: rows.get(kind, kind) for kind in kinds}
+    places = list(dict.fromkeys(named.values()))
+    plot = figure(
+        height=24 * len(places) + 40,
+        sizing_mode="stretch_width",
+        x_range=steps,
+        y_range=list(reversed(places)),
+        tools=[],
+        toolbar_location=None,
+        background_fill_alpha=0,
+        border_fill_alpha=0,
+        outline_line_alpha=0,
+        min_border_left=64,
+    )
+    data = {
+        "x": [mark.step for mark in marks],
+        "y": [named[mark.what.partition(" ")[0]] for mark in marks],
+        "what": [mark.what for mark in marks],
+        "colour": [NOT_FINITE if mark.what == "step refused" else "#7a8694" for mark in marks],
+    }
+    drawn = plot.scatter("x", "y", source=data, size=6, color="colour", line_color=None, alpha=0.8)
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=[("step", "@x{0,0}"), ("", "@what")]))
+    plot.xaxis.formatter = NumeralTickFormatter(format="0,0")
+    plot.grid.grid_line_alpha = 0
+    return plot
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 34 else f"…{name[-33:]}"
