@@ -121,7 +121,9 @@ class Run:
 
     def around(self, step: int, radius: int) -> list[Step]:
         """The steps near this one. They are written in their order, so they are found without reading all."""
-        ((first, last),) = self._read("SELECT min(rowid), max(rowid) FROM steps", lambda *row: row)
+        # Two questions: SQLite answers each from the index, but both at once by reading everything.
+        ends = "SELECT (SELECT min(rowid) FROM steps), (SELECT max(rowid) FROM steps)"
+        ((first, last),) = self._read(ends, lambda *row: row)
         if first is None:
             return []
         while first < last:
@@ -135,8 +137,9 @@ class Run:
 
     def span(self) -> tuple[float, float] | None:
         """When the first and the last step that are kept were made."""
-        ((first, last),) = self._read("SELECT min(time), max(time) FROM steps", lambda *row: row)
-        return None if first is None else (first, last)
+        first = self._read("SELECT time FROM steps ORDER BY rowid LIMIT 1", float)
+        last = self._read("SELECT time FROM steps ORDER BY rowid DESC LIMIT 1", float)
+        return (first[0], last[0]) if first and last else None
 
     def numbers(self) -> list[Number]:
         """Printed metrics and gauges, in the order they were seen."""

@@ -20,7 +20,7 @@ class Gap(NamedTuple):
     first: int
     last: int
     what: str  # "nan", "inf", "-inf", or several: "nan, inf"
-    count: int
+    values: int  # that were seen
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Curve:
 
     @property
     def odd(self) -> int:
-        return sum(gap.count for gap in self.gaps)
+        return sum(gap.values for gap in self.gaps)
 
     def add(self, steps: Sequence[float], values: Sequence[Any]) -> None:
         """One bucket. Values are numbers, None where nothing was measured, or "nan"."""
@@ -99,7 +99,7 @@ class Curve:
         if joins or len(self.gaps) >= GAPS:
             gap = self.gaps[-1]
             kinds = gap.what if what in gap.what.split(", ") else f"{gap.what}, {what}"
-            self.gaps[-1] = Gap(gap.first, step, kinds, gap.count + 1)
+            self.gaps[-1] = Gap(gap.first, step, kinds, gap.values + 1)
         else:
             self.gaps.append(Gap(step, step, what, 1))
 

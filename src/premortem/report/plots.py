@@ -11,8 +11,8 @@ from bokeh.embed import json_item
 from bokeh.layouts import column
 from bokeh.models import (
     BoxZoomTool,
-    ColorBar,
     CustomJSHover,
+    FactorRange,
     FixedTicker,
     HoverTool,
     LinearColorMapper,
@@ -20,9 +20,9 @@ from bokeh.models import (
     PanTool,
     Range1d,
     ResetTool,
-    Span,
     WheelZoomTool,
 )
+from bokeh.models.annotations import ColorBar, Span
 from bokeh.palettes import Cividis256
 from bokeh.plotting import figure
 
@@ -48,7 +48,7 @@ def timeline(
     plots: Mapping[str, Mapping[str, Curve]], told: Sequence[Told], marks: Sequence[Mark], last: int
 ) -> Any:
     """One plot under the other, with one x axis for all of them."""
-    steps = Range1d(0, max(last, 1) * 1.01, bounds=(0, max(last, 1) * 1.05))
+    steps = Range1d(start=0, end=max(last, 1) * 1.01, bounds=(0, max(last, 1) * 1.05))
     drawn = [curves(name, lines, steps, told) for name, lines in plots.items()]
     if marks:
         drawn.append(_marks(marks, steps))
@@ -75,13 +75,13 @@ def curves(
     logarithmic = not unit and low > 0 and high / low > 50
     plot = _figure(title, height, steps, logarithmic=logarithmic)
     bottom, top = _bounds(low, high, logarithmic=logarithmic)
-    plot.y_range = Range1d(bottom, top)
+    plot.y_range = Range1d(start=bottom, end=top)
     for place, (name, curve) in enumerate(lines.items()):
         _line(plot, name or _NO_NAME, curve, LINES[place % len(LINES)], legend=len(lines) > 1, x_name=x_name)
         _gaps(plot, curve, bottom, top)
     _findings(plot, told, top)
     if unit == "bytes":
-        plot.yaxis.formatter = NumeralTickFormatter(format="0.0 ib")
+        plot.yaxis.formatter = NumeralTickFormatter(format="0 ib")
     if len(lines) > 1:
         plot.legend.location = "top_right"
         plot.legend.click_policy = "hide"
@@ -94,7 +94,7 @@ def heat(heat: Heat) -> Any:
     cells = np.array([[_cell(value, logarithmic=logarithmic) for value in row] for row in heat.cells])
     known = cells[np.isfinite(cells) & (cells < _BEYOND)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    low, high = (0.0, 1.0) if heat.what == "dead" else (low, max(high, low + 1e-6))
+    low, high = (0.0, 1.001) if heat.what == "dead" else (low, high + 0.001)
     mapper = LinearColorMapper(
         palette=list(Cividis256),
         low=low,
@@ -103,11 +103,11 @@ def heat(heat: Heat) -> Any:
         nan_color="rgba(128,128,128,0.12)",
     )
     rows, columns = cells.shape
-    plot = figure(
-        height=max(110, 13 * rows + 60),
+    plot: Any = figure(
+        height=max(110, 14 * rows + 64),
         sizing_mode="stretch_width",
-        x_range=Range1d(0, columns),
-        y_range=Range1d(rows, 0),
+        x_range=Range1d(start=0, end=columns),
+        y_range=Range1d(start=rows, end=0),
         tools=[ResetTool(), BoxZoomTool(dimensions="width")],
         toolbar_location=None,
         background_fill_alpha=0,
@@ -175,8 +175,9 @@ def _figure(title: str, height: int, steps: Range1d | None, *, logarithmic: bool
         border_fill_alpha=0,
         outline_line_alpha=0,
         min_border_left=64,
-        **({"x_range": steps} if steps is not None else {}),
     )
+    if steps is not None:
+        plot.x_range = steps
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     plot.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
@@ -265,7 +266,7 @@ def _marks(marks: Sequence[Mark], steps: Range1d) -> Any:
         height=24 * len(places) + 40,
         sizing_mode="stretch_width",
         x_range=steps,
-        y_range=list(reversed(places)),
+        y_range=FactorRange(factors=list(reversed(places))),
         tools=[],
         toolbar_location=None,
         background_fill_alpha=0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from premortem.journal import Fault, Number, Run
 from premortem.report import checkpoints, curves, custody, layers, setup, told, verdict
 from premortem.report.curves import Curve
+from premortem.report.setup import Fact
 
 OPTIMIZERS = 4  # whose curves are drawn: those with the most steps
 METRICS = 8
@@ -65,8 +66,8 @@ class Story:
     memory: dict[str, Curve]
     saved: list[checkpoints.Saved]
     safest: str
-    setup: list[setup.Fact]
-    environment: list[setup.Fact]
+    setup: list[Fact]
+    environment: list[Fact]
     command: str
     code: dict[str, str]
     sources: dict[str, str]
@@ -85,9 +86,10 @@ class Story:
 
 def read(journal: Path) -> Story:
     """Raises JournalError."""
+    journal = journal.absolute()
     with Run(journal) as run:
         meta, latest = run.meta, run.latest()
-        found = told.tell(run, str(meta.get("cwd", "")))
+        found = told.tell(run)
         drawn = dict(_step_curves(run))
         reached = max(
             (int(curve.x[-1]) for lines in drawn.values() for curve in lines.values() if curve.x), default=0
@@ -167,7 +169,7 @@ def _by_name(numbers: Iterator[Number], *, in_minutes: bool = False) -> dict[str
 
 
 def _marks(run: Run) -> Iterator[Mark]:
-    kinds = {
+    kinds: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "EpochEnded": lambda e: "end of an epoch" if e["complete"] else "an epoch was left early",
         "EvaluationEnded": lambda e: f"evaluation, {e['samples']:,} samples",
         "CheckpointSaved": lambda e: f"saved {Path(str(e['path'])).name}",

@@ -21,7 +21,7 @@ from premortem.report.curves import Curve
 PER_CODE = 12  # findings of one diagnosis that are shown
 CONTEXT = 4  # lines of code on either side
 RADIUS = 150  # steps on either side of a finding
-WINDOWS = 12  # findings that get a plot of their own
+WINDOWS = 6  # findings that get a plot of their own
 _NUMBERS = (
     "numerics",
     "exploding",
@@ -56,7 +56,7 @@ class Told:
         return f"{shortened(where.file)}:{where.line}" if where.file and where.line else where.file or ""
 
 
-def tell(run: Run, cwd: str) -> list[Told]:
+def tell(run: Run) -> list[Told]:
     """Root causes, errors first."""
     found: list[Finding] = []
     for finding in run.first_findings(PER_CODE):
@@ -65,7 +65,7 @@ def tell(run: Run, cwd: str) -> list[Told]:
     known, sources = run.codes(), run.sources()
     kept = fold(found, cards)
     shown: Counter[str] = Counter(finding.code for finding in kept)
-    listed = []
+    listed: list[Told] = []
     for finding in kept:
         told = Told(finding, evidence(finding))
         told.code = excerpt(finding, sources)
