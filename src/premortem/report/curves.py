@@ -52,19 +52,18 @@ class Curve:
     def add(self, steps: Sequence[float], values: Sequence[Any]) -> None:
         """One bucket. Values are numbers, None where nothing was measured, or "nan"."""
         try:
-            low, high = min(values), max(values)
-            plain = math.isfinite(low) and math.isfinite(high)
+            plain = math.isfinite(sum(values))  # min and max would overlook a NaN
         except TypeError:
             plain = False
         if plain:
-            self._extremes(steps, values, low, high)
+            self._extremes(steps, values)
             self.count += len(values)
             self.last = values[-1]
         else:
             self._one_by_one(steps, values)
 
-    def _extremes(self, steps: Sequence[float], values: Sequence[float], low: float, high: float) -> None:
-        for place in sorted({values.index(low), values.index(high)}):
+    def _extremes(self, steps: Sequence[float], values: Sequence[float]) -> None:
+        for place in sorted({values.index(min(values)), values.index(max(values))}):
             self.x.append(steps[place])
             self.y.append(values[place])
 
@@ -86,7 +85,7 @@ class Curve:
     def _flush(self, sound: list[tuple[float, float]]) -> None:
         if sound:
             steps, values = zip(*sound, strict=True)
-            self._extremes(steps, values, min(values), max(values))
+            self._extremes(steps, values)
             sound.clear()
 
     def _gap(self, step: int, what: str) -> None:

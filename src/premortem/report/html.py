@@ -37,8 +37,7 @@ def page(story: Story) -> str:
     for heat in story.heats:
         items[f"heat-{heat.what}"] = plots.heat(heat)
     if story.memory:
-        items["memory"] = plots.curves("memory", story.memory, unit="bytes", x_name="minute", height=180)
-        items["memory"].xaxis.axis_label = "minutes"
+        items["memory"] = plots.memory(story.memory)
     return _render("page.html", items, story=story)
 
 
@@ -95,7 +94,6 @@ def _render(template: str, items: Mapping[str, Any], **values: Any) -> str:
         when=words.when,
         capital=words.capital,
         sentence=words.sentence,
-        finite=_finite,
     )
     library = Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js"
     return scene.get_template(template).render(
@@ -162,8 +160,4 @@ def diff(patch: str) -> Markup:
         for line in patch.splitlines()
         if not line.startswith(("---", "+++"))
     ]
-    return Markup("\n").join(lines)
-
-
-def _finite(value: float | str | None) -> bool:
-    return words.number(float(value)) not in {"NaN", "∞", "−∞"} if value is not None else True
+    return Markup("").join(lines)  # each is a block of its own

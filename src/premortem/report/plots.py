@@ -67,12 +67,12 @@ def curves(
     told: Sequence[Told] = (),
     *,
     height: int = 200,
-    unit: str = "",
     x_name: str = "step",
+    linear: bool = False,
 ) -> Any:
     low = min((curve.low for curve in lines.values() if curve.low is not None), default=0.0)
     high = max((curve.high for curve in lines.values() if curve.high is not None), default=1.0)
-    logarithmic = not unit and low > 0 and high / low > 50
+    logarithmic = not linear and low > 0 and high / low > 50
     plot = _figure(title, height, steps, logarithmic=logarithmic)
     bottom, top = _bounds(low, high, logarithmic=logarithmic)
     plot.y_range = Range1d(start=bottom, end=top)
@@ -80,11 +80,19 @@ def curves(
         _line(plot, name or _NO_NAME, curve, LINES[place % len(LINES)], legend=len(lines) > 1, x_name=x_name)
         _gaps(plot, curve, bottom, top)
     _findings(plot, told, top)
-    if unit == "bytes":
-        plot.yaxis.formatter = NumeralTickFormatter(format="0 ib")
     if len(lines) > 1:
         plot.legend.location = "top_right"
         plot.legend.click_policy = "hide"
+    return plot
+
+
+def memory(lines: Mapping[str, Curve]) -> Any:
+    """In MiB, or in GiB where it is much."""
+    highest = max((curve.high or 0.0 for curve in lines.values()), default=0.0)
+    unit, divisor = ("GiB", 2.0**30) if highest >= 2**32 else ("MiB", 2.0**20)
+    scaled = {name: Curve(curve.x, [y / divisor for y in curve.y]) for name, curve in lines.items()}
+    plot = curves(f"memory in {unit}", scaled, x_name="minute", height=190, linear=True)
+    plot.xaxis.axis_label = "minutes"
     return plot
 
 
@@ -194,13 +202,28 @@ def _bounds(low: float, high: float, *, logarithmic: bool) -> tuple[float, float
 
 
 def _line(plot: Any, name: str, curve: Curve, colour: str, *, legend: bool, x_name: str) -> None:
-    x, y = np.array(curve.x, dtype=np.float64), np.array(curve.y, dtype=np.float64)
+    x, y = compact(curve.x), compact(curve.y)
     label = {"legend_label": name} if legend else {}
-    drawn = plot.line(x, y, line_color=colour, line_width=1.4, **label)
+    drawn = plot.line(x, y, line_color=colour, line_width=1.4, line_alpha=0.8 if legend else 1.0, **label)
     if len(curve.x) <= 40:
         plot.scatter(x, y, size=4, fill_color=colour, line_color=None, **label)
     tips = [(x_name, "@x{0,0.[00]}"), (name.strip() or plot.title.text, "@y{0.[000000] a}")]
     plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, mode="vline" if not legend else "mouse"))
+
+
+def compact(values: Sequence[float]) -> Any:
+    """In four bytes each, where that is exact enough for a plot: half of a page is numbers."""
+    array = np.array(values, dtype=np.float64)
+    known = array[np.isfinite(array)]
+    if (
+        known.size == array.size
+        and known.size
+        and (known == np.round(known)).all()
+        and np.abs(known).max() < 2**31
+    ):
+        return array.astype(np.int32)
+    fits = not known.size or np.abs(known).max() < 1e37
+    return array.astype(np.float32) if fits else array
 
 
 def _gaps(plot: Any, curve: Curve, bottom: float, top: float) -> None:
