@@ -21,6 +21,19 @@ PURE = {
     "journal": set(),
     "console": {"rich", "logs"},  # what it writes is not read as the script's
     "catalog": {"detectors", "lint"},
+    # It reads what others wrote; the plotting library and the templates are an extra.
+    "report": {
+        "journal",
+        "vault",
+        "catalog",
+        "folding",
+        "lint",
+        "logs",
+        "bokeh",
+        "numpy",
+        "jinja2",
+        "markupsafe",
+    },
     # tomli is the standard library's tomllib for Python 3.10; the server is for editors, and an extra.
     "lint": {"rich", "ruamel", "tomli", "pygls", "lsprotocol"},
 }
@@ -32,7 +45,7 @@ NEVER = {
     "actions": {"detectors", "probes", "watcher", "launch"},
     "vault": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "replay"},
     "fit": {"detectors", "policy", "journal", "actions", "launch"},
-    "watcher": {"launch"},
+    "watcher": {"launch", "report"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},
 }

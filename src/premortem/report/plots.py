@@ -207,8 +207,10 @@ def _line(plot: Any, name: str, curve: Curve, colour: str, *, legend: bool, x_na
     drawn = plot.line(x, y, line_color=colour, line_width=1.4, line_alpha=0.8 if legend else 1.0, **label)
     if len(curve.x) <= 40:
         plot.scatter(x, y, size=4, fill_color=colour, line_color=None, **label)
-    tips = [(x_name, "@x{0,0.[00]}"), (name.strip() or plot.title.text, "@y{0.[000000] a}")]
-    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, mode="vline" if not legend else "mouse"))
+    tips = [(x_name, "@x{0,0.[00]}"), (name.strip() or plot.title.text, "@y{custom}")]
+    digits = {"@y": CustomJSHover(code="return Number(value.toPrecision(6)).toString();")}
+    mode = "mouse" if legend else "vline"
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters=digits, mode=mode))
 
 
 def compact(values: Sequence[float]) -> Any:
