@@ -3,7 +3,7 @@
     python bench/report.py [--json FILE]
 
 "data" is everything up to the first line of a page: opening the journal, all curves, findings, layers. The rest is
-Bokeh making JSON of it.
+Bokeh making JSON of it. Seconds are those of the processor, so that a busy machine changes little.
 """
 
 from __future__ import annotations
