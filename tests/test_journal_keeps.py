@@ -183,7 +183,7 @@ def test_dead_units_have_the_name_of_the_module_that_ran(kept):
     after = layer("relu", step=2)
     run = kept(lambda j: [j.event(each) for each in [*forward, after]])
     assert [(audit.step, audit.values) for audit in run.audits("dead")] == [
-        (1, {"model.1": 0.5, "model relu 2": 0.25})
+        (2, {"model.1": 0.5, "model relu 2": 0.25})
     ]
 
 

@@ -60,7 +60,8 @@ def of_layers(events: Sequence[LayerStats]) -> Layers | None:
         name = after.layer if after is not None and named else f"{event.layer} {event.kind} {count}"
         if len(dead) < MOST_LAYERS:
             dead[name] = event.dead
-    return Layers(events[0].step, "dead", dead) if dead else None
+    # They ran while the step after the last finished one was being made.
+    return Layers(events[0].step + 1, "dead", dead) if dead else None
 
 
 def layer_names(parameters: Sequence[str]) -> list[str]:

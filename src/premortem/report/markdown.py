@@ -97,7 +97,7 @@ def _finding(told: Told) -> Iterator[str]:
     yield f"*step {finding.step:,}, {finding.certainty.value}*"
     yield text(words.capital(words.sentence(finding.message)))
     if finding.cause:
-        yield f"**Cause.** {text(finding.cause)}"
+        yield f"**Cause.** {text(words.capital(words.sentence(finding.cause)))}"
     if told.place:
         yield f"**Where.** {code(told.place)}"
     if told.code:
@@ -108,7 +108,7 @@ def _finding(told: Told) -> Iterator[str]:
         ]
         yield fence("\n".join(lines), "python")
     if finding.remedy:
-        yield f"**Remedy.** {text(finding.remedy)}"
+        yield f"**Remedy.** {text(words.capital(words.sentence(finding.remedy)))}"
     if told.patch:
         yield fence(told.patch, "diff")
     if told.window:

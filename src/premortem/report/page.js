@@ -30,7 +30,12 @@
       if (model.type === "Toolbar") model.setv({ active_drag: null });
     paint(dark.matches);
     dark.addEventListener("change", () => paint(dark.matches));
-    window.addEventListener("beforeprint", () => paint(false));
+    // Paper does not wait for the next frame: the canvases are drawn at once.
+    const draw = (view) => {
+      if (typeof view.paint === "function") view.paint();
+      for (const child of view.child_views ?? []) draw(child);
+    };
+    window.addEventListener("beforeprint", () => { paint(false); for (const view of Bokeh.index) draw(view); });
     window.addEventListener("afterprint", () => paint(dark.matches));
     document.documentElement.dataset.ready = "yes";
   });

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from bokeh.embed import json_item
@@ -208,9 +208,9 @@ def _line(plot: Any, name: str, curve: Curve, colour: str, *, legend: bool, x_na
     if len(curve.x) <= 40:
         plot.scatter(x, y, size=4, fill_color=colour, line_color=None, **label)
     tips = [(x_name, "@x{0,0.[00]}"), (name.strip() or plot.title.text, "@y{custom}")]
-    digits = {"@y": CustomJSHover(code="return Number(value.toPrecision(6)).toString();")}
-    mode = "mouse" if legend else "vline"
-    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters=digits, mode=mode))
+    digits: dict[str, Any] = {"@y": CustomJSHover(code="return Number(value.toPrecision(6)).toString();")}
+    near: Literal["mouse", "vline"] = "mouse" if legend else "vline"
+    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters=digits, mode=near))
 
 
 def compact(values: Sequence[float]) -> Any:
