@@ -48,6 +48,7 @@ NEVER = {
     "watcher": {"launch", "report"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},
+    "gauges": {"torch", "probes", "detectors", "journal", "watcher", "launch"},
 }
 # Doors: nobody walks in through them but the interpreter and each other.
 DOORS = {"cli", "integrations"}

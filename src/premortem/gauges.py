@@ -93,9 +93,9 @@ def _processor() -> str:
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return platform.processor()
+        return platform.machine()
     names = (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name"))
-    return next(names, platform.processor())
+    return next(names, platform.machine())  # not platform.processor(), which starts a process to find out
 
 
 def revision(folder: Path) -> str:
@@ -131,6 +131,21 @@ def _resolved(git: Path, name: str) -> str:
     return ""
 
 
+class _Environment:
+    """Looked at again only when something was imported that counts, or a GPU came into use."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Any, ...] = ()
+        self._known: dict[str, Any] = {}
+
+    def __call__(self) -> dict[str, Any]:
+        cuda = getattr(sys.modules.get("torch"), "cuda", None)
+        seen = (*(name in sys.modules for name in _LIBRARIES), cuda is not None and cuda.is_initialized())
+        if seen != self._seen:
+            self._seen, self._known = seen, environment()
+        return self._known
+
+
 class _Code:
     """Digests of the script and of the modules beside it, each as it was when it was first seen loaded."""
 
@@ -144,4 +159,4 @@ class _Code:
 
 def accounts() -> dict[str, Callable[[], Any]]:
     """What only has a newest state: the journal keeps that."""
-    return {"loss ledger": ledgers, "environment": environment, "code": _Code()}
+    return {"loss ledger": ledgers, "environment": _Environment(), "code": _Code()}

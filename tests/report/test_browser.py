@@ -74,6 +74,17 @@ def test_the_page_draws_without_a_complaint_and_fits(shown, width, scheme):
 
 
 @pytest.mark.browser
+def test_paper_is_light_also_when_the_screen_is_dark(shown):
+    page = shown(1280, "dark")
+    colour = "Bokeh.documents.flatMap((d) => [...d.all_models]).find((m) => m.type == 'Title').text_color"
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(colour) == "#1c2024"
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(colour) == "#e4e7ea"
+    assert [line for line in page.complaints if not line.startswith("data:")] == []
+
+
+@pytest.mark.browser
 def test_dragging_over_one_plot_zooms_all_of_them(shown):
     page = shown(1280, "light")
     page.locator("[data-plot=timeline]").scroll_into_view_if_needed()

@@ -161,7 +161,7 @@ def test_a_million_findings(journal):
     told, page, text = both(path)
     assert time.process_time() - began < 20
     assert 1 <= len(told.told) <= 12
-    assert told.told[0].others == 1_000_001 - 12
+    assert [each.others for each in told.told if each.others] == [1_000_001 - 12]
     assert "999,989 more of PM442 are in the journal" in page.text
     assert len(text) < 50_000
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,14 +39,10 @@ def _chain(record: Mapping[str, Any]) -> Chain:
     chain = Chain(record["step"], record["parameters"], len(links) - len(trained), record["strangers"])
     for key, holds, _lacks in LINKS:
         judged = [link for link in trained if link[key] is not None]
-        chain.links.append((holds, sum(map(_true(key), judged)), len(judged)))
+        chain.links.append((holds, sum(bool(link[key]) for link in judged), len(judged)))
     broken = [(link["name"], lacks) for link in trained if (lacks := _first_broken(link))]
     chain.broken, chain.more = broken[:NAMED], max(0, len(broken) - NAMED)
     return chain
-
-
-def _true(key: str) -> Callable[[Mapping[str, Any]], bool]:
-    return lambda link: bool(link[key])
 
 
 def _first_broken(link: Mapping[str, Any]) -> str:

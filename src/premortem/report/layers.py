@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 from premortem.journal import Audit, Run
 
+T = TypeVar("T")
 COLUMNS = 120
 ROWS = 48
 MEASURES = {
@@ -64,7 +66,7 @@ def _heat(what: str, title: str, about: str, audits: list[Audit]) -> Heat:
     return Heat(what, title, about, names, steps, cells)
 
 
-def _chosen(things: list, most: int) -> list:  # type: ignore[type-arg]
+def _chosen(things: list[T], most: int) -> list[T]:
     """Evenly, with the first and the last."""
     if len(things) <= most:
         return things

@@ -71,8 +71,9 @@ def tell(run: Run) -> list[Told]:
         told.code = excerpt(finding, sources)
         told.patch = patch(finding, sources)
         told.page = page(finding.code)
-        if shown[finding.code] >= PER_CODE:
-            told.others = known.get(finding.code, 0) - shown[finding.code]
+        shown[finding.code] -= 1
+        if not shown[finding.code]:  # the last of its kind tells of the others
+            told.others = max(0, known.get(finding.code, 0) - PER_CODE)
         if len([each for each in listed if each.window]) < WINDOWS:
             told.window = window(run, finding)
         listed.append(told)
