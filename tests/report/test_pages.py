@@ -5,8 +5,11 @@ import math
 import sqlite3
 import threading
 import time
+from contextlib import suppress
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from premortem.errors import JournalError
@@ -32,6 +35,18 @@ def markup_in(text):
 def both(path):
     told = story.read(path)
     return told, Page(html.page(told)), markdown.page(told)
+
+
+@pytest.fixture(scope="module")
+def whole(broken):
+    """A real journal, in one piece."""
+    (path,) = (broken / ".premortem" / "runs").glob(f"*/{schema.FILE}")
+    copy = path.with_name("copy.sqlite")
+    with sqlite3.connect(path) as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+    source.close()
+    target.close()
+    return copy.read_bytes()
 
 
 def test_a_healthy_run_says_so(journal):
@@ -143,6 +158,26 @@ def test_half_a_journal_is_one_sentence(journal, share):
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
     with pytest.raises(JournalError, match=r"^the journal .* is damaged \(.*\)$"):
+        story.read(path)
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.floats(0, 1), junk=st.binary(min_size=1, max_size=64), cut=st.booleans())
+def test_damage_anywhere_is_a_clear_sentence_or_no_matter(whole, tmp_path, at, junk, cut):
+    place = int(at * len(whole))
+    (tmp_path / schema.FILE).write_bytes(whole[:place] + (b"" if cut else junk + whole[place + len(junk) :]))
+    with suppress(JournalError):
+        markdown.page(story.read(tmp_path / schema.FILE))
+
+
+@pytest.mark.parametrize("record", ['{"links": []}', "[]", '{"step": 1, "links": [{}]}', '"x"', "3"])
+def test_records_that_are_not_what_they_were(journal, record):
+    path = journal(losses=CALM)
+    connection = sqlite3.connect(path)
+    connection.execute("INSERT OR REPLACE INTO latest VALUES ('custody 1', 1, ?)", (record,))
+    connection.commit()
+    connection.close()
+    with pytest.raises(JournalError, match=r"^the journal .* is damaged \((Key|Type)Error"):
         story.read(path)
 
 

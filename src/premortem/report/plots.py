@@ -313,4 +313,4 @@ def _marks(marks: Sequence[Mark], steps: Range1d) -> Any:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= 34 else f"…{name[-33:]}"
+    return name if len(name) <= 26 else f"…{name[-25:]}"

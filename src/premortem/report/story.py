@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from premortem.errors import JournalError
 from premortem.journal import Fault, Number, Run
 from premortem.report import checkpoints, curves, custody, layers, setup, told, verdict
 from premortem.report.curves import Curve
@@ -87,6 +88,14 @@ class Story:
 def read(journal: Path) -> Story:
     """Raises JournalError."""
     journal = journal.absolute()
+    try:
+        return _read(journal)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # SQLite has found nothing wrong with it, but records are not what they were.
+        raise JournalError(f"the journal {journal} is damaged ({type(error).__name__}: {error})") from error
+
+
+def _read(journal: Path) -> Story:
     with Run(journal) as run:
         meta, latest = run.meta, run.latest()
         found = told.tell(run)
