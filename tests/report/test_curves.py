@@ -48,6 +48,16 @@ def test_what_is_not_finite_is_a_gap_and_not_a_point(given, what):
     assert broken == [500, 90_000], "the line is interrupted there"
 
 
+def test_the_mean_runs_through_the_band_and_stops_at_a_nan():
+    values = [float(step % 2) for step in range(STEPS)]
+    values[600] = math.nan
+    curve = of_values(range(STEPS), values)
+    means = [mean for _step, mean in curve.middle]
+    assert {mean for mean in means if not math.isnan(mean)} == {0.5}
+    assert sum(map(math.isnan, means)) == 1
+    assert of_values(range(100), [1.0] * 100).middle == []
+
+
 def test_a_series_of_nothing_but_nan():
     curve = of_values([1, 2, 3], ["nan", math.inf, math.nan])
     assert (curve.x, curve.low, curve.first) == ([], None, None)

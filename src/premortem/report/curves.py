@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 BUCKETS = 1200
 GAPS = 400
+MANY = 8  # values in a bucket, from which on their mean is drawn too
 
 
 class Gap(NamedTuple):
@@ -25,10 +26,13 @@ class Gap(NamedTuple):
 
 @dataclass(slots=True)
 class Curve:
-    """`x` and `y` are finite but for NaN in `y`, which interrupts the line. `last` is the newest value of all."""
+    """`x` and `y` are finite but for NaN in `y`, which interrupts the line. `last` is the newest value of all.
+
+    Where a bucket holds many values its lowest and highest make a band; `middle` is the mean in it."""
 
     x: list[float] = field(default_factory=list)
     y: list[float] = field(default_factory=list)
+    middle: list[tuple[float, float]] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     count: int = 0
     last: float | None = None
@@ -52,10 +56,14 @@ class Curve:
     def add(self, steps: Sequence[float], values: Sequence[Any]) -> None:
         """One bucket. Values are numbers, None where nothing was measured, or "nan"."""
         try:
-            plain = math.isfinite(sum(values))  # min and max would overlook a NaN
+            total = sum(values)  # min and max would overlook a NaN
         except TypeError:
-            plain = False
-        if plain:
+            total = math.nan
+        if len(values) >= MANY:
+            self.middle.append(
+                (steps[len(steps) // 2], total / len(values) if math.isfinite(total) else math.nan)
+            )
+        if math.isfinite(total):
             self._extremes(steps, values)
             self.count += len(values)
             self.last = values[-1]

@@ -172,7 +172,7 @@ def _cell(value: float | None, *, logarithmic: bool) -> float:
 
 def _figure(title: str, height: int, steps: Range1d | None, *, logarithmic: bool) -> Any:
     zoom = BoxZoomTool(dimensions="width")
-    plot = figure(
+    plot: Any = figure(
         height=height,
         sizing_mode="stretch_width",
         title=title,
@@ -189,6 +189,7 @@ def _figure(title: str, height: int, steps: Range1d | None, *, logarithmic: bool
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     plot.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
+    plot.xaxis.ticker.desired_num_ticks = 5
     plot.xgrid.grid_line_alpha = 0
     return plot
 
@@ -204,7 +205,11 @@ def _bounds(low: float, high: float, *, logarithmic: bool) -> tuple[float, float
 def _line(plot: Any, name: str, curve: Curve, colour: str, *, legend: bool, x_name: str) -> None:
     x, y = compact(curve.x), compact(curve.y)
     label = {"legend_label": name} if legend else {}
-    drawn = plot.line(x, y, line_color=colour, line_width=1.4, line_alpha=0.8 if legend else 1.0, **label)
+    alpha = 0.45 if curve.middle else 0.8 if legend else 1.0
+    drawn = plot.line(x, y, line_color=colour, line_width=1.4, line_alpha=alpha, **label)
+    if curve.middle:
+        steps, means = zip(*curve.middle, strict=True)
+        plot.line(compact(steps), compact(means), line_color=colour, line_width=1.6, **label)
     if len(curve.x) <= 40:
         plot.scatter(x, y, size=4, fill_color=colour, line_color=None, **label)
     tips = [(x_name, "@x{0,0.[00]}"), (name.strip() or plot.title.text, "@y{custom}")]
