@@ -31,6 +31,7 @@ from premortem.errors import Stopped, UsageError
 from premortem.events import LogLine, RunEnded, RunStarted
 from premortem.findings import Finding
 from premortem.findings_file import FindingsFile
+from premortem.gauges import revision
 from premortem.journal import Journal, claim_folder, default_folder, never_fatal
 from premortem.logs import Tee
 from premortem.program import Ending, Program
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from premortem.watcher import Audience, Watcher
 
 USAGE_ERROR = 2
+_CONFIGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 # Seconds for which a mirror is waited for, when all is over.
 PATIENCE = {"finished": 900.0, "exited": 300.0, "crashed": 300.0, "stopped": 120.0, "interrupted": 60.0}
 
@@ -178,8 +180,25 @@ class Supervision:
                 f"({error.strerror}); the run goes on without a journal"
             )
             return
-        meta = {**self._record(), "premortem": __version__, "cwd": Path.cwd(), "pid": self._pid}
+        meta = {
+            **self._record(),
+            "premortem": __version__,
+            "cwd": Path.cwd(),
+            "pid": self._pid,
+            "host": platform.node(),
+            "executable": sys.executable,
+            "revision": revision(Path.cwd()),
+        }
         self.journal = Journal.open(folder, meta=meta, on_problem=self.console.problem)
+        self._keep_sources(self.journal)
+
+    def _keep_sources(self, journal: Journal) -> None:
+        """The script and the configs it is started with, as they are now: two runs can then be compared."""
+        script = [] if self.options.module else [self.options.target]
+        words = [word.rpartition("=")[2] for word in self.options.argv]
+        configs = [word for word in words if word.endswith(_CONFIGS) and Path(word).is_file()]
+        for path in [*script, *configs]:
+            journal.source(str(Path(path).absolute()))
 
     def _open_mirror(self) -> Mirror | None:
         if self.options.mirror is None:

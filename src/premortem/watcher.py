@@ -15,22 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from premortem import detectors, policy
+from premortem import detectors, events, gauges, policy
 from premortem.actions.stop import stop
 from premortem.arrivals import ImportHook
-from premortem.events import (
-    OUT_OF_MEMORY,
-    Event,
-    LogLine,
-    OptimizerBuilt,
-    RunEnded,
-    RunStarted,
-    SchedulerBuilt,
-    StepStats,
-)
+from premortem.events import OUT_OF_MEMORY, Event, LogLine, RunEnded, RunStarted, StepStats
 from premortem.failures import Failures
-from premortem.findings import Certainty, Finding
-from premortem.folding import fold
+from premortem.findings import Finding
+from premortem.folding import fold, without_surpassed
 from premortem.phases import Phases
 from premortem.policy import Decision
 from premortem.windows import Windows
@@ -45,7 +36,32 @@ if TYPE_CHECKING:
 # What the detectors' picture of a step is made of.
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
 _ABOUT = 64  # steps after a failure in which findings are still about it
-_KEPT = (OptimizerBuilt, SchedulerBuilt)  # events worth keeping besides the series of steps
+# Events worth keeping besides the series of steps. All are rare: none is made in every step.
+_KEPT = frozenset(
+    {
+        events.BatchSplit,
+        events.CheckpointSaved,
+        events.Custody,
+        events.DeadlineMet,
+        events.EpochEnded,
+        events.EvaluationEnded,
+        events.FileLoaded,
+        events.LayerStats,
+        events.LoaderBuilt,
+        events.LogLine,
+        events.MirrorSeen,
+        events.ModelSeen,
+        events.OptimizerBuilt,
+        events.OutOfMemory,
+        events.Resumed,
+        events.SaveChecked,
+        events.SchedulerBuilt,
+        events.Seeded,
+        events.StateLoaded,
+        events.StepRefused,
+        events.StorageSeen,
+    }
+)
 
 
 class Audience(Protocol):
@@ -114,13 +130,15 @@ class Watcher:
         if self.journal is not None:
             if isinstance(event, StepStats):
                 self.journal.step(event, time.time())
-            elif isinstance(event, _KEPT):
+            elif type(event) in _KEPT:
                 self.journal.event(event)
         if isinstance(event, StepStats) and event.rested:
             return
         self._dispatch(event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
+                if self.journal is not None and type(derived) in _KEPT:
+                    self.journal.event(derived)
                 self._dispatch(derived)
 
     def _reached(self) -> int:
@@ -159,7 +177,7 @@ class Watcher:
             return
         self._said.add(same)
         finding = with_capsule(finding, self.capsules)
-        past, self._found = self._found, [*self._surpassed(finding), finding]
+        past, self._found = self._found, [*without_surpassed(self._found, finding), finding]
         if self.journal is not None:
             self.journal.finding(finding)
         if self._attachment is not None:
@@ -169,12 +187,6 @@ class Watcher:
             self.on_finding(told)
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self._stopping = finding
-
-    def _surpassed(self, finding: Finding) -> list[Finding]:
-        """What was found so far, without what this one says better: the same diagnosis, then only measured."""
-        if finding.certainty is not Certainty.PROVED:
-            return self._found
-        return [f for f in self._found if f.code != finding.code or f.certainty is Certainty.PROVED]
 
     def fault(self, unit: str, error: BaseException) -> None:
         """A bug of ours: written down, never raised."""
@@ -212,6 +224,8 @@ class Watcher:
 
                 Splitter(self._attachment).install()
             if self.journal is not None and self._argv:
+                self.journal.gauges.append(gauges.device_memory)
+                self.journal.accounts |= gauges.accounts()
                 from premortem.replay.capsules import Capsules
 
                 folder = self.journal.path.parent / "capsules"
