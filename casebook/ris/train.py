@@ -140,7 +140,13 @@ def train(cfg, args):
     test = load("test", cfg["array"], cfg["data"]["test"], cfg["seed"], HERE / "data")
     baseline = rmse(music(test["pilots"], cfg["array"]), test["sines"])
     print(f"test: angle RMSE {angle:.2f} deg, MUSIC {baseline:.2f} deg")
-    result = {"metric": "angle RMSE, degrees", "better": "lower", "quality": angle, "baseline": baseline}
+    result = {
+        "metric": "angle RMSE, degrees",
+        "better": "lower",
+        "quality": angle,
+        "baseline": baseline,
+        "epochs": optim["epochs"],
+    }
     (out / "result.json").write_text(json.dumps(result) + "\n")
 
 
