@@ -18,8 +18,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from common.faults import ids, story  # noqa: E402 - from this folder
-from verbs import Answer, Question, ask  # noqa: E402
+from common.faults import ids, story
+from verbs import Answer, Question, ask
 
 RESULTS = HERE.parent / "bench" / "results" / "casebook.json"
 NEAR = 0.1  # how far from the healthy quality, towards the baseline, a recovered run may end
@@ -101,7 +101,9 @@ def line(told: dict[str, Any]) -> str:
     quality = f"{told['quality']:.3g} (baseline {told['baseline']:.3g})" if "quality" in told else "-"
     if told["id"] == "healthy":
         verdict = "no alarm" if not told["said"] else "FALSE ALARM"
-        return f"{told['case']:<13}healthy  {verdict:<12} {quality}  {told['cpu_seconds']} CPU s  {told['said']}"
+        return (
+            f"{told['case']:<13}healthy  {verdict:<12} {quality}  {told['cpu_seconds']} CPU s  {told['said']}"
+        )
     marks = " ".join(
         f"{name} {'yes' if told[name] else 'NO'}," for name in ("detected", "right", "in_time", "recovered")
     )
@@ -150,7 +152,9 @@ def main() -> int:
     faulty = [told for told in rows if told["id"] != "healthy"]
     alarms = sum(bool(told["said"]) for told in rows if told["id"] == "healthy")
     green = sum(told["green"] for told in faulty)
-    print(f"{green} of {len(faulty)} faults green, {alarms} false alarms on {len(rows) - len(faulty)} healthy runs")
+    print(
+        f"{green} of {len(faulty)} faults green, {alarms} false alarms on {len(rows) - len(faulty)} healthy runs"
+    )
     return 0 if green == len(faulty) and not alarms else 1
 
 

@@ -22,7 +22,9 @@ LIMIT = 1800  # seconds; only a run that hangs takes that long
 class Answer:
     """What premortem said about one case, faulty or healthy."""
 
-    findings: list[dict[str, Any]] = field(default_factory=list)  # errors and warnings, in the order they were said
+    findings: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # errors and warnings, in the order they were said
     exit_code: int = 0
     steps: int | None = None
     first_after: float | None = None  # seconds from the start to the first finding

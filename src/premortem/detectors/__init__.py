@@ -96,6 +96,7 @@ from premortem.detectors.scheduler_never_stepped import SchedulerNeverStepped
 from premortem.detectors.scheduler_past_horizon import SchedulerPastHorizon
 from premortem.detectors.scheduler_stepped_per_batch import SchedulerSteppedPerBatch
 from premortem.detectors.scheduler_stepped_per_epoch import SchedulerSteppedPerEpoch
+from premortem.detectors.scheduler_stepped_per_micro_batch import SchedulerSteppedPerMicroBatch
 from premortem.detectors.scheduler_stepped_twice import SchedulerSteppedTwice
 from premortem.detectors.settings_overwritten_by_file import SettingsOverwrittenByFile
 from premortem.detectors.shapes_do_not_fit import ShapesDoNotFit
@@ -165,6 +166,7 @@ ALL: tuple[type[Detector], ...] = (
     SchedulerBeforeOptimizer,  # PM207
     SchedulerDrivesOtherOptimizer,  # PM208
     SchedulerSteppedTwice,  # PM209
+    SchedulerSteppedPerMicroBatch,  # PM210
     LearningRateZero,  # PM211
     UpdatesTooSmall,  # PM212
     UpdatesTooLarge,  # PM213
