@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.patches import DoesNotApply, apply
+from common.patches import PatchError, apply
 
 # What stands in every train.py, before anything else is imported, and is taken out of the copy.
 HOOK = """\
@@ -56,7 +56,7 @@ def stage(case: Path, fault: str, out: Path) -> Path:
     train = project / "train.py"
     text = train.read_text(encoding="utf-8")
     if text.count(HOOK) != 1:
-        raise DoesNotApply(f"{train}: the lines that lead here are not as they should be")
+        raise PatchError(f"{train}: the lines that lead here are not as they should be")
     train.write_text(text.replace(HOOK, ""), encoding="utf-8")
     recipe = case / "faults" / fault
     patches = sorted(recipe.glob("*.patch"))
@@ -66,7 +66,7 @@ def stage(case: Path, fault: str, out: Path) -> Path:
     if prepare.is_file():
         subprocess.run([sys.executable, str(prepare)], cwd=project, check=True, stdin=subprocess.DEVNULL)
     elif not patches:
-        raise DoesNotApply(f"{recipe} changes nothing")
+        raise PatchError(f"{recipe} changes nothing")
     return train
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-class DoesNotApply(Exception):
+class PatchError(Exception):
     """The patch was made for another text."""
 
 
@@ -17,12 +17,12 @@ def apply(patch: Path, folder: Path) -> None:
     for name, hunks in _files(patch):
         target = folder / name
         if not target.is_file():
-            raise DoesNotApply(f"{patch}: there is no file {name}")
+            raise PatchError(f"{patch}: there is no file {name}")
         text = target.read_text(encoding="utf-8")
         for number, (before, after) in enumerate(hunks, start=1):
             times = text.count(before)
             if times != 1 or before == after:
-                raise DoesNotApply(f"{patch}: hunk {number} of {name} is there {times} times, not once")
+                raise PatchError(f"{patch}: hunk {number} of {name} is there {times} times, not once")
             text = text.replace(before, after)
         target.write_text(text, encoding="utf-8")
 
@@ -43,7 +43,7 @@ def _files(patch: Path) -> list[tuple[str, list[tuple[str, str]]]]:
             if line[0] != "-":
                 after.append(line[1:])
         else:
-            raise DoesNotApply(f"{patch}: cannot read the line {line!r}")
+            raise PatchError(f"{patch}: cannot read the line {line!r}")
     if not files or not all(hunks for _, hunks in files):
-        raise DoesNotApply(f"{patch}: changes nothing")
+        raise PatchError(f"{patch}: changes nothing")
     return [(name, [("".join(old), "".join(new)) for old, new in hunks]) for name, hunks in files]
