@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -56,6 +57,8 @@ def in_time(moment: str, answer: Answer, healthy: dict[str, Any]) -> bool:
 
 
 def near(quality: float, healthy: dict[str, Any]) -> bool:
+    if not math.isfinite(quality):
+        return False
     return abs(quality - healthy["quality"]) <= NEAR * abs(healthy["baseline"] - healthy["quality"]) or (
         (quality < healthy["quality"]) == (healthy["better"] == "lower")
     )
