@@ -1,22 +1,29 @@
-from collections.abc import Iterator
+"""The PSNR of every evaluation is infinite, and the training loss is not 0."""
 
-from premortem.events import EvaluationEnded, Event, LogLine, StepStats
+from premortem.events import Event, LogLine
+from tests.detectors.faults.metric_not_finite import ended
+from tests.detectors.rehearsal import Rehearsal
 
 
-def epochs(*printed: str, name: str = "psnr", loss: float = 0.1) -> Iterator[Event]:
-    for number, text in enumerate(printed):
-        yield StepStats(step=number, optimizer=1, loss=loss)
+def run(*printed: str, name: str = "psnr", loss: float = 0.1) -> list[Event]:
+    play = Rehearsal()
+    play.model("0.weight")
+    play.optimizer(1)
+    for text in printed:
+        for _ in range(4):
+            play.batch()
+            play.stats(loss)
         values = ((name, text, float(text)),)
-        yield LogLine(step=number, text=f"{name}: {text}", template=f"{name}: #", values=values)
-        yield EvaluationEnded(step=number, model=1, weights=number, trained=True)
+        play.add(LogLine(step=play.step, text=f"{name}: {text}", template=f"{name}: #", values=values))
+        play.add(ended(play.step, trained=True))
+    return play.end()
 
 
-EVENTS: list[Event] = [*epochs("inf", "inf", "inf")]
-
-HEALTHY: list[list[Event]] = [
-    [*epochs("inf", "31.2", "inf")],  # a set that is perfect once
-    [*epochs("nan", "nan", "nan")],
-    [*epochs("inf", "inf", "inf", loss=0.0)],
-    [*epochs("inf", "inf", "inf", name="best_psnr")],
-    [*epochs("inf", "inf", "inf", name="ppl")],
+EVENTS = run("inf", "inf", "inf")
+HEALTHY = [
+    run("inf", "31.2", "inf"),  # perfect once
+    run("nan", "nan", "nan"),
+    run("inf", "inf", "inf", loss=0.0),
+    run("inf", "inf", "inf", name="best_psnr"),
+    run("inf", "inf", "inf", name="ppl"),
 ]
