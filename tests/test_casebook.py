@@ -64,6 +64,8 @@ def test_nothing_is_said_about_a_healthy_case(case, tmp_path):
 @pytest.mark.parametrize(("case", "fault"), SOME, ids=lambda value: getattr(value, "name", value))
 def test_the_fault_is_named_first(case, fault, tmp_path):
     told = faults.story(case, fault)
-    answer = ask("run" if told["verb"] == "replay" else told["verb"], Question(case, fault, tmp_path, quick(case)))
+    answer = ask(
+        "run" if told["verb"] == "replay" else told["verb"], Question(case, fault, tmp_path, quick(case))
+    )
     assert answer.findings, answer.output
     assert answer.findings[0]["family"] in told["expect"]["families"]

@@ -45,7 +45,9 @@ class ComparedWithItself(Detector):
 
     def __init__(self) -> None:
         self._learning = False  # the last loss of the training was finite, and not 0
-        self._printed: tuple[LogLine, str, bool] | None = None  # the line, what the number is called, infinite?
+        self._printed: tuple[LogLine, str, bool] | None = (
+            None  # the line, what the number is called, infinite?
+        )
         self._times = 0
         self._said = False
 
