@@ -7,7 +7,17 @@ from pathlib import Path
 
 import torch
 
-command = [sys.executable, "train.py", "--samples", "64", "--epochs", "3", "--out", "radiodiff_LDM", "--config"]
+command = [
+    sys.executable,
+    "train.py",
+    "--samples",
+    "64",
+    "--epochs",
+    "3",
+    "--out",
+    "radiodiff_LDM",
+    "--config",
+]
 fresh = Path("fresh.yaml")
 fresh.write_text(Path("config.yaml").read_text().replace("resume: radiodiff_LDM/model-3.pt", "resume: null"))
 quiet = {"stdout": subprocess.DEVNULL, "env": {**os.environ, "OMP_NUM_THREADS": "1"}}
