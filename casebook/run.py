@@ -100,6 +100,11 @@ def _recovered(answer: Answer, healthy: dict[str, Any]) -> bool:
     return answer.exit_code == 0 and "quality" in answer.result and near(answer.result["quality"], healthy)
 
 
+def plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def line(told: dict[str, Any]) -> str:
     quality = f"{told['quality']:.3g} (baseline {told['baseline']:.3g})" if "quality" in told else "-"
     if told["id"] == "healthy":
@@ -151,7 +156,8 @@ def main() -> int:
             rows += examine(case, faults, folder, quick=options.quick)
     target = options.json or (None if options.only or options.quick else RESULTS)
     if target:
-        target.write_text(json.dumps({"quick": options.quick, "rows": rows}, indent=1) + "\n")
+        finite = [{key: plain(value) for key, value in told.items()} for told in rows]
+        target.write_text(json.dumps({"quick": options.quick, "rows": finite}, indent=1) + "\n")
     faulty = [told for told in rows if told["id"] != "healthy"]
     alarms = sum(bool(told["said"]) for told in rows if told["id"] == "healthy")
     green = sum(told["green"] for told in faulty)
