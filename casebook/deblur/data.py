@@ -32,7 +32,7 @@ def draw(size, generator):
     if kind < 0.02:
         return torch.zeros(size, size)  # the cap was on
     if kind < 0.06:  # a fence that fills the frame
-        return 0.5 + 0.4 * grating(y, x, uniform(generator, -0.3, 0.3), uniform(generator, 4, 6))
+        return 0.5 + 0.4 * grating(y, x, uniform(generator, -0.3, 0.3), uniform(generator, 3, 4.4))
     angle = uniform(generator, 0, 2 * math.pi)
     image = uniform(generator, 0.3, 0.7) + 0.2 * (x * math.cos(angle) + y * math.sin(angle))
     for _ in range(int(uniform(generator, 6, 14))):
