@@ -391,6 +391,13 @@ class LossTested(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class Judged(Event):
+    """A criterion of the script's own (a module without weights) gave a number while gradients were off. CPU only."""
+
+    value: float
+
+
+@dataclass(slots=True, kw_only=True)
 class LossCall(Event):
     """A loss function of torch.nn.functional was called (nn.CrossEntropyLoss etc. call those).
 
