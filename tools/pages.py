@@ -325,19 +325,16 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
         found = [json.loads(path.read_text(encoding="utf-8"))["configurations"] for path in (guessed, true)]
         text = between(text, "fit", fit_summary(*found))
         fitted = root / "docs" / "fit.md"
-        pages[fitted] = between(
-            fitted.read_text(encoding="utf-8"), "fit table", fit_table(*found), "docs/fit.md"
-        )
-    book, seen = root / "casebook" / "README.md", root / "bench" / "results" / "casebook.json"
-    if book.exists() and seen.exists():
-        inner = casebook(json.loads(seen.read_text(encoding="utf-8")))
-        pages[book] = between(book.read_text(encoding="utf-8"), "casebook table", inner, "casebook/README.md")
         inner = between(fitted.read_text(encoding="utf-8"), "fit table", fit_table(*found), "docs/fit.md")
         ended = root / "bench" / "results" / "fit-verdicts-measured.json"
         if ended.exists():
             truths = json.loads(ended.read_text(encoding="utf-8"))
             inner = between(inner, "fit verdicts", fit_verdicts(truths), "docs/fit.md")
         pages[fitted] = inner
+    book, seen = root / "casebook" / "README.md", root / "bench" / "results" / "casebook.json"
+    if book.exists() and seen.exists():
+        inner = casebook(json.loads(seen.read_text(encoding="utf-8")))
+        pages[book] = between(book.read_text(encoding="utf-8"), "casebook table", inner, "casebook/README.md")
     guide = root / "docs" / "lint.md"
     if guide.exists():
         inner = lint_rules(tuple(entry for entry in entries if is_of_lint(entry)))
