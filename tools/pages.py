@@ -260,7 +260,8 @@ def fit_verdicts(truths: dict[str, Any]) -> str:
     """How the runs ended that had as much memory as the smallest card with each verdict."""
     words = {
         "fits": "the smallest card with the verdict *fits*",
-        "tight": "the smallest with *tight*",
+        "four_percent": "four percent more than *tight*",
+        "tight": "the smallest card with *tight*",
         "below": "five percent less than that",
     }
     rows = ["| memory | ran | out of memory | another error |", "|---|---|---|---|"]
