@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test exhaustive doors lint docs surface bench clean
+.PHONY: help demo test exhaustive doors lint docs surface bench casebook clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -40,6 +40,9 @@ surface: $(STAMP)  ## record the public surface (tests/surface.txt) after a chan
 
 bench: $(STAMP)  ## measure what watching costs
 	$(BIN)/python bench/overhead.py
+
+casebook: $(STAMP)  ## five small systems, healthy and with each of their faults, through premortem
+	OMP_NUM_THREADS=1 $(BIN)/python casebook/run.py
 
 clean:  ## remove .venv and all caches
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .premortem

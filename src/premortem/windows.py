@@ -42,6 +42,8 @@ class Micro:
     site: Site | None
     weight: float | None
     samples: int | None = None
+    factor: float = 1.0  # the last thing that was done to the loss was a multiplication with this
+    root: str = ""  # ... of what this operation made
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,6 +69,15 @@ class WindowEnded(Event):
     @property
     def weights(self) -> list[float | None]:
         return [micro.weight for micro in self.micros]
+
+    @property
+    def factors(self) -> list[float] | None:
+        """For losses of several terms, whose weights are not known: what each was multiplied with at last, when that
+        is nothing at all or the division by the number of micro-batches."""
+        part = 1 / len(self.micros)
+        alike = len({micro.root for micro in self.micros}) == 1
+        plain = all(abs(micro.factor - 1) < 1e-6 or abs(micro.factor - part) < 1e-6 for micro in self.micros)
+        return [micro.factor for micro in self.micros] if alike and plain else None
 
     @property
     def accumulates(self) -> bool:
@@ -123,7 +134,8 @@ class Windows:
         samples, self._samples = self._samples, None
         if event.error:
             return
-        micro = Micro(event.at, weight_of(event, losses), samples)
+        factor = 1.0 if event.scaled else event.scale
+        micro = Micro(event.at, weight_of(event, losses), samples, factor, event.root)
         for optimizer in event.optimizers:
             micros = self._open.setdefault(optimizer, Open()).micros
             if len(micros) < MOST_MICROS:

@@ -19,6 +19,7 @@ from premortem.detectors.class_sorted_batches import ClassSortedBatches
 from premortem.detectors.clipped_after_step import ClippedAfterStep
 from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
 from premortem.detectors.clipping_reaches_nothing import ClippingReachesNothing
+from premortem.detectors.compared_with_itself import ComparedWithItself
 from premortem.detectors.constant_labels import ConstantLabels
 from premortem.detectors.counter_restarts import CounterRestarts
 from premortem.detectors.damaged_checkpoint_loaded import DamagedCheckpointLoaded
@@ -97,6 +98,7 @@ from premortem.detectors.scheduler_never_stepped import SchedulerNeverStepped
 from premortem.detectors.scheduler_past_horizon import SchedulerPastHorizon
 from premortem.detectors.scheduler_stepped_per_batch import SchedulerSteppedPerBatch
 from premortem.detectors.scheduler_stepped_per_epoch import SchedulerSteppedPerEpoch
+from premortem.detectors.scheduler_stepped_per_micro_batch import SchedulerSteppedPerMicroBatch
 from premortem.detectors.scheduler_stepped_twice import SchedulerSteppedTwice
 from premortem.detectors.settings_overwritten_by_file import SettingsOverwrittenByFile
 from premortem.detectors.shapes_do_not_fit import ShapesDoNotFit
@@ -166,6 +168,7 @@ ALL: tuple[type[Detector], ...] = (
     SchedulerBeforeOptimizer,  # PM207
     SchedulerDrivesOtherOptimizer,  # PM208
     SchedulerSteppedTwice,  # PM209
+    SchedulerSteppedPerMicroBatch,  # PM210
     LearningRateZero,  # PM211
     UpdatesTooSmall,  # PM212
     UpdatesTooLarge,  # PM213
@@ -259,6 +262,7 @@ ALL: tuple[type[Detector], ...] = (
     LossNotFinite,  # PM452
     StatisticsNotFinite,  # PM453
     MetricNotFinite,  # PM454
+    ComparedWithItself,  # PM455
 )
 
 __all__ = ["ALL", "Detector"]

@@ -58,7 +58,9 @@ class AccumulationDividedSometimes(Detector):
         length = len(event.micros)
         weights = tuple(weight for weight in event.weights if weight is not None)
         if len(weights) < length:
-            return
+            if event.factors is None:
+                return
+            weights = tuple(event.factors)
         patterns = self._patterns.setdefault((event.optimizer, length), {})
         if len(patterns) < 16:
             patterns[weights] = patterns.get(weights, 0) + 1

@@ -96,12 +96,14 @@ class EvaluatedCopyNeverChanges(Detector):
 
     def _found(self, event: EvaluationEnded, history: list[EvaluationEnded], trained: ModelSeen) -> Finding:
         name = self._seen[event.model].name
+        # A function that evaluates calls whatever it is given by the same name.
+        copy = f"`{name}`" if name != trained.name else f"the copy of `{name}`"
         return self.finding(
             event,
-            f"`{name}` was evaluated {count(len(history), 'time')} between steps {history[0].step} and {event.step} "
+            f"{copy} was evaluated {count(len(history), 'time')} between steps {history[0].step} and {event.step} "
             f"with the same weights, while `{trained.name}` was trained",
-            cause=f"`{name}` is a copy of `{trained.name}` that nothing updates, so its metric cannot change.",
-            remedy=f"Evaluate `{trained.name}`, or update `{name}` in place after each step "
+            cause=f"What is evaluated is a copy of `{trained.name}` that nothing updates, so its metric cannot change.",
+            remedy=f"Evaluate `{trained.name}` itself, or update the copy in place after each step "
             "(`lerp_`, `copy_`, `mul_().add_()`) and check that the update is called.",
             module=name,
             evaluations=len(history),

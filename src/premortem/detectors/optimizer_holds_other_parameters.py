@@ -50,6 +50,7 @@ class OptimizerHoldsOtherParameters(Detector):
             "detached-from-loss",
             "metric-frozen",
             "evaluated-copy-never-changes",
+            "clipped-after-step",
             "updates-too-small",
             "learning-rate-zero",
             "exploding-gradients",

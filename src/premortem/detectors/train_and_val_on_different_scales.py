@@ -8,7 +8,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, SCORES, columns
-from premortem.events import Backward, Event, LogLine, LossCall, OptimizerStep
+from premortem.events import Backward, Event, Judged, LogLine, LossCall, OptimizerStep
 from premortem.findings import Certainty, Finding, Severity
 
 LINES = 3
@@ -54,13 +54,14 @@ class TrainAndValOnDifferentScales(Detector):
         family="eval-stale",
         severity=Severity.WARNING,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, LossCall, OptimizerStep, LogLine)
+    listens: ClassVar[tuple[type[Event], ...]] = (Backward, LossCall, Judged, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
         self._scale: float | None = None
         self._scaled = Mean()  # what backward was called on
         self._whole = Mean()  # the same before it was divided
         self._validation = Mean()
+        self._judged = Mean()  # likewise, by a criterion of the script's own
         self._summed = 0  # backward passes that the last step summed up
         self._lines = 0
         self._said = False
@@ -72,6 +73,8 @@ class TrainAndValOnDifferentScales(Detector):
         elif isinstance(event, LossCall):
             if not event.grad and event.value is not None and event.reduction == "mean":
                 self._validation.add(event.value)
+        elif isinstance(event, Judged):
+            self._judged.add(event.value)
         elif isinstance(event, OptimizerStep):
             self._summed = max(event.backwards, event.pending)
         elif isinstance(event, LogLine) and not self._said:
@@ -98,14 +101,15 @@ class TrainAndValOnDifferentScales(Detector):
         held_out = [value for words, value in losses if words & EVALUATED]
         if not train or not held_out:
             return
-        scaled, whole, validation = self._scaled, self._whole, self._validation
-        self._scaled, self._whole, self._validation = Mean(), Mean(), Mean()
+        scaled, whole = self._scaled, self._whole
+        undivided = self._validation.agrees(held_out[0]) or self._judged.agrees(held_out[0])
+        self._scaled, self._whole, self._validation, self._judged = Mean(), Mean(), Mean(), Mean()
         # Divided by the number of micro-batches of a step, not by 2 because it is the mean of two terms.
         accumulates = (
             self._summed > 1 and self._scale is not None and abs(self._summed * self._scale - 1) < CLOSE
         )
         divided = accumulates and scaled.agrees(train[0])
-        if divided and not whole.agrees(train[0]) and validation.agrees(held_out[0]):
+        if divided and not whole.agrees(train[0]) and undivided:
             self._lines += 1
         else:
             self._lines = 0

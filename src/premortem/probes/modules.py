@@ -15,6 +15,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from premortem.events import (
     Forward,
     Hidden,
+    Judged,
     LayerStats,
     Misspelt,
     ModelSeen,
@@ -212,7 +213,11 @@ class Models:
                 finally:
                     self.depth = 0
             if not self._has_weights(module) or transforming():
-                return original(module, *args, **kwargs)
+                result = original(module, *args, **kwargs)
+                if not torch.is_grad_enabled():
+                    with session.looking_at("criterion"):
+                        self._judged(result)
+                return result
             if session.resting:
                 session.rest.disturb()
             self.depth = 1
@@ -230,6 +235,11 @@ class Models:
                 self._audit = False
 
         return __call__
+
+    def _judged(self, result: Any) -> None:
+        number = isinstance(result, torch.Tensor) and result.dim() == 0 and result.device.type == "cpu"
+        if number and result.is_floating_point():
+            self.session.emit(Judged(step=self.session.step, at=user_site(), value=float(result)))
 
     def _run(self, original: Callable[..., Any], module: nn.Module, args: Any, kwargs: Any) -> Any:
         run = self.instead.get(self.session.modules.of(module)) if self.instead else None

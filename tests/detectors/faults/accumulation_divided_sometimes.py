@@ -1,7 +1,8 @@
 from tests.detectors.rehearsal import Rehearsal
 
 
-def run(*windows, gated=True):
+def run(*windows, gated=True, terms=1):
+    facts = {"root": "Add"} if terms > 1 else {}
     play = Rehearsal()
     play.optimizer(1, 2)
     for scales in windows:
@@ -9,7 +10,7 @@ def run(*windows, gated=True):
         for scale in scales:
             play.forward()
             play.loss()
-            play.backward(scale=scale)
+            play.backward(scale=scale, value=terms * play.value * scale, **facts)
         play.stepped(backwards=len(scales), pending=len(scales), gated=gated)
     return play.end()
 
@@ -17,7 +18,12 @@ def run(*windows, gated=True):
 LAST_ONLY = (1.0, 1.0, 1.0, 0.25)
 EVENTS = run(*[LAST_ONLY] * 5)
 FIRST_ONLY = run((0.25, 1.0, 1.0, 1.0), *[(1.0,) * 4] * 4)
+# The loss is a sum of terms: what a micro-batch weighs is not known, but that it was divided is seen.
+OF_TERMS = run((0.25, 1.0, 1.0, 1.0), *[(1.0,) * 4] * 4, terms=3)
 HEALTHY = [
+    run(*[(0.25,) * 4] * 5, terms=3),
+    run(*[(0.5, 1.0, 1.0, 1.0)] * 5, terms=3),  # a term's own weight
+    run(*[(0.25,) * 4] * 3, (1.0,), *[(0.25,) * 4] * 3, terms=3),
     run(*[(0.25,) * 4] * 5),
     run(*[(1.0,) * 4] * 5),
     run(*[(0.25,) * 4] * 3, (0.5, 0.5), *[(0.25,) * 4] * 3, (0.5, 0.5)),  # a shorter last window
