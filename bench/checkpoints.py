@@ -6,6 +6,7 @@ kills     SIGKILL at random moments of saves, and what is there afterwards
 flips     one bit of a stored file turned over, and who notices
 disks     full, broken and read-only in the middle of a save
 mirrors   a real S3 server behind a proxy that refuses, truncates and stalls, and a process that is killed
+gpu       the stall of an asynchronous save, beside the copy to pinned memory; where there is a GPU
 speed     the stall of an asynchronous save and the time of a verified load, beside torch's own
 """
 
@@ -24,7 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: a forked child ha
 
 import torch
 
-PARTS = ("identity", "kills", "flips", "disks", "mirrors", "speed")
+PARTS = ("identity", "kills", "flips", "disks", "mirrors", "gpu", "speed")
 
 
 def identity(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
@@ -65,8 +66,16 @@ def mirrors(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     return mirrors(6, 1, scratch) if options.quick else mirrors(24, 4, scratch)
 
 
+def gpu(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    if not torch.cuda.is_available():
+        return {"skipped": "there is no GPU here"}
+    from checkpoint.gpu import gpu
+
+    return gpu(7, scratch)
+
+
 def speed(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
-    from checkpoint.speed import load, stall
+    from checkpoint.speed import load, stall, watched_load
 
     torch.set_num_threads(os.cpu_count() or 1)  # as a training has them
     size = 16 if options.quick else 256
@@ -74,6 +83,7 @@ def speed(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     return {
         "stall": stall(size, rounds, options.device, scratch),
         "load": load(size, rounds, scratch),
+        "load under run": watched_load(size, rounds, scratch),
     }
 
 

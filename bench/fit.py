@@ -1,39 +1,48 @@
-"""Is what `premortem fit` predicts true? Forty configurations, predicted without a GPU, then measured on one.
+"""Is what `premortem fit` predicts true? Sixty configurations, predicted without a GPU, then measured on one.
 
 python bench/fit.py predict --json bench/results/fit-predicted.json    # no GPU
 python bench/fit.py measure --json bench/results/fit-measured.json     # on the card
 python bench/fit.py compare                                            # the table
+python bench/fit.py verdicts-predict, then verdicts                    # does what is said to fit run out of memory?
+python bench/fit.py alive NAME                                         # on the card: what is alive at the peak
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import gc
 import json
 import subprocess
 import sys
+import threading
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+import fit_alive
 import fit_models
+import fit_verdicts
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 RESULTS = Path(__file__).resolve().parent / "results"
 GIB, MIB = 2**30, 2**20
 CARD = "h200"
-STEPS = 8  # a gradient scaler may skip the first ones, and Adam has no state before its first step
+STEPS, FEW = 8, 3  # few: in a search
+MOST_STEPS = 40  # a gradient scaler may skip the first ones, and Adam has no state before its first step
+MADE = 2  # steps of each optimizer that were not skipped
 CHUNK = 5  # configurations in one process
 MOST_BATCH = 1 << 17
 
 
 def chosen(options) -> list[str]:
-    halves = {"all": (True, False), "tuned": (False,), "held-out": (True,)}[options.half]
-    names = [name for name, config in fit_models.ALL.items() if config.held_out in halves]
+    names = [name for name, config in fit_models.ALL.items() if options.half in {"all", config.half}]
     return [name for name in names if not options.names or name in options.names]
 
 
@@ -54,7 +63,6 @@ def largest(fits, start: int) -> int:
 def predict(options) -> None:
     from premortem.fit import gpus
     from premortem.fit.prediction import predict as predicted
-    from premortem.fit.session import rehearse
 
     card = gpus.by_name(CARD)
     out = _read(options.json)
@@ -63,20 +71,13 @@ def predict(options) -> None:
     for name in chosen(options):
         config = fit_models.ALL[name]
         started = time.time()
-
-        def rehearsed(batch, config=config):
-            def run():
-                step = config.build(batch)
-                while True:
-                    step()
-
-            return rehearse(run, card)
-
+        rehearsed = _rehearsals(config, card)
         trace = rehearsed(config.batch)
         found = predicted(trace)
         row = rows[name] = {
             "batch": config.batch,
             "held_out": config.held_out,
+            "half": config.half,
             "allocated": found.allocated,
             "reserved": found.reserved,
             "kinds": found.kinds,
@@ -90,12 +91,41 @@ def predict(options) -> None:
         if config.limit and not options.quick:
             room = int(config.limit * GIB)
             row["limit"] = room
-            row["largest_batch"] = largest(lambda b: bool(predicted(rehearsed(b), room).fits), config.batch)
+            row["largest_batch"] = fit_verdicts.edge(rehearsed, room, config.batch)
         print(
             f"{name:40s} {found.allocated / MIB:9.1f} {found.reserved / MIB:9.1f} MiB  {row['seconds']} s  largest {row.get('largest_batch', '')}",
             flush=True,
         )
         _write(options.json, out)
+
+
+def _rehearsals(config, card):
+    """Rehearse with a batch; each once."""
+    from premortem.fit.session import rehearse
+
+    @functools.cache
+    def rehearsed(batch: int):
+        def run():
+            step = config.build(batch)
+            while True:
+                step()
+
+        return rehearse(run, card)
+
+    return rehearsed
+
+
+def predict_verdicts(options) -> None:
+    from premortem.fit import gpus
+
+    out = _read(options.json)
+    for name in chosen(options):
+        if name not in out:
+            config = fit_models.ALL[name]
+            trace = _rehearsals(config, gpus.by_name(CARD))(config.batch)
+            out[name] = fit_verdicts.predicted(trace, config.batch)
+            print(name, out[name], flush=True)
+            _write(options.json, out)
 
 
 def stock(options) -> None:
@@ -156,9 +186,11 @@ def measure(options) -> None:
         chunk = names[start : start + CHUNK]
         for group in (chunk, *[[name] for name in chunk]):
             left = [name for name in group if name not in rows]
-            if left:
-                rows.update(_in_process(left))
+            for name, row in _in_process(left, "one"):
+                rows[name] = row
                 _write(options.json, out)
+            if len(group) == 1 and group[0] not in rows:
+                rows[group[0]] = {"error": "no answer"}
     if options.scratch:
         command = [
             sys.executable,
@@ -170,23 +202,42 @@ def measure(options) -> None:
             subprocess.run(command, check=False, timeout=150)
 
 
-def _in_process(names: list[str]) -> dict[str, dict]:
-    command = [sys.executable, __file__, "one", *names]
+def verdicts(options) -> None:
+    """Under the limits and with the batches of the predictions, which are there before."""
+    guesses, out = _read(options.predicted), _read(options.json)
+    names = [name for name in guesses if name not in out and (not options.names or name in options.names)]
+    for start in range(0, len(names), CHUNK):
+        more = ("--predicted", str(options.predicted))
+        for name, row in _in_process(names[start : start + CHUNK], "one-verdict", *more):
+            out[name] = row
+            _write(options.json, out)
+
+
+def one_verdict(options) -> None:
+    guesses = _read(options.predicted)
+    for name in options.names:
+        row = fit_verdicts.measured(fit_models.ALL[name].build, guesses[name], peaks)
+        print("@@" + json.dumps({"name": name, **row}), flush=True)
+
+
+def _in_process(names: list[str], what: str, *more: str) -> Iterator[tuple[str, dict]]:
+    """Each row as soon as it is there."""
+    if not names:
+        return
+    command = [sys.executable, __file__, what, *names, *more]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    alarm = threading.Timer(60 + 25 * len(names), process.kill)
+    alarm.start()
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=60 + 25 * len(names), check=False
-        )
-        said = done.stdout
-        if done.returncode:
-            print(done.stderr[-1500:], file=sys.stderr)
-    except subprocess.TimeoutExpired as error:
-        said = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
-    rows = [json.loads(line[2:]) for line in said.splitlines() if line.startswith("@@")]
-    for row in rows:
-        print(row["name"], {k: v for k, v in row.items() if k != "name"}, flush=True)
-    if not rows and len(names) == 1:
-        return {names[0]: {"error": "no answer"}}
-    return {row.pop("name"): row for row in rows}
+        for line in process.stdout:
+            if line.startswith("@@"):
+                row = json.loads(line[2:])
+                print(row, flush=True)
+                yield row.pop("name"), row
+    finally:
+        alarm.cancel()
+        process.kill()
+        process.wait()
 
 
 def one(options) -> None:
@@ -197,13 +248,18 @@ def one(options) -> None:
             total = torch.cuda.get_device_properties(0).total_memory
             torch.cuda.set_per_process_memory_fraction(config.limit * GIB / total)
             started = time.time()
-            row["largest_batch"] = largest(lambda b, c=config: "error" not in peaks(c.build, b), config.batch)
+            runs = functools.partial(_runs, config.build)
+            row["largest_batch"] = largest(runs, config.batch)
             row["bisection_seconds"] = round(time.time() - started, 1)
             torch.cuda.set_per_process_memory_fraction(1.0)
         print("@@" + json.dumps(row), flush=True)
 
 
-def peaks(build, batch: int) -> dict:
+def _runs(build, batch: int) -> bool:
+    return "error" not in peaks(build, batch, FEW)
+
+
+def peaks(build, batch: int, steps: int = STEPS) -> dict:
     """On an empty cache; what a process before it has left does not count."""
     gc.collect()
     torch._C._cuda_clearCublasWorkspaces()
@@ -212,20 +268,41 @@ def peaks(build, batch: int) -> dict:
     torch.cuda.reset_accumulated_memory_stats()
     torch.manual_seed(0)
     left = torch.cuda.memory_allocated()
+    counts: dict[int, int] = {}
+
+    def count(optimizer, *_):
+        counts[id(optimizer)] = counts.get(id(optimizer), 0) + 1
+
+    hook = register_optimizer_step_post_hook(count)
     try:
         step = build(batch)
-        for _ in range(STEPS):
+        for n in range(MOST_STEPS):
+            if n >= steps and min(counts.values(), default=0) >= MADE:
+                break
             step()
         torch.cuda.synchronize()
         return {
             "allocated": torch.cuda.max_memory_allocated() - left,
             "reserved": torch.cuda.max_memory_reserved(),
             "left_before": left,
+            "steps": n,
+            "made": min(counts.values(), default=0),
         }
     except torch.cuda.OutOfMemoryError:
         return {"error": "out of memory"}
     except Exception as error:  # noqa: BLE001 - told with the others
         return {"error": f"{type(error).__name__}: {error}"[:300]}
+    finally:
+        hook.remove()
+
+
+def alive(options) -> None:
+    out = _read(options.json)
+    for name in options.names:
+        config = fit_models.ALL[name]
+        found, rows = fit_alive.recorded(lambda c=config: peaks(c.build, c.batch))
+        out[name] = found | {"alive": rows}
+        _write(options.json, out)
 
 
 # --- the table -------------------------------------------------------------------------------
@@ -252,23 +329,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("predict", "stock", "measure", "one", "compare"))
+    parser.add_argument("what", choices=list(COMMANDS))
     parser.add_argument("names", nargs="*")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--predicted", type=Path, default=RESULTS / "fit-predicted.json")
-    parser.add_argument("--half", choices=("all", "tuned", "held-out"), default="all")
+    parser.add_argument("--predicted", type=Path)
+    parser.add_argument("--half", choices=("all", "tuned", "held-out", "fresh"), default="all")
     parser.add_argument(
         "--scratch", type=Path, help="measure: also what single kernels borrow, into this file"
     )
     parser.add_argument("--quick", action="store_true", help="predict: not the largest batch")
     options = parser.parse_args()
-    options.json = options.json or RESULTS / (
-        "fit-predicted.json" if options.what in {"predict", "stock"} else "fit-measured.json"
-    )
-    {"predict": predict, "stock": stock, "measure": measure, "one": one, "compare": compare}[options.what](
-        options
-    )
+    verdict = "verdict" in options.what
+    words = "fit-verdicts" if verdict else "fit"
+    options.predicted = options.predicted or RESULTS / f"{words}-predicted.json"
+    before = options.what in {"predict", "stock", "verdicts-predict"}
+    options.json = options.json or (options.predicted if before else RESULTS / f"{words}-measured.json")
+    COMMANDS[options.what](options)
 
+
+COMMANDS = {
+    "predict": predict,
+    "stock": stock,
+    "measure": measure,
+    "one": one,
+    "compare": compare,
+    "verdicts-predict": predict_verdicts,
+    "verdicts": verdicts,
+    "one-verdict": one_verdict,
+    "alive": alive,
+}
 
 if __name__ == "__main__":
     main()

@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 PACKAGE = SOURCE / "premortem"
-VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain", "windows", "failures"}
+VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain", "windows", "failures", "configs"}
 
 # What a room may import besides the standard library, the vocabulary and itself.
 # These rooms are pure: a recorded run can be replayed through them on a machine without torch.
@@ -19,6 +19,7 @@ PURE = {
     "detectors": set(),
     "policy": set(),
     "journal": set(),
+    "configs": {"ruamel", "tomli"},
     "console": {"rich", "logs"},  # what it writes is not read as the script's
     "catalog": {"detectors", "lint", "preflight"},
     # tomli is the standard library's tomllib for Python 3.10; the server is for editors, and an extra.

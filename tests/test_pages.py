@@ -101,3 +101,28 @@ def test_the_numbers_of_lint_come_from_its_bench(project):
     text = pages.wanted(project)[project / "README.md"]
     assert "| **lightning** | 100,000 | | | |\n| premortem | | 1.50 s | 66,667 | 40 MiB |\n" in text
     assert "warm cache: 0.40 s (0.40 s CPU). A single file: 0.20 s (0.15 s CPU)." in text
+
+
+def test_the_numbers_of_the_ram_cache_come_from_its_bench(project):
+    ways = {
+        "page cache": {"images_per_s": 1234.5, "cpu_us_per_image": 200.2, "read_us": 99.6, "copies": -0.02},
+        "RamCache": {"images_per_s": 2345.6, "cpu_us_per_image": 100.2, "read_us": 30.2, "copies": 1.04},
+    }
+    result = {
+        "images": 1000,
+        "side": 256,
+        "decoded_mib": 187.5,
+        "workers": 4,
+        "machine": "2 cores",
+        "torch": "2.13",
+    }
+    (project / "bench" / "results").mkdir(parents=True)
+    (project / "bench" / "results" / "ram_cache.json").write_text(json.dumps({**result, "ways": ways}))
+    marks = "<!-- ram cache table -->\n<!-- end of ram cache table -->\n"
+    (project / "README.md").write_text(README + marks)
+    text = pages.wanted(project)[project / "README.md"]
+    assert (
+        "| page cache | 100 µs | 200 µs | 1,234 | 0.0 |\n| RamCache | 30 µs | 100 µs | 2,346 | 1.0 |\n"
+        in text
+    )
+    assert "1,000 PNG images of 256×256, 188 MiB decoded, 4 workers on 2 cores" in text

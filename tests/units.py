@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from premortem import detectors
+from premortem import detectors, preflight
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.findings import Severity
@@ -39,3 +39,4 @@ def only_stand_ins(monkeypatch):
     monkeypatch.setattr(detectors, "ALL", UNITS)
     monkeypatch.setattr(rules, "ALL", ())
     monkeypatch.setattr(problems, "ALL", ())
+    monkeypatch.setattr(preflight, "ALL", ())

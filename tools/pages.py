@@ -111,13 +111,15 @@ def checkpoints(result: dict[str, Any]) -> str:
     rows = ["| killed with SIGKILL while it saved | times | torn | lost |", "|---|---|---|---|"]
     rows += [f"| {k['way']} | {k['kills']} | {k['torn']} | {k['lost']} |" for k in result["kills"]]
     flips, disks, mirror = result["flips"], result["disks"], result["mirrors"]
+    loads = flips["loads under run"]
     broken = sum(count for fate, count in mirror["connections"].items() if fate != "pass")
     arrived = "arrived" if mirror["newest there"] else "did not arrive"
     survived = ", ".join(f"{kind} {d['survived']} of {d['saves']} times" for kind, d in disks.items())
     notes = [
         (
-            f"{flips['caught']} of {flips['flips']} flipped bits were caught (by `ckpt verify`, and by a vault when it loads); of the {flips['files']['flips']} in "
-            f"plain `.pt` files, `torch.load` took {flips['files']['torch.load silent']} without a word."
+            f"{flips['caught']} of {flips['flips']} flipped bits were caught: by `ckpt verify`, by a vault when it loads, and by "
+            f"`premortem run` when a script calls `torch.load`. That alone took {loads['torch.load silent']} of {loads['flips']} without "
+            f"a word; premortem told {loads['told']}, and the rest raised or lay in bytes that nothing reads."
         ),
         f"The last good checkpoint survived {survived}.",
         (
@@ -132,8 +134,33 @@ def checkpoints(result: dict[str, Any]) -> str:
             f"An asynchronous save of {stall['MiB']} MiB stalls {stall['ratio']:.2f} of a {stall['beside']}; a verified load "
             f"takes {load['ratio']:.2f} of `torch.load`."
         )
+        if watched := speed.get("load under run"):
+            notes.append(
+                f"Under `premortem run`, `torch.load` takes {watched['ratio']:.2f} of its time alone."
+            )
+    if note := result.get("note"):
+        notes.append(note)
     machine = f"{result['device']}, torch {result['torch']}, `python bench/checkpoints.py`."
     return "\n".join([*rows, "", " ".join([*notes, machine])])
+
+
+def ram_cache(result: dict[str, Any]) -> str:
+    """What bench/ram_cache.py has measured."""
+    rows = [
+        "| read from | CPU of one read | CPU of one image in a batch | images/s | copies |",
+        "|---|---|---|---|---|",
+    ]
+    for way, found in result["ways"].items():
+        rows.append(
+            f"| {way} | {found['read_us']:,.0f} µs | {found['cpu_us_per_image']:,.0f} µs "
+            f"| {found['images_per_s']:,.0f} | {max(0.0, found['copies']):.1f} |"
+        )
+    notes = (
+        f"{result['images']:,} PNG images of {result['side']}×{result['side']}, {result['decoded_mib']:.0f} MiB decoded, "
+        f"{result['workers']} workers on {result['machine']}; the page cache reads decoded `.npy` files, the dictionary is one in the "
+        f"dataset, so in each worker. All of it in the fourth epoch; images/s on a machine that others use too. torch {result['torch']}, `python bench/ram_cache.py`."
+    )
+    return "\n".join([*rows, "", notes])
 
 
 def fit_table(guesses: dict[str, Any], truths: dict[str, Any]) -> str:
@@ -241,6 +268,9 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
     kept = root / "bench" / "results" / "checkpoints.json"
     if kept.exists():
         text = between(text, "checkpoints table", checkpoints(json.loads(kept.read_text(encoding="utf-8"))))
+    cached = root / "bench" / "results" / "ram_cache.json"
+    if cached.exists():
+        text = between(text, "ram cache table", ram_cache(json.loads(cached.read_text(encoding="utf-8"))))
     guessed, true = (root / "bench" / "results" / f"fit-{word}.json" for word in ("predicted", "measured"))
     if guessed.exists() and true.exists():
         found = [json.loads(path.read_text(encoding="utf-8"))["configurations"] for path in (guessed, true)]

@@ -46,6 +46,8 @@ def same(a: Any, b: Any) -> bool:
 
 
 def flips(times: int, scratch: Path, seed: int = 0) -> dict[str, Any]:
+    from checkpoint.watched import flips_on_load
+
     dice = random.Random(seed)
     torch.manual_seed(0)
     model = network()
@@ -61,14 +63,14 @@ def flips(times: int, scratch: Path, seed: int = 0) -> dict[str, Any]:
     caught = {"file": 0, "vault": 0}
     silent = 0
     whole = torch.load(file, weights_only=True)
-    half = times // 2
-    for _ in range(half):
+    third = times // 3
+    for _ in range(third):
         before = flip(file, dice)
         caught["file"] += not verify(file).ok
         silent += not torch_notices(file, whole)
         file.write_bytes(before)
     sizes = [path.stat().st_size for path in stored]
-    for _ in range(times - half):
+    for _ in range(third):
         [target] = dice.choices(stored, sizes)
         before = flip(target, dice)
         saved, _ = newest_whole([folder])
@@ -77,9 +79,11 @@ def flips(times: int, scratch: Path, seed: int = 0) -> dict[str, Any]:
     saved, _ = newest_whole([folder])
     assert saved is not None, "the file that was put back must be whole"
     assert verify(file).ok
+    watched = flips_on_load(times - 2 * third, file, dice)
     return {
         "flips": times,
-        "caught": caught["file"] + caught["vault"],
-        "files": {"flips": half, "caught": caught["file"], "torch.load silent": silent},
-        "vault": {"flips": times - half, "caught": caught["vault"], "manifest": NAME},
+        "caught": caught["file"] + caught["vault"] + watched["caught"],
+        "files": {"flips": third, "caught": caught["file"], "torch.load silent": silent},
+        "vault": {"flips": third, "caught": caught["vault"], "manifest": NAME},
+        "loads under run": watched,
     }

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import premortem
+from checkpoint.watched import load_under_run
 
 
 def network(mebibytes: int, device: str) -> nn.Module:
@@ -60,6 +61,16 @@ def stall(mebibytes: int, rounds: int, device: str, scratch: Path) -> dict[str, 
         "beside": "pinned device-to-host copy" if least else "torch.save",
         "theirs_s": statistics.median(theirs),
         "stall_s": statistics.median(ours),
+        "ratio": statistics.median(o / t for o, t in zip(ours, theirs, strict=True)),
+    }
+
+
+def watched_load(mebibytes: int, rounds: int, scratch: Path) -> dict[str, Any]:
+    theirs, ours = load_under_run(mebibytes, rounds, scratch)
+    return {
+        "MiB": mebibytes,
+        "torch.load_s": statistics.median(theirs),
+        "under run_s": statistics.median(ours),
         "ratio": statistics.median(o / t for o, t in zip(ours, theirs, strict=True)),
     }
 

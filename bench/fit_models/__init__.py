@@ -16,17 +16,30 @@ class Config(NamedTuple):
     batch: int
     held_out: bool  # predicted with the final code, before it was measured
     limit: float | None  # GiB: how large may the batch be on a card that has this much?
+    half: str = "tuned"  # or held-out, or fresh: those were written when the others had been measured
 
 
 ALL: dict[str, Config] = {}
 
 
-def config(batch: int, *, held_out: bool = False, limit: float | None = None):
+def config(batch: int, *, held_out: bool = False, fresh: bool = False, limit: float | None = None):
+    half = "fresh" if fresh else "held-out" if held_out else "tuned"
+
     def register(build: Callable[[int], Step]) -> Callable[[int], Step]:
-        ALL[build.__name__] = Config(build, batch, held_out, limit)
+        ALL[build.__name__] = Config(build, batch, held_out or fresh, limit, half)
         return build
 
     return register
 
 
-from fit_models import convolutional, generative, graphs, language, sequence, transformers_hub, vision  # noqa: F401
+from fit_models import (  # noqa: F401
+    convolutional,
+    fresh_language,
+    fresh_vision,
+    generative,
+    graphs,
+    language,
+    sequence,
+    transformers_hub,
+    vision,
+)

@@ -12,6 +12,7 @@ from premortem.findings import Certainty, Finding, Severity, Where
 
 if TYPE_CHECKING:
     from premortem import fit
+    from premortem.preflight.memory import check_modules
     from premortem.vault.resume import resume, resume_report
     from premortem.vault.retention import Retention
     from premortem.vault.sampler import ResumableLoader, ResumableSampler
@@ -28,6 +29,7 @@ __all__ = [
     "Vault",
     "Where",
     "__version__",
+    "check_modules",
     "fit",
     "resume",
     "resume_report",
@@ -41,6 +43,7 @@ _LATER = {
     "ResumableSampler": "premortem.vault.sampler",
     "Retention": "premortem.vault.retention",
     "Vault": "premortem.vault.vault",
+    "check_modules": "premortem.preflight.memory",
     "resume": "premortem.vault.resume",
     "resume_report": "premortem.vault.resume",
     "watch": "premortem.watcher",

@@ -147,6 +147,46 @@ def _absolute(url: str | None) -> str | None:
     return str(Path(url).absolute()) if url is not None and "://" not in url else url
 
 
+# --- check -----------------------------------------------------------------------------------
+
+
+def check_parser() -> Parser:
+    parser = Parser(
+        prog="premortem check",
+        usage="premortem check [options] script.py ARGS...\n       premortem check [options] -m module ARGS...\n"
+        "       premortem check --data DIR",
+        description="A dress rehearsal: environment, configuration, data, then a few real steps of the script, a save and a "
+        "resume, in a folder that is thrown away. Nothing of yours is written.",
+    )
+    add = parser.add_argument
+    add(
+        "--data",
+        action="append",
+        metavar="DIR",
+        help="look at the samples in this folder; can be given again",
+    )
+    add("--steps", type=int, default=5, metavar="N", help="optimizer steps of the rehearsal (default: 5)")
+    add("--deadline", metavar="9h|17:30|slurm|kaggle|colab|auto", help="when the run must be over")
+    add("--quota", metavar="30h", help="device time that the run may use up: its time x the devices booked")
+    add("--seconds", type=float, default=300.0, metavar="S", help="the longest one launch may take")
+    add("--no-rehearsal", action="store_true", help="run nothing of the script's")
+    add("--findings", type=Path, metavar="FILE.json", help="write what was found to this file")
+    add("--json", type=Path, metavar="FILE.json", help="write the whole page to this file")
+    add("--quiet", action="store_true", help="print nothing")
+    add("-m", action="store_true", help="the name is a module's, as in `python -m`")
+    return parser
+
+
+def check(tokens: Sequence[str]) -> int:
+    parser = check_parser()
+    command = split(parser, tokens)
+    options = parser.parse(command.options)
+
+    from premortem.preflight import verb
+
+    return verb.run(options, command)
+
+
 # --- fit -------------------------------------------------------------------------------------
 
 
@@ -454,6 +494,7 @@ class Verb(NamedTuple):
 
 VERBS: dict[str, Verb] = {
     "run": Verb("run a training script under supervision", run_parser, run),
+    "check": Verb("a dress rehearsal: find in a minute what would fail later", check_parser, check),
     "fit": Verb("know before the run whether it fits on the GPU", fit_parser, fit),
     "replay": Verb("run a failed step again until its cause is proved", replay_parser, replay),
     "lint": Verb("read training code and configs before they run", lint_parser, lint),

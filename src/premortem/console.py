@@ -11,7 +11,7 @@
       fix    Build the optimizer last.
       more   premortem explain OW101
 
-Everything goes to stderr, so that stdout stays the script's.
+Everything goes to stderr, so that stdout stays the script's; a page that was asked for goes where its verb says.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ ITEMS = 3  # of a list, likewise
 class Console:
     """Shows findings to a person. With `quiet` it shows only problems in how premortem was called."""
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, quiet: bool = False, stream: TextIO | None = None) -> None:
         self.quiet = quiet
         # The stream as it is now: a script that later redirects its own stderr does not hide findings.
         # There is none at all after `2>&-`.
-        self._stream: TextIO = getattr(sys, "stderr", None) or io.StringIO()
+        self._stream: TextIO = stream or getattr(sys, "stderr", None) or io.StringIO()
         self._terminal = Terminal(file=self._stream, highlight=False, markup=False, emoji=False)
         self._width = min(self._terminal.width, WIDTH) if self._terminal.is_terminal else WIDTH
         utf8 = (getattr(self._stream, "encoding", None) or "").lower().startswith("utf")
@@ -81,7 +81,8 @@ class Console:
         yield Text.assemble(
             (finding.severity.value, colour),
             (f" {_clean(finding.code)} {_clean(finding.name)}", "bold"),
-            (f" at step {finding.step} ({finding.certainty.value})", "dim"),
+            # What was seen before the first step has none.
+            (f"{f' at step {finding.step}' if finding.step else ''} ({finding.certainty.value})", "dim"),
         )
         yield from self._wrapped(finding.message, indent="  ", first="  ")
 

@@ -3,6 +3,7 @@
     Exception
     └── PremortemError         something a person can put right; the text is a sentence for them
         ├── UsageError         premortem was called wrongly (exit code 2)
+        ├── ConfigError        a configuration cannot be read, or does not fit its schema
         ├── JournalError       a journal cannot be read
         ├── VaultError         a checkpoint cannot be read, written or trusted
         │   └── Refused        reading it would run code, or fill the memory
@@ -25,6 +26,10 @@ class PremortemError(Exception):
 
 class UsageError(PremortemError):
     """premortem was called wrongly."""
+
+
+class ConfigError(PremortemError):
+    """A configuration cannot be read, or does not fit what the program wants; the text names file, line and key."""
 
 
 class JournalError(PremortemError):

@@ -958,6 +958,18 @@ class SaveChecked(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class LoadChecked(Event):
+    """A file or folder that the script loaded is not what was saved there. `at` is the line that loaded it."""
+
+    path: str
+    damaged: str  # which part of it, and how that is known
+    kept: str = ""  # the newest earlier version that was kept and is whole ...
+    kept_step: int | None = None  # ... and the step of it
+    mirror: str = ""  # where copies were sent to
+    raised: bool = False  # the load noticed it too
+
+
+@dataclass(slots=True, kw_only=True)
 class RoomShort(Event):
     """The disk was too full to save in the careful way."""
 

@@ -19,7 +19,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -31,9 +30,9 @@ from premortem.console import Console
 from premortem.errors import Stopped, UsageError
 from premortem.events import LogLine, RunEnded, RunStarted
 from premortem.findings import Finding
+from premortem.findings_file import FindingsFile
 from premortem.journal import Journal, claim_folder, default_folder, never_fatal
 from premortem.logs import Tee
-from premortem.plain import dumps
 from premortem.program import Ending, Program
 from premortem.termination import Termination
 
@@ -97,40 +96,6 @@ def autopsy(capsules: list[Path], console: Console) -> None:
         return
     command = [sys.executable, "-m", "premortem", "replay", "--trust", str(capsules[0])]
     subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.__stderr__)
-
-
-class FindingsFile:
-    """FILE.json: always whole, because it is replaced, never rewritten in place."""
-
-    def __init__(self, path: Path, on_problem: Callable[[str], None]) -> None:
-        with suppress(OSError):  # when the current folder was deleted under us
-            path = Path(os.path.realpath(path))  # the script may change its folder; a link stays a link
-        self.path = path
-        self._on_problem: Callable[[str], None] | None = on_problem
-
-    def write(self, run: dict[str, Any], findings: list[Finding]) -> None:
-        if self._on_problem is None:
-            return
-        record = {"premortem": __version__, "run": run, "findings": [f.to_json() for f in findings]}
-        try:
-            self._replace(dumps(record, indent=2) + "\n")
-        except OSError as error:
-            tell, self._on_problem = self._on_problem, None
-            tell(f"the findings cannot be written to {self.path} ({error.strerror}); the run goes on")
-
-    def _replace(self, text: str) -> None:
-        if self.path.exists() and not self.path.is_file():
-            self.path.write_text(text)  # /dev/stderr, a pipe: replacing it would be the end of it
-            return
-        if not self.path.parent.exists():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            draft.write_text(text)
-            draft.replace(self.path)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
 
 
 class Supervision:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from premortem.fit.levers import Lever, Levers, candidates
+from premortem.fit.levers import BATCH, SIDE, Lever, Levers, candidates, sides
 from premortem.fit.patches import Patches
 
 SCRIPT = b"""import torch
@@ -27,7 +27,8 @@ def patches():
 def test_numbers_that_are_named_like_a_batch_are_found():
     levers = Levers()
     assert levers.rewritten(SCRIPT) == SCRIPT
-    assert {(lever.name, lever.value) for lever in levers.found} == {("BATCH", 8), ("batch_size", 8)}
+    found = {(lever.name, lever.value) for lever in levers.found if lever.what == BATCH}
+    assert found == {("BATCH", 8), ("batch_size", 8)}
 
 
 def test_only_the_number_that_was_chosen_is_changed():
@@ -104,3 +105,42 @@ def test_an_option_is_called_as_its_parser_calls_it(options, spelled, patches):
     )
     parser.parse_args(["4"] if options == ("batch_size",) else [])
     assert [lever.spelled for lever in levers.found] == [spelled]
+
+
+IMAGES = b"""import torch
+SIZE = 64
+x = torch.randn(8, 3, 96, 96); y = torch.zeros([8, 96, 96])
+crop = RandomCrop(96)
+hidden = 96
+"""
+
+
+def test_a_number_twice_in_a_row_may_be_a_side():
+    levers = Levers(Lever("literal", "96", 96, what=SIDE), 128)
+    expected = IMAGES.replace(b"96, 96", b"128, 128").replace(b"Crop(96)", b"Crop(128)")
+    assert levers.rewritten(IMAGES) == expected
+    kinds = [(lever.kind, lever.name) for lever in sides(levers.found, 96)]
+    assert kinds == [("constant", "hidden"), ("literal", "96")]
+    assert [lever.name for lever in sides(levers.found, 64)] == ["SIZE"]
+
+
+def test_a_pair_of_arguments_is_turned(patches):
+    levers = Levers(Lever("argument", "size", 64, what=SIDE), 96)
+    levers.install(patches)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--size", type=int, nargs=2, default=[64, 64])
+    assert parser.parse_args([]).size == [96, 96]
+    assert levers.found[0].what == SIDE
+
+
+def test_a_loader_gives_larger_images_with_targets_that_fit_them(patches):
+    levers = Levers(Lever("loader", "images", 16, what=SIDE), 24)
+    levers.install(patches)
+    mask = torch.arange(16 * 16).reshape(1, 16, 16).repeat(4, 1, 1)
+    sharp = torch.randn(4, 3, 32, 32)
+    data = TensorDataset(torch.randn(4, 3, 16, 16), mask, sharp, torch.arange(4), torch.randn(4, 5, 7))
+    x, y, z, label, other = next(iter(DataLoader(data, batch_size=2)))
+    assert (x.shape, y.shape, z.shape) == ((2, 3, 24, 24), (2, 24, 24), (2, 3, 48, 48))
+    assert set(y.unique().tolist()) <= set(range(256)), "classes stay classes"
+    assert label.shape == (2,)
+    assert other.shape == (2, 5, 7)

@@ -326,3 +326,35 @@ def test_what_does_not_fit_names_the_allocation():
     found = premortem.fit(step, device="12GiB")
     assert found.fits is False
     assert found.failed["bytes"] == 4 * WIDTH << 21
+
+
+@pytest.mark.parametrize(
+    ("layer", "kept"),
+    [
+        # The gates of both products, the workspace, the new state and the new cell.
+        (lambda: nn.LSTMCell(64, 256), 4 + 4 + 4 + 1 + 1),
+        # The gates of both products, the workspace and the new state.
+        (lambda: nn.GRUCell(64, 256), 3 + 3 + 5 + 1),
+        # Its output; one number for each row is no vector.
+        (lambda: nn.Sequential(nn.Linear(64, 256), nn.RMSNorm(256)), 1 + 1),
+    ],
+    ids=["lstm", "gru", "norm"],
+)
+def test_a_kernel_that_is_one_on_a_card_keeps_what_it_keeps_there(layer, kept):
+    def step():
+        model, rows = layer().cuda(), torch.randn(4096, 64, device="cuda")
+        cell = (torch.zeros(4096, 256, device="cuda"), torch.zeros(4096, 256, device="cuda"))
+        state = {nn.LSTMCell: (cell,), nn.GRUCell: (cell[0],)}.get(type(model), ())
+
+        def loss():
+            out = model(rows, *state)
+            return (out[0] if isinstance(out, tuple) else out).sum()
+
+        trained(model, loss)
+
+    trace = rehearse(step, CARD)
+    forward = [
+        a for a in trace.allocations if a.kind == "activations" and a.op != "zeros" and a.phase == "forward"
+    ]
+    vectors = sum(a.bytes for a in forward if a.op not in {"randn", "sum"}) / (4096 * 256 * 4)
+    assert vectors == pytest.approx(2 * kept, abs=0.02)

@@ -10,7 +10,8 @@ import pytest
 
 from premortem import parts
 
-MODULES = [
+MODULES = [importlib.import_module("premortem.configs.loading")]
+MODULES += [
     importlib.import_module(f"premortem.parts.{found.name}") for found in pkgutil.iter_modules(parts.__path__)
 ]
 
@@ -22,12 +23,14 @@ def test_examples_are_true(module):
 
 
 @pytest.mark.parametrize(
-    "name", ["GuardedLoss", "Charbonnier", "MSSSIM", "safe_clip", "AdaptiveClip", "Metrics"]
+    "name",
+    "GuardedLoss Charbonnier MSSSIM safe_clip AdaptiveClip Metrics RamCache Evaluation PSNR SSIM "
+    "channels_last pad_to_multiple unpad needed_multiple load_config".split(),
 )
 def test_every_part_says_why_and_shows_how(name):
     page = getattr(parts, name).__doc__
     assert "## Why it matters" in page
-    assert ">>> from premortem.parts import " in page
+    assert ">>> from premortem." in page
 
 
 def test_without_torch_the_room_says_what_to_install():

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from premortem.probes import Attachment
+from premortem.probes import Attachment, generators
 
 
 @pytest.fixture
@@ -163,13 +163,22 @@ def test_no_graph_is_kept_alive(attachment):
 
 
 def test_random_states_can_be_put_back(attachment):
-    state = attachment.recorder.now()
+    state = attachment.recorder.generators.now()
     drawn = (torch.rand(3), random.random(), np.random.rand(3))  # noqa: NPY002
     torch.default_generator.set_state(state.torch)
-    random.setstate(state.python)
+    random.setstate(state.python.state)
     words = np.frombuffer(state.numpy[:-4], dtype=np.uint32)
     place = int.from_bytes(state.numpy[-4:], sys.byteorder)
     np.random.set_state(("MT19937", words, place, 0, 0.0))  # noqa: NPY002
     assert torch.equal(torch.rand(3), drawn[0])
     assert random.random() == drawn[1]
     assert np.array_equal(np.random.rand(3), drawn[2])  # noqa: NPY002
+
+
+def test_a_generator_whose_memory_is_not_as_expected_is_asked(monkeypatch):
+    monkeypatch.setattr(generators, "_WORDS", 3)
+    monkeypatch.setattr(generators, "_BYTES", 16)
+    random.gauss(0, 1)
+    state = generators.Generators().now()
+    assert state.python.raw is None
+    assert state.python.state == random.getstate()

@@ -1,4 +1,4 @@
-"""The ways in which scripts save and load their checkpoints; each leads to `saving.py`.
+"""The ways in which scripts save and load their checkpoints; each leads to `saving.py` or `loading.py`.
 
 torch.save and torch.load, safetensors, torch.distributed.checkpoint, and Lightning, which writes through fsspec.
 """
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from premortem.actions.loading import Loading
 from premortem.actions.moves import Moves
 from premortem.actions.reread import of_folder, of_safetensors, of_torch
 from premortem.actions.room import Counting
@@ -33,9 +34,10 @@ _LIGHTNING = ("lightning.fabric.utilities.cloud_io", "lightning_fabric.utilities
 class Doors:
     """Put in place in a run; the session takes them away with everything else."""
 
-    def __init__(self, session: Session, saving: Saving) -> None:
+    def __init__(self, session: Session, saving: Saving, loading: Loading) -> None:
         self.session = session
         self.saving = saving
+        self.loading = loading
         self.shelf = saving.shelf
         self._hooks: list[ImportHook] = []
 
@@ -46,11 +48,11 @@ class Doors:
         self._when("torch.distributed.checkpoint", lambda module: patch(module, "save", self._dcp_save))
         for name in _LIGHTNING:
             self._when(name, lambda module: patch(module, "_atomic_save", self._lightning_save))
-        if not self.saving.changes:
-            return
-        patch(torch, "load", self._served)
-        self._when("safetensors.torch", lambda module: patch(module, "load_file", self._served))
-        Moves(self.session, self.saving).install()
+        patch(torch, "load", self._torch_load)
+        self._when("safetensors.torch", lambda module: patch(module, "load_file", self._safetensors_load))
+        self._when("torch.distributed.checkpoint", lambda module: patch(module, "load", self._dcp_load))
+        if self.saving.changes:
+            Moves(self.session, self.saving).install()
 
     def remove(self) -> None:
         for hook in self._hooks:
@@ -91,7 +93,8 @@ class Doors:
             def write(to: Path) -> Any:
                 return original(obj, str(to), *args, **kwargs)
 
-            return self._save(obj, path, f, write, of_torch, measure)
+            prints = () if _has_checksums(kwargs) else ("*",)
+            return self._save(obj, path, f, write, of_torch, measure, prints)
 
         return save
 
@@ -108,9 +111,11 @@ class Doors:
             if path is None:
                 return original(tensors, filename, *args, **kwargs)
             check = functools.partial(of_safetensors, tensors)
-            return self._save(
-                tensors, path, filename, lambda to: original(tensors, str(to), *args, **kwargs), check
-            )
+
+            def write(to: Path) -> Any:
+                return original(tensors, str(to), *args, **kwargs)
+
+            return self._save(tensors, path, filename, write, check, prints=("*",))
 
         return save_file
 
@@ -128,7 +133,9 @@ class Doors:
                     _take_along(path, to)
                 return result
 
-            return self._save(state_dict, path, checkpoint_id, write, of_folder)
+            return self._save(
+                state_dict, path, checkpoint_id, write, of_folder, prints=(".metadata", "*.distcp")
+            )
 
         return save
 
@@ -155,6 +162,7 @@ class Doors:
         write: Callable[[Path], Any],
         check: Callable[[Path], str],
         measure: Callable[[], int | None] = lambda: None,
+        prints: tuple[str, ...] = (),
     ) -> Any:
         def unseen(to: Path) -> Any:
             """The probe of `torch.save` is told afterwards, when the file has its name."""
@@ -165,7 +173,7 @@ class Doors:
             finally:
                 self.session.looking = self.session.looking and not mine
 
-        return self.saving.save(Save(thing, path, os.fspath(given), unseen, check, measure))
+        return self.saving.save(Save(thing, path, os.fspath(given), unseen, check, measure, prints))
 
     def _target(self, given: Any, *, folder: bool = False) -> Path | None:
         """The file that is meant, when it is one that can be replaced: no pipe, no device, no file object."""
@@ -184,18 +192,36 @@ class Doors:
 
     # --- loading ----------------------------------------------------------------------
 
-    def _served(self, original: Any) -> Any:
-        """What the script saved is what it loads, also when it lies in quarantine."""
-
+    def _torch_load(self, original: Any) -> Any:
         @functools.wraps(original)
         def load(f: Any, *args: Any, **kwargs: Any) -> Any:
-            there = self._quarantined(f) if self.shelf.diverted and self.session.on else None
-            if there is None:
-                return original(f, *args, **kwargs)
-            if isinstance(f, (str, os.PathLike)):
-                return original(there, *args, **kwargs)
-            with there.open("rb") as file:
-                return original(file, *args, **kwargs)
+            return self._load(f, lambda source: original(source, *args, **kwargs))
+
+        return load
+
+    def _safetensors_load(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def load_file(filename: Any, *args: Any, **kwargs: Any) -> Any:
+            return self._load(filename, lambda source: original(source, *args, **kwargs))
+
+        return load_file
+
+    def _load(self, f: Any, load: Callable[[Any], Any]) -> Any:
+        """What the script saved is what it loads, also when it lies in quarantine."""
+        there = self._quarantined(f) if self.shelf.diverted and self.session.on else None
+        if there is None:
+            return self.loading.load(f, lambda: load(f))
+        if isinstance(f, (str, os.PathLike)):
+            return self.loading.load(there, lambda: load(there))
+        with there.open("rb") as file:
+            return self.loading.load(file, lambda: load(file))
+
+    def _dcp_load(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def load(*args: Any, checkpoint_id: Any = None, storage_reader: Any = None, **kwargs: Any) -> Any:
+            where = storage_reader.path if _reads_files(storage_reader) else checkpoint_id
+            given = {"checkpoint_id": checkpoint_id, "storage_reader": storage_reader, **kwargs}
+            return self.loading.load(where, lambda: original(*args, **given), folder=True)
 
         return load
 
@@ -216,8 +242,18 @@ def _many() -> bool:
     return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
 
 
+def _has_checksums(kwargs: Any) -> bool:
+    """Whether `torch.save` writes any: not in the old format, and not when it was told to leave them out."""
+    options = getattr(torch.serialization, "get_crc32_options", lambda: True)
+    return kwargs.get("_use_new_zipfile_serialization", True) and bool(options())
+
+
 def _writer(args: Any, kwargs: Any) -> bool:
     return bool(args) or kwargs.get("storage_writer") is not None
+
+
+def _reads_files(reader: Any) -> bool:
+    return type(reader).__name__ == "FileSystemReader" and hasattr(reader, "path")
 
 
 def _take_along(old: Path, new: Path) -> None:

@@ -99,6 +99,7 @@ class Guard:
         self._settle = settle  # called when a refusal has been told: a policy may end the run here
         self._classes: set[type] = set()
         self._inside = False
+        self._unsaid: list[tuple[Any, int]] = []  # refusals that a device has told in the middle of a step
         self._row: dict[int, int] = {}  # optimizer -> refused in a row
         self._made: Counter[int] = Counter()
         self._refused: Counter[int] = Counter()
@@ -132,11 +133,16 @@ class Guard:
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside or torch.compiler.is_compiling() or not self.session.listening():
                 return original(optimizer, *args, **kwargs)
+            with self.session.looking_at("guard"):
+                self.stats.hear()  # of a step before that was refused, while the weights are still as they were
             self._inside = True  # a wrapper (Lookahead, SAM) steps its inner optimizer: one transaction
             try:
                 return self._transact(original, optimizer, args, kwargs)
             finally:
                 self._inside = False
+                if self._unsaid:
+                    with self.session.looking_at("guard"):
+                        self._say()
 
         return step
 
@@ -268,15 +274,22 @@ class Guard:
             return
         if owed is not None:
             owed.refuse()
-        self._tell(optimizer, "gradient", step)
+        self._unsaid.append((optimizer, step))
+        if not self._inside:
+            self._say()
+
+    def _say(self) -> None:
+        """Once the step that is being made is over: until then its own weights may have to be undone."""
+        unsaid, self._unsaid = self._unsaid, []
+        for optimizer, step in unsaid:
+            self._tell(optimizer, "gradient", step)
 
     def _tell(self, optimizer: Any, reason: str, step: int | None = None) -> None:
         key = self.session.optimizers.of(optimizer)
         self._row[key] = self._row.get(key, 0) + 1
         self._refused[key] += 1
-        refusal = Refusal(
-            optimizer, key, self.session.step if step is None else step, reason, self.stats.last_loss
-        )
+        at = self.session.step if step is None else step
+        refusal = Refusal(optimizer, key, at, reason, self.recorder.loss_of(at, self.stats.last_loss))
         for listener in self.listeners if reason != "memory" else ():  # there is no bad number to look for
             listener(refusal)
         self.recorder.mend_buffers(refusal.step)

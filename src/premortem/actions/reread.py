@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from premortem.errors import VaultError
+from premortem.vault.formats.distributed import Distributed
 from premortem.vault.zips import Archive
 
 
@@ -43,11 +44,18 @@ def of_safetensors(tensors: Mapping[str, Any], path: Path) -> str:
 
 
 def of_folder(path: Path) -> str:
-    """A checkpoint of torch.distributed: its list of contents, and as many bytes as that says."""
+    """A checkpoint of torch.distributed: its list of contents, the files it names, and the checksums in them.
+
+    What is laid out in another way than torch's own cannot be judged, and is not."""
     metadata = path / ".metadata"
     if not metadata.is_file() or not metadata.stat().st_size:
         return "`.metadata`, which says what is in it, is missing"
-    return ""
+    try:
+        with Distributed(path) as contents:
+            found = next(contents.altered(), None)
+    except VaultError as error:
+        return str(error) if error.record.endswith(".distcp") else ""  # missing, or cut off
+    return f"`{found[0]}`: {found[1]}" if found is not None else ""
 
 
 def _same_bits(read: torch.Tensor, written: torch.Tensor) -> bool:

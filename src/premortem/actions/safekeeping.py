@@ -1,6 +1,7 @@
 """All that a run does about its checkpoints, joined: the script's own saves, the mirror, the time that is left.
 
 every save of the script      saving.py, through doors.py
+every load of the script      loading.py, through doors.py
 the first step                with a mirror or a deadline: one save of ours, timed, so that both are known to work
 every step                    what was saved is sent; is there time for another step?
 a signal                      one save of ours, where weights and optimizer agree; then the mirror is flushed
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from premortem.actions.doors import Doors
 from premortem.actions.keep import is_sharded, keep, whose_turn
+from premortem.actions.loading import Loading
 from premortem.actions.saving import Saving
 from premortem.actions.sending import Sending
 from premortem.errors import VaultError
@@ -62,9 +64,10 @@ class Safekeeping:
         self._have_done = have_done  # in the run's own thread, between two bytecodes
         shelf = Shelf(folder)
         self.sending = Sending(mirror, shelf, copy=not changes) if mirror is not None else None
-        self.saving = Saving(attachment, shelf, self.sending, changes=changes)
+        self.saving = Saving(attachment, shelf, self.sending, changes=changes, home=Path.cwd())
+        self.loading = Loading(self.saving)
         self.saving.met.append(self._met)
-        self.doors = Doors(self.session, self.saving)
+        self.doors = Doors(self.session, self.saving, self.loading)
         self.saved_at: int | None = None  # the step of our last save
         self._seconds = 0.0  # ... and how long it took
         self._last, self._gap = time.monotonic(), 0.0
@@ -116,6 +119,7 @@ class Safekeeping:
             self._gap = min(max(self._gap, now - self._last), _LONGEST_GAP)
         self._last = now
         self.saving.settle()
+        self.loading.settle()
         if step == 1 and not self.mirror and (storage := nothing_lasts()):
             self._tell_storage(Path.cwd(), storage)
         if self._doubtful is not None and now - self._began > _WORTH_A_REMARK:
@@ -260,6 +264,7 @@ class Safekeeping:
     def close(self, seconds: float) -> None:
         """The run is over."""
         self.saving.settle()
+        self.loading.finish(seconds)
         self.saving.shelf.clerk.wait(min(10.0, seconds))
         if self.mirror is None:
             return

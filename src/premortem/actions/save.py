@@ -23,7 +23,14 @@ class Save:
     write: Callable[[Path], Any]  # the library's own way; what it returns is returned
     check: Callable[[Path], str]  # what is wrong with what was written; "" when nothing is
     measure: Callable[[], int | None]  # how many bytes it will have; None when nobody can tell
+    printed: tuple[str, ...] = ()  # of files like these in it, which have no checksums, prints are taken
     looked: Looked = UNKNOWN
+
+    def unsigned(self) -> list[Path]:
+        """The files of which prints are taken."""
+        if self.path.is_dir():
+            return [each for pattern in self.printed for each in self.path.glob(pattern)]
+        return [self.path] if self.printed else []
 
 
 def remove_draft(draft: Path) -> None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from premortem.actions import room
 from premortem.actions.save import Save, one_line, remove_draft
 from premortem.events import Event, RoomShort, SaveChecked
+from premortem.vault import prints
 from premortem.vault.atomic import Draft, no_room, sweep
 from premortem.vault.looked import UNKNOWN, Looked
 from premortem.vault.shelf import Shelf
@@ -42,13 +43,14 @@ class Saving:
     """Stands in for the libraries' functions that save; `doors.py` leads the calls here."""
 
     def __init__(
-        self, attachment: Attachment, shelf: Shelf, sending: Sending | None, *, changes: bool
+        self, attachment: Attachment, shelf: Shelf, sending: Sending | None, *, changes: bool, home: Path
     ) -> None:
         self.session = attachment.session
         self.saved = attachment.saved
         self.shelf = shelf
         self.sending = sending
         self.changes = changes
+        self.home = home  # where records of files are
         self.seconds = 0.0  # what the last checkpoint took
         self.met: list[Callable[[Path], None]] = []  # called with the path of each checkpoint
         self._local = threading.local()
@@ -191,11 +193,20 @@ class Saving:
                 self.attempt("keep", lambda: self.shelf.keep(draft.final))
             draft.publish(durable=self._durable(save))
             self.shelf.published(draft.final, step, poisoned)
+        if save.looked.checkpoint:
+            self.attempt("print", lambda: self._take_prints(save))
         self._judge(save, overwrote=had_good)
         self._send_later(save)
         if draft.final.parent not in self._swept:
             self._swept.add(draft.final.parent)
             sweep(draft.final.parent)
+
+    def _take_prints(self, save: Save) -> None:
+        """Opened here: the script may rename it at once."""
+        for path in save.unsigned():
+            self.shelf.clerk.have_done(
+                functools.partial(prints.take, path.open("rb", buffering=0), self.home)
+            )
 
     def _durable(self, save: Save) -> bool:
         """A script that saves ten thousand small tensors must not wait for the disk ten thousand times."""

@@ -21,6 +21,7 @@ from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
 from premortem.detectors.clipping_reaches_nothing import ClippingReachesNothing
 from premortem.detectors.constant_labels import ConstantLabels
 from premortem.detectors.counter_restarts import CounterRestarts
+from premortem.detectors.damaged_checkpoint_loaded import DamagedCheckpointLoaded
 from premortem.detectors.data_changed_in_place import DataChangedInPlace
 from premortem.detectors.dead_units import DeadUnits
 from premortem.detectors.deadline_reached import DeadlineReached
@@ -220,6 +221,7 @@ ALL: tuple[type[Detector], ...] = (
     AverageNotRestored,  # PM340
     DataChangedInPlace,  # PM341
     WorkersShareGenerator,  # PM342
+    DamagedCheckpointLoaded,  # PM343
     OutOfMemory,  # PM360
     BatchSplit,  # PM361
     SoftmaxBeforeCrossEntropy,  # PM401

@@ -9,6 +9,7 @@ from typing import Any
 from premortem.fit.gpus import MIB, Gpu
 from premortem.fit.levers import Lever, candidates
 from premortem.fit.search import Search
+from premortem.fit.sides import Side, largest_side
 from premortem.fit.trials import SHARE, NotRehearsed, Trials
 
 FITS, TIGHT, NO = "fits", "tight", "no"
@@ -36,6 +37,7 @@ class Answer:
     largest_why: str = ""  # when it is not known
     largest_value: int = 0  # of the lever, which may count in other units
     lever: Lever | None = None
+    side: Side | None = None  # of its images, if it has any
     advice: list[Advice] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -53,6 +55,8 @@ def answer(trials: Trials, *, quick: bool = False, told: Callable[[str], None] =
         return found
     told("looking for the largest batch")
     _largest(found, trials)
+    told("looking for the largest side")
+    found.side = largest_side(trials, base, lambda result: verdict(result) == FITS)
     for change in _wanted(base):
         told(f"trying: {change.title}")
         _try(found, trials, change)

@@ -32,7 +32,7 @@ class Child:
         self.gpu = gpus.by_name(order["device"])
         self.rehearsal = Rehearsal(self.gpu, self.seen)
         lever = order.get("lever")
-        self.levers = Levers(Lever(**lever) if lever else None, order.get("batch"))
+        self.levers = Levers(Lever(**lever) if lever else None, order.get("batch") or order.get("side"))
         self.facts = Facts()
         # Before the sandbox covers `open`.
         self._file = Path(order["answer"]).open("w", encoding="utf-8")  # noqa: SIM115 - for the whole process

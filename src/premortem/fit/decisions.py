@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
+from premortem.fit import fused
 from premortem.fit.gpus import Gpu
 from premortem.fit.recurrent import packed, recurrent
 
@@ -134,6 +135,9 @@ class Paths:
             self._library.impl("scaled_dot_product_attention", self._attention, "AutogradCPU")
             self._library.impl("dropout", self._dropout, "AutogradCPU")
             self._library.impl("one_hot", _one_hot, "AutogradCPU")
+            self._library.impl("_fused_rms_norm", fused.norm(self.on_card), "AutogradCPU")
+            self._library.impl("lstm_cell", fused.lstm_cell, "AutogradCPU")
+            self._library.impl("gru_cell", fused.gru_cell, "AutogradCPU")
             for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
                 self._library.impl(f"{name}.input", recurrent(name, self._random_state), "AutogradCPU")
                 self._library.impl(f"{name}.data", packed(name, self._random_state), "AutogradCPU")

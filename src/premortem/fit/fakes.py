@@ -16,7 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from premortem.fit import convolutions, scratch
+from premortem.fit import convolutions, scratch, shares
 from premortem.fit.gpus import Gpu
 from premortem.fit.ledger import Ledger
 from premortem.fit.values import Values
@@ -213,9 +213,13 @@ class Fakes(TorchDispatchMode):
             with self:
                 copy = _aten._to_copy.default
                 return tuple(copy(part, device=self._where(x)) if part.numel() else part for part in found)
-        self.values.assumed[f"the values made unique at {self.place()} are taken to be all different"] += 1
+        among = shares.choices(x) or x.numel()
+        what = f"{among} in number" if among < x.numel() else "all different"
+        self.values.assumed[f"the values made unique at {self.place()} are taken to be {what}"] += 1
         with self:
-            flat = x.reshape(-1).clone()
+            flat = x.reshape(-1)[:among].clone()
+            if among < x.numel():
+                self.values.learn(flat, torch.arange(among, dtype=x.dtype))
             return flat, x.new_zeros(x.shape, dtype=torch.int64), x.new_zeros(flat.shape, dtype=torch.int64)
 
     def _counts(self, x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
@@ -223,10 +227,14 @@ class Fakes(TorchDispatchMode):
         if known is not None:
             length = max(minlength, int(known.max()) + 1 if known.numel() else 0)
         else:
-            length = max(minlength, 1)
+            length = max(minlength, shares.choices(x) or 1)
             self.values.assumed[f"the numbers counted at {self.place()} are taken to be below {length}"] += 1
         with self:
-            return x.new_zeros(length) if weights is None else weights.new_zeros(length)
+            made = x.new_zeros(length) if weights is None else weights.new_zeros(length)
+        self.values.forget(made)  # not the zeros that stand for them
+        if weights is None:
+            self.values.learn(made, shares.counted("bincount", [x], made))
+        return made
 
     def _packed(self, x: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
         known = self.values.content(lengths, self.place())

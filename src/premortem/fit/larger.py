@@ -1,4 +1,7 @@
-"""A DataLoader with a larger batch than the script gave it: its data set goes round, and few samples are fetched."""
+"""A DataLoader with a larger batch than the script gave it, or with larger images.
+
+Its data set goes round, and few samples are fetched; images are stretched.
+"""
 
 from __future__ import annotations
 
@@ -47,3 +50,37 @@ def _repeated(tensor: Any, batch: int, mode: Any) -> Any:
         return tensor[torch.arange(batch) % len(tensor)]
     with mode():
         return torch.empty((batch, *tensor.shape[1:]), dtype=tensor.dtype)
+
+
+def lengthen(kwargs: dict[str, Any], side: int, to: int, mode: Any) -> dict[str, Any]:
+    """What is square in a batch becomes `to / side` as long: images, and targets that have their size or a multiple."""
+    from torch.utils.data import default_collate
+
+    collate = kwargs.get("collate_fn") or default_collate
+
+    def collated(samples: list[Any]) -> Any:
+        from torch.utils._pytree import tree_map
+
+        return tree_map(lambda thing: _stretched(thing, side, to, mode), collate(samples))
+
+    return {**kwargs, "collate_fn": collated}
+
+
+def _stretched(tensor: Any, side: int, to: int, mode: Any) -> Any:
+    import torch
+
+    if not isinstance(tensor, torch.Tensor) or tensor.dim() < 3 or tensor.shape[-1] != tensor.shape[-2]:
+        return tensor
+    old = tensor.shape[-1]
+    if old * to % side or (old % side and side % old):
+        return tensor
+    new = old * to // side
+    dims = [d for d in range(1, tensor.dim()) if tensor.shape[d] == old and set(tensor.shape[d:]) == {old}]
+    shape = [new if d in dims else length for d, length in enumerate(tensor.shape)]
+    if tensor.is_floating_point() or torch.Size(shape).numel() > _REAL:
+        with mode():
+            return torch.empty(shape, dtype=tensor.dtype)
+    places = torch.arange(new) * old // new
+    for d in dims:
+        tensor = tensor.index_select(d, places)
+    return tensor

@@ -1,7 +1,7 @@
-"""How the batch of a stranger's script is changed without touching the script.
+"""How the batch of a stranger's script, or the side of its images, is changed without touching the script.
 
-Looked for are, in this order: an argument that `argparse` has read, a number in the script itself, the batch size of a
-DataLoader. A lever is believed when the model's input then has the size that was asked for.
+Looked for are, in this order: an argument that `argparse` has read, a number in the script itself, what a DataLoader
+gives. A lever is believed when the model's input then has the size that was asked for.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import itertools
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from premortem.fit.larger import enlarge
+from premortem.fit.larger import enlarge, lengthen
 from premortem.fit.patches import Patches
 
 _NAME = re.compile(
@@ -23,14 +24,20 @@ _NAME = re.compile(
 _LOADER = ("shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last")
 
 
+BATCH, SIDE = "batch", "side"
+_LEAST_SIDE = 8
+_CUTS = re.compile(r"crop|resize", re.IGNORECASE)  # functions whose one number is a side
+
+
 @dataclass
 class Lever:
-    """`kind` is argument, constant or loader; `value` is what it stands at."""
+    """`kind` is argument, constant, literal or loader; `value` is what it stands at."""
 
     kind: str
     name: str
     value: int
     spelled: str = ""  # as a person would write it
+    what: str = BATCH  # that it stands for, or may
 
 
 @dataclass
@@ -52,20 +59,26 @@ class Levers:
             for name, value in vars(options).items():
                 if _is_size(value) and _NAME.search(name):
                     self._meet("argument", name, value, _spelled(parser, name))
-                    if self._turns("argument", name):
-                        setattr(options, name, self.to)
+                elif side := _side(value):
+                    self._meet("argument", name, side, _spelled(parser, name), SIDE)
+                if self._turns("argument", name):
+                    many = isinstance(value, (list, tuple))
+                    setattr(options, name, type(value)([self.to] * len(value)) if many else self.to)
             return options, rest
 
         def loader(this: Any, dataset: Any, batch_size: Any = 1, *args: Any, **kwargs: Any) -> None:
             kwargs.update(zip(_LOADER, args, strict=False))
+            lever = self.turned
+            if lever is not None and lever.kind == "loader" and lever.what == SIDE:
+                kwargs = lengthen(kwargs, lever.value, self.to or 1, mode)
             if not _is_size(batch_size) or kwargs.get("batch_sampler") is not None:
                 init(this, dataset, batch_size, **kwargs)
                 return
             self._meet("loader", "DataLoader(batch_size=…)", batch_size)
             if self._turns("loader", "", batch_size):
                 enlarge(init, this, dataset, batch_size, self.to or 1, kwargs, mode)
-            elif self.turned is not None and batch_size == self.to:
-                enlarge(init, this, dataset, self.turned.value, batch_size, kwargs, mode)
+            elif lever is not None and lever.what == BATCH and batch_size == self.to:
+                enlarge(init, this, dataset, lever.value, batch_size, kwargs, mode)
             else:
                 init(this, dataset, batch_size, **kwargs)
 
@@ -79,23 +92,33 @@ class Levers:
         except (SyntaxError, ValueError):
             return source
         lines = source.splitlines(keepends=True)
-        for name, constant in reversed(_constants(tree)):
-            self._meet("constant", name, constant.value)
-            if self._turns("constant", name, constant.value) and constant.lineno == constant.end_lineno:
-                line = lines[constant.lineno - 1]
-                number = str(self.to).encode()
-                lines[constant.lineno - 1] = (
-                    line[: constant.col_offset] + number + line[constant.end_col_offset :]
-                )
+        for kind, name, constant, what in reversed([*_constants(tree), *_literals(tree)]):
+            self._meet(kind, name, constant.value, what=what)
+        turned = [
+            number
+            for kind, name, number, _ in (*_constants(tree), *_literals(tree))
+            if self._turns(kind, name, number.value) and number.lineno == number.end_lineno
+        ]
+        # From the end, so that the places before stay where they are.
+        for number in sorted(turned, key=lambda number: (number.lineno, number.col_offset), reverse=True):
+            line = lines[number.lineno - 1]
+            new = str(self.to).encode()
+            lines[number.lineno - 1] = line[: number.col_offset] + new + line[number.end_col_offset :]
         return b"".join(lines)
 
-    def _meet(self, kind: str, name: str, value: int, spelled: str = "") -> None:
+    def _meet(self, kind: str, name: str, value: int, spelled: str = "", what: str = BATCH) -> None:
+        new = Lever(kind, name, value, spelled, what)
         if (kind, name, value) not in {(lever.kind, lever.name, lever.value) for lever in self.found}:
-            self.found.append(Lever(kind, name, value, spelled))
+            self.found.append(new)
 
     def _turns(self, kind: str, name: str, value: int | None = None) -> bool:
         lever = self.turned
-        if lever is None or lever.kind != kind or self.to is None:
+        if (
+            lever is None
+            or lever.kind != kind
+            or self.to is None
+            or (kind == "loader" and lever.what == SIDE)
+        ):
             return False
         return (not name or lever.name == name) and value in {None, lever.value}
 
@@ -103,15 +126,32 @@ class Levers:
 def candidates(found: list[Lever], batch: int) -> list[Lever]:
     """Those that may stand for the batch the model was called with, likeliest first."""
     order = {"argument": 0, "constant": 1, "loader": 2}
-    fitting = [lever for lever in found if lever.value and batch % lever.value == 0]
+    fitting = [lever for lever in found if lever.what == BATCH and lever.value and batch % lever.value == 0]
     return sorted(fitting, key=lambda lever: (lever.value != batch, order[lever.kind]))
+
+
+def sides(found: list[Lever], side: int) -> list[Lever]:
+    """Those that may stand for the side of the model's input, likeliest first."""
+    order = {"argument": 0, "constant": 1, "literal": 2}
+    fitting = [lever for lever in found if lever.what == SIDE and lever.value == side]
+    fitting.sort(key=lambda lever: order[lever.kind])
+    if any(lever.kind == "loader" for lever in found):
+        fitting.append(Lever("loader", "the images of the DataLoader", side, what=SIDE))
+    return fitting
 
 
 def _is_size(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _constants(tree: ast.AST) -> list[tuple[str, Any]]:
+def _side(value: Any) -> int | None:
+    """A number, or several that are the same."""
+    if isinstance(value, (list, tuple)) and len(value) > 1 and len(set(map(str, value))) == 1:
+        value = value[0]
+    return value if _is_size(value) and value >= _LEAST_SIDE else None
+
+
+def _constants(tree: ast.AST) -> list[tuple[str, str, Any, str]]:
     """`batch_size = 8` and `f(batch_size=8)`, in the order of the lines."""
     found = []
     for node in ast.walk(tree):
@@ -122,8 +162,30 @@ def _constants(tree: ast.AST) -> list[tuple[str, Any]]:
                 found.append((name, number))
             case ast.keyword(arg=str(name), value=ast.Constant(value=int()) as number):
                 found.append((name, number))
-    kept = [(name, number) for name, number in found if _NAME.search(name) and _is_size(number.value)]
-    return sorted(kept, key=lambda pair: (pair[1].lineno, pair[1].col_offset))
+    kept = [("constant", name, number, BATCH if _NAME.search(name) else SIDE)
+            for name, number in found if _is_size(number.value)]  # fmt: skip
+    kept = [row for row in kept if row[3] == BATCH or _side(row[2].value)]
+    return sorted(kept, key=lambda row: (row[2].lineno, row[2].col_offset))
+
+
+def _literals(tree: ast.AST) -> list[tuple[str, str, Any, str]]:
+    """The same number twice in a row, as in `randn(8, 3, 256, 256)`, and the one of `RandomCrop(256)`."""
+    found: dict[tuple[int, int], Any] = {}
+    for node in ast.walk(tree):
+        given: list[ast.expr] = []
+        if isinstance(node, ast.Call):
+            given = node.args
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if len(given) == 1 and _CUTS.search(name):
+                given = [given[0], given[0]]
+        elif isinstance(node, (ast.Tuple, ast.List)):
+            given = node.elts
+        for one, two in itertools.pairwise(given):
+            match one, two:
+                case ast.Constant(value=int(first)), ast.Constant(value=int(second)) if first == second:
+                    if _side(first):
+                        found |= {(number.lineno, number.col_offset): number for number in (one, two)}
+    return [("literal", str(number.value), number, SIDE) for _, number in sorted(found.items())]
 
 
 def _spelled(parser: argparse.ArgumentParser, name: str) -> str:

@@ -15,6 +15,8 @@ from rich.text import Text
 from premortem import __version__
 from premortem.fit.answer import FITS, NO, Answer
 from premortem.fit.gpus import GIB, MIB, Gpu
+from premortem.fit.levers import Lever
+from premortem.fit.sides import Side
 
 _SHOWN = 8
 _COLOURS = {FITS: "bold green", "tight": "bold yellow", NO: "bold red"}
@@ -45,6 +47,10 @@ def record(found: Answer, gpu: Gpu) -> str:
         "batch": found.batch,
         "largest_batch": found.largest,
         "largest_batch_note": found.largest_why,
+        "side": found.side.side if found.side else None,
+        "largest_side": found.side.largest if found.side else None,
+        "largest_side_step": found.side.step if found.side else None,
+        "largest_side_note": found.side.why if found.side else "",
         "peak_phase": base["phase"],
         "does_not_fit": base["failed"],
         "advice": [asdict(advice) for advice in found.advice],
@@ -63,6 +69,8 @@ def show(found: Answer, gpu: Gpu, terminal: Terminal) -> None:
     if base.get("measured"):
         terminal.print(_truth(base))
     terminal.print(_batch(found), style="dim" if found.largest is None else "")
+    if found.side is not None:
+        terminal.print(_side(found.side), style="dim" if found.side.largest is None else "")
     terminal.print()
     terminal.print(_kinds(base))
     terminal.print()
@@ -98,12 +106,15 @@ def _headline(found: Answer, gpu: Gpu) -> Text:
 
 def _truth(base: dict[str, Any]) -> Text:
     measured = base["measured"]
+    problem = f"{measured['problem']}\n{measured.get('output', '')}".strip()
+    if "allocated" not in measured:
+        return Text(f"Nothing was measured: {problem}", "red")
     text = Text(f"Measured on {measured['card']}: ")
-    for word, key in (("allocated", "allocated"), ("reserved", "reserved")):
+    for key in ("allocated", "reserved"):
         error = base[key] / max(measured[key], 1) - 1
-        text.append(f"{size(measured[key])} {word} (predicted {error:+.1%}) ")
+        text.append(f"{size(measured[key])} {key} (predicted {error:+.1%}) ")
     if measured["problem"]:
-        text.append(f"but it ended with {measured['problem']}", "red")
+        text.append(f"but it ended before its third step: {problem}", "red")
     return text
 
 
@@ -117,6 +128,19 @@ def _batch(found: Answer) -> Text:
     return Text(f"Largest batch that fits: {found.largest}{more}; this run has {found.batch}{lever}.")
 
 
+def _side(side: Side) -> Text:
+    if side.largest is None:
+        return Text(f"The largest side is not known: {side.why}.")
+    if not side.largest:
+        return Text("No side that was tried fits with this batch.")
+    more = f" ({side.why})" if side.why else ""
+    lever = f", set with {_spelled(side.lever)}" if side.lever else ""
+    return Text(
+        f"Largest side that fits with this batch: {side.largest}{more}, in steps of {side.step}; "
+        f"this run has {side.side}{lever}."
+    )
+
+
 def _lever(found: Answer) -> str:
     lever = found.lever
     assert lever is not None  # noqa: S101 - asked by the caller
@@ -126,9 +150,16 @@ def _lever(found: Answer) -> str:
             spelled=f"{lever.spelled} {found.largest_value}",
             name=f"{lever.name} = {found.largest_value}",
         )
-    return {"argument": lever.spelled, "constant": f"`{lever.name}` in the script"}.get(
-        lever.kind, lever.name
-    )
+    return _spelled(lever)
+
+
+def _spelled(lever: Lever) -> str:
+    words = {
+        "argument": lever.spelled,
+        "constant": f"`{lever.name}` in the script",
+        "literal": f"the number {lever.name} in the script",
+    }
+    return words.get(lever.kind, lever.name)
 
 
 def _kinds(base: dict[str, Any]) -> Table:

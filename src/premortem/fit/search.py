@@ -1,4 +1,4 @@
-"""The largest batch that fits: few rehearsals, and no number that was not rehearsed."""
+"""The largest batch, or side, that fits: few rehearsals, and no number that was not rehearsed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ class Search:
         room: float,
         value: int,
         base: dict[str, Any],
+        noun: str = "batch",
+        unit: int = 1,
     ) -> None:
+        """`unit` is what one step of the value counts for a person."""
+        self._noun, self._unit = noun, unit
         self._trial, self._fits, self._room = trial, fits, room
         self._value, self._batch = value, base["batch"]
         self._results = {value: base}
@@ -99,7 +103,9 @@ class Search:
     def _told(self) -> int | None:
         if not self._low:
             if self._high == self._failed:
-                self.why = f"a batch of {self._failed} could not be rehearsed ({self._failure})"
+                self.why = (
+                    f"a {self._noun} of {self._failed * self._unit} could not be rehearsed ({self._failure})"
+                )
                 return None
             if not self._close():
                 self.why = f"none that fits was found in {len(self._results)} rehearsals"
@@ -107,11 +113,16 @@ class Search:
             return 0
         found = int(self._results[self._low]["batch"])
         if self._capped:
-            self.why = "at least: the script has no more samples for a larger one"
+            more = "no more samples for a larger one" if self._noun == "batch" else "no larger ones"
+            self.why = f"at least: the script has {more}"
         elif self._high == self._failed:
-            self.why = f"at least: with {self._failed} the rehearsal did not get through ({self._failure})"
+            self.why = f"at least: with {self._failed * self._unit} the rehearsal did not get through ({self._failure})"
         elif not self._close():
-            tried = f"the next that was tried, {self._high}, does not" if self._high <= _MOST_BATCH else ""
+            tried = (
+                f"the next that was tried, {self._high * self._unit}, does not"
+                if self._high <= _MOST_BATCH
+                else ""
+            )
             self.why = f"at least; {tried or 'more was not tried'}"
         elif self._low >= _MOST_BATCH:
             self.why = "at least; more was not tried"

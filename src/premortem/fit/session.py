@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import (
@@ -27,11 +26,10 @@ from premortem.fit.ledger import Allocation
 from premortem.fit.moving import settle
 from premortem.fit.patches import Patches
 from premortem.fit.pretend import pretending
+from premortem.fit.steps import Steps
 from premortem.fit.trained import Trained
 
 STEPS = 2  # the first makes the optimizer's state, the second has it while it runs
-_BACKWARDS = 6  # passes of a script that has no optimizer of torch's: it updates its weights by hand
-_MOST_STEPS = 24  # of one optimizer, while another was not stepped yet
 
 
 class Seen(BaseException):
@@ -63,14 +61,10 @@ class Rehearsal:
         self.fakes = Fakes(gpu)
         self.patches: Patches | None = None
         self.paths = Paths(self.fakes.on_card, gpu)
-        self._seen = seen or self._raise
+        self.steps = Steps(STEPS, seen or self._raise)
         self._names: dict[int, str] = {}
         self._roots: weakref.WeakSet[nn.Module] = weakref.WeakSet()
-        self._optimizers: dict[int, tuple[weakref.ref[Optimizer], str]] = {}
-        self._steps: dict[int, int] = {}
         self._trained = Trained()
-        self._backwards = 0
-        self.complete = False
 
     @contextlib.contextmanager
     def on(self) -> Iterator[None]:
@@ -87,10 +81,7 @@ class Rehearsal:
                 autocast.install()
                 self.paths.install()
                 with pretending(self.fakes) as self.patches, self.fakes:
-                    self.patches.put(Optimizer, "__init__", self._constructor(Optimizer.__init__))
-                    for name in ("backward", "grad"):
-                        original = getattr(torch.autograd, name)
-                        self.patches.put(torch.autograd, name, self._backward(original))
+                    self.steps.install(self.patches, self._trained.sent_backward)
                     yield
             finally:
                 for hook in hooks:
@@ -101,22 +92,19 @@ class Rehearsal:
     def trace(self) -> Trace:
         """May be asked for at any time."""
         ledger = self.fakes.ledger
-        names = [name for _, name in self._optimizers.values()]
-        steps = {f"{name} {n}" if names.count(name) > 1 else name: self._steps[key]
-                 for n, (key, (_, name)) in enumerate(self._optimizers.items(), start=1)}  # fmt: skip
         trained = self._trained
         return Trace(
             allocations=ledger.allocations,
             diary=ledger.diary,
             marks=ledger.marks,
-            steps=steps,
+            steps=self.steps.made(),
             batch=trained.batch,
             shapes=trained.shapes,
             modules=type(trained.model).__name__ if trained.model is not None else "",
             assumptions=[_times(text, n) for text, n in self.fakes.values.assumed.most_common()],
             attention=dict(self.paths.attention),
             operations=self.fakes.operations,
-            complete=self.complete,
+            complete=self.steps.complete,
         )
 
     @property
@@ -125,7 +113,7 @@ class Rehearsal:
         return self._trained.model
 
     def optimizer_names(self) -> list[str]:
-        return sorted({name for _, name in self._optimizers.values()})
+        return self.steps.names()
 
     # -- modules --------------------------------------------------------------------------
 
@@ -159,34 +147,9 @@ class Rehearsal:
 
     # -- optimizers -----------------------------------------------------------------------
 
-    def _constructor(self, init: Any) -> Any:
-        def constructed(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
-            init(optimizer, *args, **kwargs)
-            self._meet(optimizer)
-
-        return constructed
-
-    def _backward(self, original: Any) -> Any:
-        def differentiated(*args: Any, **kwargs: Any) -> Any:
-            self._trained.sent_backward((args, kwargs))
-            if not self._optimizers:
-                self._backwards += 1
-                if self._backwards > _BACKWARDS:
-                    self.complete = True
-                    self._seen()
-            return original(*args, **kwargs)
-
-        return differentiated
-
-    def _meet(self, optimizer: Optimizer) -> None:
-        if id(optimizer) not in self._optimizers:
-            self._optimizers[id(optimizer)] = (weakref.ref(optimizer), type(optimizer).__name__)
-            self._steps[id(optimizer)] = 0
-
     def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self._meet(optimizer)
-        ledger = self.fakes.ledger
-        ledger.stepping += 1
+        self.steps.meet(optimizer)
+        self.fakes.ledger.stepping += 1
         self._name(optimizer)
 
     def _name(self, optimizer: Optimizer) -> None:
@@ -203,12 +166,8 @@ class Rehearsal:
         for state in list(optimizer.state.values()):
             for tensor in tree_flatten(state)[0]:
                 ledger.call(tensor, kinds.STATE)
-        self._steps[id(optimizer)] += 1
-        ledger.mark(f"{self._optimizers[id(optimizer)][1]} step {self._steps[id(optimizer)]}")
-        living = [key for key, (known, _) in self._optimizers.items() if known() is not None]
-        if all(self._steps[key] >= STEPS for key in living) or self._steps[id(optimizer)] >= _MOST_STEPS:
-            self.complete = True
-            self._seen()
+        ledger.mark(self.steps.count(optimizer))
+        self.steps.check()
 
     @staticmethod
     def _raise() -> None:

@@ -16,6 +16,8 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_flatten, tree_map
 
+from premortem.fit import shares
+
 _MOST = 1 << 20  # elements of a tensor that is carried along
 _MOST_FLOATS = 1 << 12
 _RANDOM = torch.Tag.nondeterministic_seeded
@@ -44,6 +46,7 @@ class Values:
 
     def follow(self, func: Any, name: str, args: Any, kwargs: Any, out: Any) -> None:
         """Do the same with the known values, when all are known and the result is small."""
+        shares.follow(func, name, args, kwargs, out)
         if name in _KEEPS:
             return
         outs = [t for t in tree_flatten(out)[0] if isinstance(t, Tensor)]
@@ -63,6 +66,7 @@ class Values:
         if any(self.known(t) is None or not _small(t) for t in given):
             if func._schema.is_mutable:
                 self._forget_written(func, args)
+            self.learn(out, shares.counted(name, args, out))
             return
         args, kwargs = tree_map(lambda t: self.known(t) if isinstance(t, Tensor) else t, (args, kwargs))
         try:
@@ -86,7 +90,8 @@ class Values:
             return value.item()
         if tensor.dtype is torch.bool:
             # `assert (x > 0).all()` and `if (x < 0).any(): raise`: the script is taken to be content.
-            truth = getattr(tensor, "_premortem_all", False)
+            even = shares.count(tensor)
+            truth = bool(even) if even is not None else getattr(tensor, "_premortem_all", False)
             self._assume(f"a truth read at {place} is taken to be {truth}")
             return truth
         answer = 1.0 if tensor.is_floating_point() else 1
@@ -98,6 +103,12 @@ class Values:
         value = self.known(mask)
         if value is not None:
             return int(value.count_nonzero())
+        even = shares.count(mask)
+        if even is not None:
+            self._assume(
+                f"the mask at {place} is taken to select {even} of its {mask.numel()} elements, an even share"
+            )
+            return even
         self._assume(f"the mask at {place} is taken to select all of its {mask.numel()} elements")
         return mask.numel()
 

@@ -64,14 +64,14 @@ class Names:
                 first = alias.name.partition(".")[0]
                 self._bound[alias.asname or first].add(alias.name if alias.asname else first)
         for chosen in source.nodes(ast.ImportFrom):
-            base = self._absolute(chosen)
+            base = self.absolute(chosen)
             self.modules.add(base)
             for alias in chosen.names:
                 self._bound[alias.asname or alias.name].add(f"{base}.{alias.name}" if base else alias.name)
         self._add_definitions()
         self._bound.default_factory = None
 
-    def _absolute(self, statement: ast.ImportFrom) -> str:
+    def absolute(self, statement: ast.ImportFrom) -> str:
         module = statement.module or ""
         if not statement.level:
             return module

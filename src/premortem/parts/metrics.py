@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
@@ -66,6 +68,14 @@ class Metrics:
         self._step = self._step + 1 if step is None else step
         return dict(self._holding({**(values or {}), **named}))
 
+    def refuse(self, reasons: Mapping[str, str]) -> list[Refused]:
+        """Names of the latest evaluation that have no value, each with its reason: an evaluation that could not be finished."""
+        refused = [Refused(name, math.nan, self._step, reason) for name, reason in reasons.items()]
+        for each in refused:
+            self._latest[each.name] = None
+            self._refuse(each)
+        return refused
+
     def best(self, name: str, mode: Mode) -> Best | None:
         """The best value that held, and its step; the first of equals. None when there is none."""
         choose = {"max": max, "min": min}[mode]
@@ -105,6 +115,14 @@ class Metrics:
         if all(earlier.name != refused.name for earlier in self.refused):
             warnings.warn(
                 f"the metric {refused.name} was refused at step {refused.step}: {refused.reason}",
-                stacklevel=4,
+                stacklevel=_levels(),
             )
         self.refused.append(refused)
+
+
+def _levels() -> int:
+    """How far up the first caller is that is none of the parts."""
+    frame, levels, ours = sys._getframe(1), 1, os.path.dirname(__file__)  # noqa: SLF001, PTH120 - as frames name it
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == ours:  # noqa: PTH120 - likewise
+        frame, levels = frame.f_back, levels + 1
+    return levels

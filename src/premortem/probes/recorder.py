@@ -12,11 +12,8 @@ tensors are kept by reference, buffers are copied where they lie, and a CUDA gen
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
-import random
-import sys
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -25,6 +22,7 @@ from torch.nn.modules.batchnorm import _NormBase
 
 from premortem.events import BufferBroken
 from premortem.probes.backward import Backwards
+from premortem.probes.generators import Generators, Random
 from premortem.probes.modules import Model, Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, version
@@ -34,16 +32,6 @@ _MOST_CALLS = 32
 _FORGOTTEN_AFTER = 32  # steps of others, after which an optimizer is taken to be out of use
 _LATE = 3  # steps after which a GPU has told that one failed
 _MOST_BUFFER_BYTES = 32 << 20  # of buffers that the forward pass changes
-_MERSENNE_BYTES = 624 * 4 + 4  # numpy's legacy generator: its words, then its position
-
-
-class Random(NamedTuple):
-    """The states of the generators that a training step may draw from."""
-
-    torch: torch.Tensor
-    cuda: torch.Tensor | None
-    python: Any
-    numpy: bytes | None  # the raw words of its Mersenne twister
 
 
 class Draw(NamedTuple):
@@ -96,7 +84,7 @@ class Recorder:
         self._stepped: dict[int, list[tuple[int, int]]] = {}
         self.skips: dict[int, int] = {}  # optimizer -> steps that a gradient scaler left out
         self._drawn_in = -1
-        self._numpy = _numpy_state()
+        self.generators = Generators()
         self._moving: list[tuple[int, str]] = []  # buffers that change: model and name,
         self._owners: list[dict[str, Any]] = []  # where their module keeps them,
         self._own_names: list[str] = []  # and as what
@@ -127,13 +115,15 @@ class Recorder:
             self.loaders[loader] = self.loaders.get(loader, 0) + 1
         if len(self.draws) >= _MOST_DRAWS:
             del self.draws[0]
-        self.draws.append(Draw(self._serial, loader, batch, self.now(), [version(t) for t in tensors]))
+        self.draws.append(
+            Draw(self._serial, loader, batch, self.generators.now(), [version(t) for t in tensors])
+        )
 
     def called(self, model: Model, grad: bool, tensors: list[torch.Tensor]) -> None:
         if self._drawn_in == self.window.step or len(self.window.calls) >= _MOST_CALLS:
             return
         if self.window.random is None:  # the first step of the run: there was no step whose end it started at
-            self.window.random = self.now()
+            self.window.random = self.generators.now()
         # What a graph made is made again; holding it would keep that graph alive.
         self.window.calls.append(Call(model.key, grad, [t for t in tensors if not t.requires_grad]))
 
@@ -159,8 +149,8 @@ class Recorder:
         window.step = step + 1
         window.calls.clear()
         window.targets.clear()
-        # Python's generator takes the longest to ask; where there is a loader it is asked at each draw.
-        window.random = self.now(python=self._drawn_in != step)
+        # Where there is a loader, Python's generator is asked at each draw.
+        window.random = self.generators.now(python=self._drawn_in != step)
         if step & (step - 1) == 0 or self.session.auditing:
             self._look_for_buffers()
         self._copy(window)
@@ -171,7 +161,7 @@ class Recorder:
         self._stepped.setdefault(key, []).append((self.session.step, self._serial))
         self.window.calls.clear()
         self.window.targets.clear()
-        self.window.random = self.now()
+        self.window.random = self.generators.now()
         self._copy(self.window)
 
     def _copy(self, window: Window) -> None:
@@ -216,7 +206,7 @@ class Recorder:
 
     def _look_for_buffers(self) -> None:
         """What a step writes besides the weights it trains: batch norm's statistics, a codebook, an averaged model."""
-        self._numpy = self._numpy or _numpy_state()
+        self.generators.meet()
         found: list[tuple[int, str, dict[str, Any], str]] = []
         total = 0
         for model in self.models.known.values():
@@ -279,6 +269,11 @@ class Recorder:
         self.window.losses = list(self.backwards.losses)
         return self.window
 
+    def loss_of(self, step: int, otherwise: float | None) -> float | None:
+        """The last one that was sent backward in that step. Waits for the device: only after something went wrong."""
+        losses = self.window_of(step).losses
+        return float(losses[-1].detach().real) if losses and losses[-1].numel() == 1 else otherwise
+
     def draws_of(self, key: int, step: int) -> list[Draw]:
         """The batches since that optimizer's step before, of the loaders that training draws from."""
         steps = self._stepped.get(key, [])
@@ -295,30 +290,6 @@ class Recorder:
         """How many steps that optimizer has been told of from this one on."""
         return sum(1 for number, _ in self._stepped.get(key, []) if number >= step)
 
-    def now(self, *, python: bool = True) -> Random:
-        words = ctypes.string_at(self._numpy, _MERSENNE_BYTES) if self._numpy is not None else None
-        cuda = _cuda_state() if torch.cuda.is_initialized() else None
-        return Random(torch.default_generator.get_state(), cuda, random.getstate() if python else None, words)
-
 
 def _sound(tensor: torch.Tensor) -> bool:
     return not tensor.is_floating_point() or bool(torch.isfinite(tensor).all())
-
-
-def _cuda_state() -> torch.Tensor | None:
-    if torch.cuda.is_current_stream_capturing():
-        return None
-    state: torch.Tensor = torch.cuda.default_generators[torch.cuda.current_device()].get_state()
-    return state
-
-
-def _numpy_state() -> int | None:
-    """Where numpy's global generator keeps its words. Asking it for a copy takes a hundred times as long."""
-    module = sys.modules.get("numpy.random")
-    if module is None or not hasattr(module, "get_bit_generator"):
-        return None
-    bits = module.get_bit_generator()
-    if type(bits).__name__ != "MT19937":  # somebody replaced it: its words are not laid out like that
-        return None
-    address: int = bits.ctypes.state_address
-    return address

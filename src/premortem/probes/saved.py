@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from premortem.events import Site
 from premortem.probes.modules import Models
 from premortem.probes.ruined import Ruined
 from premortem.probes.session import Session, user_site
@@ -62,6 +63,10 @@ class Saved:
                 ruined += self._ruined.among(module, buffers, path)
         wrong = tuple((broken or ruined)[:8])
         return Looked(checkpoint, len(trained), wrong, tensors, user_site(), bool(ruined and not broken))
+
+    def where(self) -> Site | None:
+        """The line of the script that is saving or loading."""
+        return user_site()
 
     def told(self, thing: Any, path: str) -> None:
         """It was saved to `path`: what other probes say of a save."""

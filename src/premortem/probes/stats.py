@@ -203,9 +203,13 @@ class Stats:
         found = self._known[optimizer] = Held([p for p in held if p.device == device], device, self.session)
         return found
 
-    def _finish(self, optimizer: Any, track: Track, step: int) -> None:
+    def hear(self) -> None:
+        """What devices have answered by now."""
         for ring in self.rings.values():
             ring.drain(wait=False)
+
+    def _finish(self, optimizer: Any, track: Track, step: int) -> None:
+        self.hear()
         if self._pending is None:
             return
         row, values = self._pending

@@ -20,6 +20,7 @@ from premortem.program import Program
 from premortem.replay.autopsy import Plan
 from premortem.replay.order import Order
 from premortem.replay.sandbox import Sandbox
+from premortem.replay.started import versions
 from premortem.replay.trial import Result, Trial
 
 _MOST_THREADS = 1024
@@ -88,7 +89,6 @@ class Child:
         from premortem.probes import Attachment
         from premortem.replay.capsule import Capsule
         from premortem.replay.stage import Stage
-        from premortem.replay.started import versions
 
         self.sandbox.cover_torch()
         capsule = Capsule.load(self.order.capsule)
@@ -114,6 +114,8 @@ class Child:
     def _next(self, result: Result | None) -> Trial | None:
         assert self.plan is not None  # noqa: S101 - made before the stage
         if result is not None:
+            if not self.done:
+                self.tell(here=versions())  # the script uses its device by now
             self.tell(result=result)
             self.done += 1
             self.current = None

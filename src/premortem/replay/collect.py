@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from premortem.probes.recorder import Draw, Random, Window
+from premortem.probes.generators import Random
+from premortem.probes.recorder import Draw, Window
 from premortem.probes.session import tensors_in, version
 from premortem.replay.capsule import Capsule
 from premortem.replay.pack import pack
@@ -175,7 +176,7 @@ def random_state(state: Random | None, name: str, data: Tensors) -> dict[str, An
         data[f"{name}/numpy"] = torch.frombuffer(bytearray(state.numpy), dtype=torch.uint8)
     if state.python is None:
         return {"name": name, "python": None}
-    kind, words, gauss = state.python
+    kind, words, gauss = state.python.state
     return {"name": name, "python": [kind, list(words), gauss]}
 
 

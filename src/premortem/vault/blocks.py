@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import IO, Any
 
 from premortem.errors import VaultError
@@ -42,13 +43,29 @@ class Window(io.RawIOBase):
         return len(got)
 
 
+def pieces(file: IO[bytes], start: int, length: int, name: str) -> Iterator[memoryview]:
+    """All of it, piece by piece in the same memory. Fresh memory would be cleared each time, and the script, which may
+    be at work meanwhile, would wait for that."""
+    view = memoryview(bytearray(min(length, BLOCK)))
+    while length:
+        piece = view[: min(length, BLOCK)]
+        _fill(file, start, piece, name)
+        yield piece
+        start, length = start + len(piece), length - len(piece)
+
+
 def read_exactly(file: IO[bytes], start: int, length: int, name: str) -> bytearray:
     """Into memory of our own: a file that shrinks under a memory map would kill the process."""
+    block = bytearray(length)
+    _fill(file, start, memoryview(block), name)
+    return block
+
+
+def _fill(file: IO[bytes], start: int, view: memoryview, name: str) -> None:
     try:
         file.seek(start)
-        block = bytearray(length)
-        view, got = memoryview(block), 0
-        while got < length:
+        got = 0
+        while got < len(view):
             count = file.readinto(view[got:])  # type: ignore[attr-defined]
             if not count:
                 raise VaultError(f"the file ends in the middle of the record `{name}`", record=name)
@@ -57,4 +74,3 @@ def read_exactly(file: IO[bytes], start: int, length: int, name: str) -> bytearr
         raise VaultError(
             f"the record `{name}` cannot be read ({error.strerror or error})", record=name
         ) from error
-    return block

@@ -1,9 +1,11 @@
-"""Checksums of what was put aside, made in the background: a large file takes seconds, and nobody is to wait."""
+"""Work on files in the background: checksums of a large one take seconds, and nobody is to wait."""
 
 from __future__ import annotations
 
+import functools
 import queue
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,17 +18,22 @@ from premortem.vault.manifest import Manifest
 class Clerk:
     """A thread that is there only while there is something to do."""
 
-    def __init__(self) -> None:
-        self._waiting: queue.SimpleQueue[tuple[Path, Path]] = queue.SimpleQueue()
+    def __init__(self, name: str = "premortem-clerk") -> None:
+        self._name = name
+        self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def sign(self, file: Path, manifest: Path) -> None:
         """Soon the manifest will hold the checksum of the file."""
-        self._waiting.put((file, manifest))
+        self.have_done(functools.partial(_sign, file, manifest))
+
+    def have_done(self, job: Callable[[], None]) -> None:
+        """Jobs are done in order. One that fails over a file is over."""
+        self._waiting.put(job)
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="premortem-clerk", daemon=True)
+                self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
                 self._thread.start()
 
     def wait(self, seconds: float) -> None:
@@ -40,10 +47,14 @@ class Clerk:
                 if self._waiting.empty():
                     self._thread = None
                     return
-            file, manifest = self._waiting.get()
+            job = self._waiting.get()
             with suppress(OSError, VaultError):  # rotated away meanwhile
-                digest = sha256_of(file)
-                found = Manifest.read(manifest)
-                found.files = {name: replace(each, sha256=digest) for name, each in found.files.items()}
-                if file.exists():
-                    found.write(manifest)
+                job()
+
+
+def _sign(file: Path, manifest: Path) -> None:
+    digest = sha256_of(file)
+    found = Manifest.read(manifest)
+    found.files = {name: replace(each, sha256=digest) for name, each in found.files.items()}
+    if file.exists():
+        found.write(manifest)

@@ -53,11 +53,17 @@ def parse(text: str, *, now: float | None = None, environ: Mapping[str, str] = o
     return Deadline(moment, "the time given")
 
 
+def span(word: str) -> float | None:
+    """Seconds of `1h30m`; None when it is no such thing."""
+    found = _SPAN.findall(word)
+    if not found or _SPAN.sub("", word).strip():
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in found)
+
+
 def _moment(word: str, now: float) -> float | None:
-    if spans := _SPAN.findall(word):
-        if _SPAN.sub("", word).strip():
-            return None
-        return now + sum(float(number) * _UNITS[unit] for number, unit in spans)
+    if (seconds := span(word)) is not None:
+        return now + seconds
     if clock := _CLOCK.fullmatch(word):
         hour, minute, second = (int(part or 0) for part in clock.groups())
         today = datetime.fromtimestamp(now).astimezone()

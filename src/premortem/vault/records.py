@@ -20,23 +20,29 @@ _FOLDER = "records"
 
 def remember(path: Path, manifest: Manifest) -> Path:
     """Write the record of a file or folder. Raises VaultError."""
-    home = Path.cwd() / HOME
-    record = home / _FOLDER / f"{slug(path.resolve())}.json"
+    folder = made(Path.cwd())
+    record = folder / f"{slug(path.resolve())}.json"
+    manifest.write(record)
+    return record
+
+
+def made(home: Path, *below: str) -> Path:
+    """The folder of records in `home`, or one inside it. Git does not see it. Raises VaultError."""
+    folder = home.joinpath(HOME, _FOLDER, *below)
     try:
-        record.parent.mkdir(parents=True, exist_ok=True)
-        ignore = home / ".gitignore"
+        folder.mkdir(parents=True, exist_ok=True)
+        ignore = home / HOME / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
     except OSError as error:
-        raise VaultError(f"{record.parent} cannot be made ({error.strerror})") from error
-    manifest.write(record)
-    return record
+        raise VaultError(f"{folder} cannot be made ({error.strerror})") from error
+    return folder
 
 
 def recall(path: Path) -> Manifest | None:
     """The record of this very path, if there is one. A damaged record is no record."""
     name = f"{slug(path.resolve())}.json"
-    for folder in _folders(path):
+    for folder in folders_for(path, Path.cwd()):
         record = folder / HOME / _FOLDER / name
         if record.is_file():
             try:
@@ -46,7 +52,7 @@ def recall(path: Path) -> Manifest | None:
     return None
 
 
-def _folders(path: Path) -> Iterator[Path]:
-    here = Path.cwd()
-    yield here
-    yield from (folder for folder in path.resolve().parents if folder != here)
+def folders_for(path: Path, home: Path) -> Iterator[Path]:
+    """Where a record of this path may be: in `home`, and above the file."""
+    yield home
+    yield from (folder for folder in path.resolve().parents if folder != home)

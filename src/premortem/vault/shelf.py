@@ -170,7 +170,7 @@ class Shelf:
         ]
         left = [self._left[path]] if path in self._left else []
         left += [each for room in rooms for each in room.iterdir() if not each.name.endswith(SUFFIX)]
-        newest = max(left, key=_written_at, default=None)
+        newest = max(left, key=written_at, default=None)
         for room in rooms:
             if newest is None or newest.parent != room:
                 shutil.rmtree(room, ignore_errors=True)
@@ -242,7 +242,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _written_at(version: Path) -> float:
+def written_at(version: Path) -> float:
     try:
         return version.stat().st_mtime
     except OSError:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from premortem.errors import Refused, VaultError
 from premortem.vault import zip_ends
-from premortem.vault.blocks import BLOCK, read_exactly
+from premortem.vault.blocks import BLOCK, pieces, read_exactly
 
 MAGIC = b"PK\x03\x04"
 _LOCAL = struct.Struct("<4s5H3I2H")
@@ -65,7 +65,11 @@ class Archive:
         folder = _common_folder(infos)
         self.entries = {info.filename[len(folder) :]: self._entry(info, folder) for info in infos}
         if len(self.entries) != len(infos):
-            raise Refused("the archive holds two records of the same name; it is damaged, or made to deceive")
+            twice = _most((info.filename,) for info in infos)[0]
+            raise Refused(
+                "the archive holds two records of the same name; it is damaged, or made to deceive",
+                record=twice,
+            )
         # Not after `torch.serialization.set_crc32_options(False)`, or `skip_data`: then they are zero.
         self.has_checksums = all(info.CRC for info in infos if info.file_size)
         stored = [info for info in infos if info.compress_type == zipfile.ZIP_STORED]
@@ -132,9 +136,7 @@ class Archive:
             yield "central directory", "its parts contradict each other"
         odd = []
         for entry in self.entries.values():
-            problem, usual = self._described_twice(entry)
-            if problem is None and entry.info.CRC:
-                problem = self._checksum(entry, advance)
+            problem, usual = self._problem(entry, advance)
             if problem is not None:
                 yield entry.name, problem
             elif not usual:
@@ -143,15 +145,26 @@ class Archive:
         if self._by_torch and len(odd) <= len(self.entries) / 2:
             yield from ((name, "what stands around it is not what torch writes") for name in odd)
 
+    def altered(self) -> Iterator[tuple[str, str]]:
+        """Each record that torch would load as something else than was written. What it never reads does not count."""
+        for entry in self.entries.values() if self._by_torch else ():
+            problem, _ = self._problem(entry, lambda _count: None)
+            if problem is not None:
+                yield entry.name, problem
+
+    def _problem(self, entry: Entry, advance: Callable[[int], None]) -> tuple[str | None, bool]:
+        problem, usual = self._described_twice(entry)
+        if problem is None and entry.info.CRC:
+            problem = self._checksum(entry, advance)
+        return problem, usual
+
     def _checksum(self, entry: Entry, advance: Callable[[int], None]) -> str | None:
         if not entry.stored:
             return self._unpacks(entry, advance)
-        found, left, place = 0, entry.size, entry.start
-        while left:
-            block = read_exactly(self._file, place, min(left, BLOCK), entry.name)
-            found = zlib.crc32(block, found)
-            place, left = place + len(block), left - len(block)
-            advance(len(block))
+        found = 0
+        for piece in pieces(self._file, entry.start, entry.size, entry.name):
+            found = zlib.crc32(piece, found)
+            advance(len(piece))
         if found == entry.info.CRC:
             return None
         return f"its checksum is {found:08x}, but {entry.info.CRC:08x} was written"

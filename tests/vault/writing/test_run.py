@@ -43,6 +43,12 @@ class Place:
         self.err = err
         return process.returncode, out
 
+    def command(self, *words):
+        command = [sys.executable, "-m", "premortem", *words]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     def findings(self):
         found = json.loads((self.folder / "f.json").read_text())["findings"]
         return [(each["code"], each["severity"]) for each in found]

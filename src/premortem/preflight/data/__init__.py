@@ -1,7 +1,31 @@
-"""The samples themselves."""
+"""The samples themselves.
+
+walk.py        all names and sizes           names.py, splits.py   what names say
+sampling.py    which files are read          readers/              one file for each format
+layout.py      groups, sequences, classes    pairs.py, copies.py, lookalikes.py
+code/          which folders the script will open, from its source
+facts.py       all of that as plain values   checks/               judge them, one file each
+survey.py      the part of the page; `survey_seen` takes what a rehearsal has seen
+"""
 
 from __future__ import annotations
 
-from premortem.preflight.unit import Check
+from premortem.preflight.data.facts import Seen
+from premortem.preflight.data.registry import ALL
+from premortem.preflight.project import Part, Project, Tell
 
-ALL: tuple[type[Check], ...] = ()
+__all__ = ["ALL", "Seen", "survey", "survey_seen"]
+
+
+def survey(project: Project, tell: Tell) -> Part:
+    """The folders named with --data, and those that the script opens as far as its source says."""
+    from premortem.preflight.data import surveying
+
+    return surveying.survey(project, tell)
+
+
+def survey_seen(project: Project, seen: Seen, tell: Tell) -> Part:
+    """The same for what a rehearsal has seen: what the source alone could not tell."""
+    from premortem.preflight.data import surveying
+
+    return surveying.survey_seen(project, seen, tell)

@@ -108,6 +108,17 @@ class Distributed(Contents):
                 for record, problem in archive.damaged(advance):
                     yield f"{key} ({piece.record}, {record})", problem
 
+    def altered(self) -> Iterator[tuple[str, str]]:
+        """Each item that torch would load as something else than was written. Items of other kinds are passed over."""
+        for key, pieces in self._pieces.items():
+            for piece in pieces:
+                try:
+                    archive = self._archive(piece)
+                except VaultError:
+                    continue
+                for record, problem in archive.altered():
+                    yield f"{key} ({piece.record}, {record})", problem
+
     def _whole(self, name: str, stub: TensorStub) -> Any:
         torch = lift.needs_torch()
         assert stub.storage is not None  # noqa: S101 - every tensor here was made by _leaf
@@ -153,7 +164,7 @@ class Distributed(Contents):
                 raise VaultError(f"`{METADATA}` gives `{key}` no place", record=key)
             self._opened(file)
             if start + length > self._sizes[file]:
-                raise VaultError(f"{file} ends before the end of `{key}`: it was cut off", record=key)
+                raise VaultError(f"{file} ends before the end of `{key}`: it was cut off", record=file)
             pieces[key].append(_Piece(file, start, length, tuple(which.get("offset") or ())))
         return dict(pieces)
 

@@ -1,0 +1,60 @@
+"""PM631 config-missing."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.config.facts import Facts
+from premortem.preflight.unit import Check
+from premortem.preflight.wording import short
+
+
+class ConfigMissing(Check):
+    """A config that the command or the code names is not there.
+
+    ## Why it matters
+    The script ends where it opens the file, or goes on with defaults that nobody chose.
+
+    ## Usual causes
+    The command was started in another folder; a file that was renamed; `.yml` for `.yaml`.
+
+    ## What to do
+    Name the file as it is called, seen from the folder that the command starts in.
+
+    ## When it stays silent
+    For a default of the code, when the code asks first whether the file exists.
+    """
+
+    card: ClassVar[Card] = Card(code="PM631", name="config-missing", family="config", severity=Severity.ERROR)
+
+    def look(self, facts: Facts) -> Iterator[Finding]:
+        for file in facts.files:
+            if not file.missing or (not file.given and facts.asks_first):
+                continue
+            near = _near(file.path)
+            hint = (
+                f"Did you mean {short(near)}?"
+                if near
+                else "Name it as seen from the folder the command starts in."
+            )
+            who = "the command line" if file.given else "the code"
+            yield self.finding(
+                f"there is no config {short(file.path)}, which {who} names",
+                remedy=hint,
+                where=file.named,
+                severity=Severity.ERROR if file.given else Severity.WARNING,
+            )
+
+
+def _near(path: Path) -> str:
+    try:
+        names = [other.name for other in path.parent.iterdir() if other.is_file()]
+    except OSError:
+        return ""
+    found = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
+    return str(path.with_name(found[0])) if found else ""

@@ -1,0 +1,32 @@
+"""Lint's rules over the files that this run reads: the script, what it imports from the project, its configs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from premortem.findings import Finding, Severity
+from premortem.lint import problems, project, settings, verb
+from premortem.lint.configs import SUFFIXES
+from premortem.lint.progress import Silent
+
+
+def findings(root: Path, entry: Path, paths: Sequence[Path]) -> list[Finding]:
+    """As `premortem lint` would say it, with the project's own settings for it."""
+    asked = settings.read(entry)
+    plan = project.plan(root, asked, whole=True)
+    outcome = project.check([str(path) for path in paths], plan, None, Silent())
+    found = [verb.finding(one) for one in outcome.diagnostics]
+    return [_weighed(one) for one in found if not _is_config_problem(one)]
+
+
+def _is_config_problem(finding: Finding) -> bool:
+    """That is PM630's."""
+    return finding.code == problems.UnreadableFile.card.code and str(finding.where.file).endswith(SUFFIXES)
+
+
+def _weighed(finding: Finding) -> Finding:
+    """A file that this run executes and Python cannot read is no warning any more."""
+    broken = finding.code == problems.UnreadableFile.card.code and finding.severity is Severity.WARNING
+    return replace(finding, severity=Severity.ERROR if broken else finding.severity, evidence={})

@@ -1,0 +1,78 @@
+"""PM669 classes-differ-between-splits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import Classes, DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import some
+from premortem.preflight.unit import Check
+
+
+class ClassesDifferBetweenSplits(Check):
+    """Two splits have different class folders, so the same class gets two different numbers.
+
+    ## Why it matters
+    `ImageFolder` numbers the folders in sorted order, for each split by itself. One folder more in one of them, and every class
+    behind it is judged under another number: accuracy below chance with a loss that falls as it should.
+
+    ## Usual causes
+    A class with so few samples that none went to validation; `Cat` in one split and `cat` in the other; a stray folder.
+
+    ## What to do
+    Give both splits the same folders, or number the classes once, from the training split, and hand that to both.
+
+    ## When it stays silent
+    When fewer than half of the folders are in both splits (scenes or persons, not classes), and when the numbers agree
+    all the same.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM669", name="classes-differ-between-splits", family="data-labels", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            places: dict[str, dict[str, Classes]] = defaultdict(dict)
+            for entry in root.classes:
+                if entry.split:
+                    places[entry.place][entry.split] = entry
+            for by_split in places.values():
+                train = by_split.get("train")
+                for split in ("val", "test"):
+                    if train is not None and split in by_split:
+                        yield from self._compare(root.name, train, by_split[split])
+
+    def _compare(self, root: str, train: Classes, other: Classes) -> Iterator[Finding]:
+        one, two = ([name for name, _ in entry.counts] for entry in (train, other))
+        common = [name for name in one if name in set(two)]
+        moved = [name for name in common if sorted(one).index(name) != sorted(two).index(name)]
+        folded = {name.lower() for name in one} & {name.lower() for name in set(two) - set(common)}
+        if 2 * len(common) < max(len(one), len(two)) or not (moved or folded):
+            return
+        missing, extra = ([name for name in a if name not in set(b)] for a, b in ((one, two), (two, one)))
+        parts = [
+            f"`{train.split}` alone has {some(missing)}" if missing else "",
+            f"`{other.split}` alone has {some(extra)}" if extra else "",
+        ]
+        shift = ""
+        if moved:
+            name = moved[0]
+            shift = (
+                f"; numbered in sorted order, `{shown(name)}` is {sorted(one).index(name)} in `{train.split}` and "
+                f"{sorted(two).index(name)} in `{other.split}`"
+            )
+        yield self.finding(
+            f"`{shown(root)}`: the class folders of `{train.split}` and `{other.split}` differ: "
+            f"{' and '.join(part for part in parts if part)}{shift}",
+            cause="Each split numbers its own folders.",
+            remedy="Make the folders the same, or number the classes once from the training split.",
+            only_train=missing[:50],
+            only_other=extra[:50],
+            moved=len(moved),
+        )

@@ -1,0 +1,47 @@
+"""PM666 copies-contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Check
+
+_MULTI = 0.2  # of the files: then one picture is meant to have several classes
+
+
+class CopiesContradict(Check):
+    """The same picture lies in two class folders.
+
+    ## Why it matters
+    The network is told that one input has two answers. It cannot learn either, and the best loss it can reach is higher.
+
+    ## Usual causes
+    A file that was sorted in by hand twice; two annotators; a class that was renamed and copied.
+
+    ## What to do
+    Keep the copy with the right label. Where several labels are right, use a loss for several labels.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM666", name="copies-contradict", family="data-labels", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            pairs = root.copies.contradicting if root.copies else ()
+            if not root.copies or not pairs:
+                continue
+            first, second = pairs[0]
+            yield self.finding(
+                f"`{shown(root.name)}`: {len(pairs):,} {'picture lies' if len(pairs) == 1 else 'pictures lie'} in two class "
+                f"folders: `{shown(first)}` is `{shown(second)}`",
+                cause="One of the two labels is wrong.",
+                remedy="Keep the one with the right label.",
+                severity=Severity.INFO if len(pairs) > _MULTI * root.copies.of else Severity.WARNING,
+                pairs=[[shown(a), shown(b)] for a, b in pairs[:50]],
+            )

@@ -1,0 +1,47 @@
+"""PM667 empty-class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import some
+from premortem.preflight.unit import Check
+
+
+class EmptyClass(Check):
+    """A class folder without a sample, beside class folders that are full.
+
+    ## Why it matters
+    torchvision's `ImageFolder` refuses it. Loaders that list folders by themselves count it as a class: the network gets an
+    output that is never trained, and every class behind it another number than in a split without the folder.
+
+    ## Usual causes
+    A copy that was interrupted; samples that all went to another split; a folder made for later.
+
+    ## What to do
+    Fill the folder or remove it, in all splits alike.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM667", name="empty-class", family="data-labels", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for classes in root.classes:
+                empty = [name for name, number in classes.counts if not number]
+                if not empty:
+                    continue
+                where = f" of `{classes.split}`" if classes.split else ""
+                yield self.finding(
+                    f"`{shown(root.name)}`: {len(empty)} of {len(classes.counts)} class folders{where} "
+                    f"{'is' if len(empty) == 1 else 'are'} empty: {some(empty)}",
+                    cause="The samples of that class were not copied, or went elsewhere.",
+                    remedy="Fill the folder, or remove it in every split.",
+                    classes=empty[:50],
+                )

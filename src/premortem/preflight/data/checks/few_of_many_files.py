@@ -1,0 +1,49 @@
+"""PM653 few-of-many-files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Certainty, Finding, Severity
+from premortem.preflight.data.facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Check
+
+_MANY = 100  # files
+_FEW = 10  # samples
+_SHARE = 0.02
+
+
+class FewOfManyFiles(Check):
+    """A dataset of the script is far shorter than the folder it reads.
+
+    ## Why it matters
+    A handful of samples is learnt by heart in a minute. The loss falls as it should, and nothing is learnt.
+
+    ## Usual causes
+    A filter that leaves nearly everything out: a suffix, a minimal length, a list of names from another version of the
+    data; a limit for debugging that was left in.
+
+    ## What to do
+    Count what the dataset leaves out, by reason, and print it once when it is built.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM653", name="few-of-many-files", family="data-empty", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for length in facts.lengths:
+            few = 0 < length.length < _FEW and length.length <= _SHARE * length.files
+            if few and length.files >= _MANY:
+                yield self.finding(
+                    f"the dataset `{length.name}` has {length.length:,} samples, although {length.files:,} files lie in "
+                    f"`{shown(length.folder)}`",
+                    cause="Something in the dataset leaves nearly every file out.",
+                    remedy="Print how many files it skips and why, or remove the limit.",
+                    certainty=Certainty.SUSPECTED,
+                    length=length.length,
+                    files=length.files,
+                )

@@ -1,0 +1,50 @@
+"""PM651 folder-nearly-named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity, Where
+from premortem.preflight.data.facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import count
+from premortem.preflight.unit import Check
+
+
+class FolderNearlyNamed(Check):
+    """The data folder that the code names does not exist, and one with nearly its name does.
+
+    ## Why it matters
+    `glob` and `os.walk` of a folder that is not there find nothing and say nothing. The dataset is empty, and the run
+    starts all the same.
+
+    ## Usual causes
+    `train` for `Train`: the two are one folder on a laptop's disk and two on a Linux server. A letter too many, a dash for
+    an underscore.
+
+    ## What to do
+    Write the name as it is on the disk. Check `root.is_dir()` before the dataset is built, and raise when it is not.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM651",
+        name="folder-nearly-named",
+        family="data-empty",
+        severity=Severity.ERROR,
+        explains=("no-samples", "input-missing"),
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for miss in facts.misses:
+            yield self.finding(
+                f"`{shown(miss.wanted)}` does not exist; did you mean `{shown(miss.there)}`, "
+                f"which holds {count(miss.samples, 'sample')}?",
+                cause="The two names differ by letter case or by a single letter.",
+                remedy=f"Write `{shown(miss.there.rpartition('/')[2])}`, or rename the folder.",
+                where=Where(file=miss.file or None, line=miss.line),
+                wanted=miss.wanted,
+                there=miss.there,
+                samples=miss.samples,
+            )

@@ -1,0 +1,79 @@
+"""PM650 no-samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import DataFacts, Root
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import count
+from premortem.preflight.unit import Check
+
+
+class NoSamples(Check):
+    """A dataset without a single sample.
+
+    ## Why it matters
+    A loop over nothing runs without a complaint: no batch, no loss, a model saved as it was made.
+
+    ## Usual causes
+    Another folder than the one that was filled; a split whose name is spelled differently; files in a format or with a
+    suffix that the loader leaves out; a download or an unpacking that never ended; every sequence shorter than the clip.
+
+    ## What to do
+    Look at what the finding says was skipped, and why. Let the dataset raise when it has found nothing:
+    `if not self.items: raise FileNotFoundError(root)`.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM650",
+        name="no-samples",
+        family="data-empty",
+        severity=Severity.ERROR,
+        explains=("empty-class",),
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        misspelled = {miss.wanted for miss in facts.misses}
+        for root in facts.roots:
+            if root.name not in misspelled and not root.samples and not root.cut and not _is_text(root):
+                yield self.finding(
+                    f"`{shown(root.name)}` holds no sample: {_why(root)}",
+                    cause="What is there is nothing that a dataset could load, or the data was never put there.",
+                    remedy="Name the folder that holds the samples, or finish the download.",
+                    skipped=[list(each) for each in root.skipped],
+                )
+        for length in facts.lengths:
+            if not length.length:
+                there = (
+                    f", although {count(length.files, 'file')} lie in `{shown(length.folder)}`"
+                    if length.files
+                    else ""
+                )
+                yield self.finding(
+                    f"the dataset `{length.name}` of the script has no sample{there}",
+                    cause="Its own rules for names, suffixes or lengths left everything out.",
+                    remedy="Compare the names it looks for with the names that are there; raise when nothing is found.",
+                    files=length.files,
+                )
+
+
+def _is_text(root: Root) -> bool:
+    """Text is a sample too, where there is nothing else: JSON lines, plain files."""
+    return any(kind == "text" and number for kind, number in root.kinds)
+
+
+def _why(root: Root) -> str:
+    if root.absent:
+        return "it does not exist"
+    if not root.files and not root.trouble:
+        return "there is no file in it to load"
+    reasons = [
+        f"{count(number, 'file')} skipped because {reason} (`{shown(example)}`)"
+        for reason, number, example in root.skipped
+    ]
+    reasons += [f"`{shown(each.path)}`: {each.why}" for each in root.trouble[:3]]
+    return "; ".join(reasons)

@@ -1,0 +1,70 @@
+"""PM662 non-finite-samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import DataFacts, Group, Look
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import count, some
+from premortem.preflight.unit import Check
+
+_COMMON = 0.5  # of the files: then NaN marks what was not measured, and the code knows
+
+
+class NonFiniteSamples(Check):
+    """Arrays in the data hold NaN or infinity.
+
+    ## Why it matters
+    One of them makes the loss NaN in the step that draws it, the gradients of every parameter with it, and the weights
+    from then on.
+
+    ## Usual causes
+    A division by an empty region while the data was made; a logarithm of zero; gaps in a measurement; float16 that
+    overflowed.
+
+    ## What to do
+    Find the named files, repair or drop them. Where NaN marks a gap on purpose, mask it in the loss.
+
+    ## When it stays silent
+    Where most files hold NaN: it is then a mark for gaps, and only told.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM662", name="non-finite-samples", family="numerics-nan", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for group in root.groups:
+                yield from self._group(root.name, group)
+
+    def _group(self, root: str, group: Group) -> Iterator[Finding]:
+        looks = [look for look in group.looks if look.values and look.kind != "table"]
+        bad = [look for look in looks if look.nan or look.inf]
+        if not bad:
+            return
+        files = {look.path for look in bad}
+        whole = {look.path for look in looks}
+        rare = len(files) <= _COMMON * len(whole) or (len(whole) < 4 and all(map(_few, bad)))
+        kinds = " and ".join(
+            count(number, word, word)
+            for number, word in ((sum(b.nan for b in bad), "NaN"), (sum(b.inf for b in bad), "infinite"))
+            if number
+        )
+        names = [f"{look.path}[{look.part}]" if look.part else look.path for look in bad]
+        yield self.finding(
+            f"`{shown(root)}`: {len(files)} of {count(len(whole), 'file')} that were read in `{shown(group.name)}` hold "
+            f"numbers that are none ({kinds}): {some(names)}",
+            cause="They were written like that: reading changes nothing.",
+            remedy="Make these files again, leave them out, or mask the gaps in the loss.",
+            severity=Severity.WARNING if rare else Severity.INFO,
+            files=[shown(name) for name in names[:50]],
+        )
+
+
+def _few(look: Look) -> bool:
+    return look.nan + look.inf <= 0.01 * look.values

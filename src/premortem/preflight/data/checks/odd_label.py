@@ -1,0 +1,68 @@
+"""PM671 odd-label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Certainty, Finding, Severity
+from premortem.preflight.data.facts import DataFacts, Look
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Check
+
+_IGNORED = {-1, -100, 255}  # what people write for "no label"
+_RARE = 0.01
+_FEWEST = 50  # rows
+
+
+class OddLabel(Check):
+    """A label far outside the numbers that all the others have.
+
+    ## Why it matters
+    On a GPU a class number that the network does not have ends the run with a device-side assertion that names no row; in
+    code that takes the number of classes from the largest label, it makes the last layer a hundred times too large.
+
+    ## Usual causes
+    A typing error; a code for "unknown"; two tables with different numbering put together.
+
+    ## What to do
+    Look at the named rows. Where the number means "ignore", hand it to the loss as `ignore_index`.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM671", name="odd-label", family="data-labels", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for look in (look for group in root.groups for look in group.looks if look.labels):
+                odd = _odd(look)
+                if odd is not None:
+                    label, number, largest = odd
+                    yield self.finding(
+                        f"`{shown(root.name)}`: {number:,} {'row' if number == 1 else 'rows'} of `{shown(look.path)}` "
+                        f"{'has' if number == 1 else 'have'} the label {label}; all the others are 0 to {largest}",
+                        cause="It is a slip, or a code for something that is no class.",
+                        remedy="Correct the rows, or give the loss this number as `ignore_index`.",
+                        certainty=Certainty.SUSPECTED,
+                        label=label,
+                        rows=number,
+                    )
+
+
+def _odd(look: Look) -> tuple[int, int, int] | None:
+    """Classes 0 to K without a gap, and one number that is far away from them and rare."""
+    try:
+        counts = {int(value): number for value, number in look.labels}
+    except ValueError:
+        return None
+    whole = sum(counts.values())
+    usual = sorted(value for value in counts if value not in _IGNORED and value >= 0)
+    far = [value for value in counts if value < 0 and value not in _IGNORED]
+    if len(usual) > 2 and usual[-1] > 2 * usual[-2] and usual[-1] > usual[-2] + 2:
+        far.append(usual.pop())
+    gapless = len(usual) >= 2 and usual == list(range(len(usual)))
+    if len(far) != 1 or not gapless or whole < _FEWEST or counts[far[0]] > max(1, _RARE * whole):
+        return None
+    return far[0], counts[far[0]], usual[-1]

@@ -1,0 +1,66 @@
+"""PM661 odd-range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import SMALL, DataFacts, Group, Look
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Check
+
+_RARE = 0.05
+
+
+class OddRange(Check):
+    """One sample, or a few, on another scale than all the others: 0 to 255 among 0 to 1.
+
+    ## Why it matters
+    A sample two hundred times as large as its neighbours dominates the batch it is in. The loss jumps once an epoch, at
+    a step that changes with the shuffling. In masks, a label of 255 among labels of 0 and 1 stops the run, or is ignored.
+
+    ## Usual causes
+    Files prepared by two versions of a script; one that was divided by 255 and one that was not; a mask saved for the eye.
+
+    ## What to do
+    Bring the named files to the scale of the others, and assert the range where a sample is loaded.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM661", name="odd-range", family="data-scale", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for group in root.groups:
+                for part in sorted({look.part for look in group.looks})[:16]:
+                    looks = [look for look in group.looks if look.part == part and look.high is not None]
+                    yield from self._alike(root.name, group, looks)
+
+    def _alike(self, root: str, group: Group, looks: list[Look]) -> Iterator[Finding]:
+        if len(looks) < SMALL or (group.kind == "image" and group.role != "target"):
+            return
+        tops = sorted(_top(look) for look in looks)
+        usual = tops[int(0.94 * len(tops))]  # what all but a few stay below
+        odd = [look for look in looks if _top(look) > 50 and _top(look) > 20 * usual]
+        # A scale, not a heavy tail: the rest must be close together, and nothing in between.
+        seen = [top for top in tops if top] or [0.0]  # empty masks say nothing
+        close = usual <= 10 * seen[len(seen) // 10]
+        between = [top for top in tops if 3 * usual < top <= 20 * usual]
+        if usual and odd and close and not between and len(odd) <= max(1, _RARE * len(looks)):
+            first = odd[0]
+            yield self.finding(
+                f"`{shown(root)}`: {len(odd)} of {len(looks):,} samples in `{shown(group.name)}` "
+                f"{'is' if len(odd) == 1 else 'are'} on another scale: `{shown(first.path)}` reaches {_top(first):g}, "
+                f"the others stay within {usual:g}",
+                cause="It was scaled differently from the others when it was made.",
+                remedy="Divide it as the others were, or make it again.",
+                files=[shown(look.path) for look in odd[:50]],
+                usual=usual,
+            )
+
+
+def _top(look: Look) -> float:
+    return max(abs(look.low or 0.0), abs(look.high or 0.0))

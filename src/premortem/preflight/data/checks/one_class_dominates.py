@@ -1,0 +1,53 @@
+"""PM668 one-class-dominates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import share
+from premortem.preflight.unit import Check
+
+_MOST = 0.95
+_FEWEST = 100  # samples
+
+
+class OneClassDominates(Check):
+    """More than nineteen in twenty samples have the same label.
+
+    ## Why it matters
+    A network that always answers with that label is right 95 % of the time. Accuracy then says nothing, and the loss
+    falls quickly to a level at which nothing has been learnt.
+
+    ## Usual causes
+    Data of rare events, where it is as it should be; or an import that gave every unknown sample the same label.
+
+    ## What to do
+    Judge by a measure that counts each class alike (balanced accuracy, average precision), and consider weights or a
+    `WeightedRandomSampler`.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM668", name="one-class-dominates", family="data-labels", severity=Severity.INFO
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            folders = [(entry.split or ".", entry.counts) for entry in root.classes]
+            labelled = [(k.path, k.labels) for group in root.groups for k in group.looks if len(k.labels) > 1]
+            for place, counts in [*folders, *labelled]:
+                whole = sum(number for _, number in counts)
+                name, largest = max(counts, key=lambda each: each[1])
+                if whole >= _FEWEST and largest > _MOST * whole:
+                    yield self.finding(
+                        f"`{shown(root.name)}`: {share(largest, whole)} of the samples of `{shown(place)}` have the label "
+                        f"`{shown(name)}` ({largest:,} of {whole:,})",
+                        cause="The classes are far from balanced.",
+                        remedy="Judge by a balanced measure, and consider weights or a weighted sampler.",
+                        label=name,
+                        share=largest / whole,
+                    )

@@ -1,0 +1,80 @@
+"""PM656 partner-missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import DataFacts, Pairing, Root
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import count, some
+from premortem.preflight.unit import Check
+
+_BY_ACCIDENT = 0.2  # of the inputs; where more lack a target, only a part was meant to have one
+
+
+class PartnerMissing(Check):
+    """Files whose partner is not there: blur without sharp, an image without its mask, a mask without its image.
+
+    ## Why it matters
+    Datasets that sort two folders and pair them by position shift every pair after the first gap: each input is trained
+    against its neighbour's target. Datasets that look the partner up fail in the middle of an epoch.
+
+    ## Usual causes
+    A copy that was interrupted; a frame that was removed from one folder only; a folder that was never filled.
+
+    ## What to do
+    Bring the missing files, or remove their partners. Pair by name, never by position.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM656",
+        name="partner-missing",
+        family="data-labels",
+        severity=Severity.WARNING,
+        explains=("sequence-counts-differ",),
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            lacking = {name for each in root.uneven for name in each.lacks}
+            for pairing in root.pairings:
+                yield from self._without_target(root, pairing, lacking)
+                yield from self._without_input(root, pairing)
+
+    def _without_target(self, root: Root, pairing: Pairing, lacking: set[str]) -> Iterator[Finding]:
+        alone = len(pairing.left_only)
+        whole = pairing.both + alone
+        if not alone or pairing.right.rpartition("/")[2] in lacking:
+            return
+        empty = not pairing.both
+        accident = empty or alone <= _BY_ACCIDENT * whole
+        unsure = pairing.annotations or pairing.counted
+        severity = Severity.WARNING if accident and not unsure else Severity.INFO
+        lead = (
+            f"`{shown(pairing.right)}` is empty" if empty else f"{alone:,} of {whole:,} have no partner there"
+        )
+        yield self.finding(
+            f"`{shown(root.name)}`: files of `{shown(pairing.left)}` belong to files of the same name in "
+            f"`{shown(pairing.right)}`, but {lead}: {some(pairing.left_only)}",
+            cause="One side of the pair was not copied, not made, or removed.",
+            remedy="Bring the missing files, or leave their partners out; pair by name, not by position.",
+            severity=severity,
+            missing=alone,
+            of=whole,
+        )
+
+    def _without_input(self, root: Root, pairing: Pairing) -> Iterator[Finding]:
+        alone = len(pairing.right_only)
+        if alone and 2 * alone <= pairing.both:
+            yield self.finding(
+                f"`{shown(root.name)}`: {count(alone, 'file')} in `{shown(pairing.right)}` "
+                f"{'has' if alone == 1 else 'have'} no partner in `{shown(pairing.left)}`: {some(pairing.right_only)}",
+                cause="The other side of the pair was not copied, or was removed.",
+                remedy="Bring the missing files, or remove these; pair by name, not by position.",
+                severity=Severity.INFO if pairing.counted else Severity.WARNING,
+                missing=alone,
+                of=pairing.both + alone,
+            )

@@ -1,0 +1,61 @@
+"""PM657 sequence-counts-differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Certainty, Finding, Severity
+from premortem.preflight.data.facts import DataFacts, Root, Sequence
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Check
+
+
+class SequenceCountsDiffer(Check):
+    """A sequence whose folders hold different numbers of frames, where all the other sequences agree.
+
+    ## Why it matters
+    Frames are paired by their place in the sorted listing. One frame too few shifts all that follow.
+
+    ## Usual causes
+    An extraction that was interrupted; a frame dropped by one of two tools; a file that belongs to another sequence.
+
+    ## What to do
+    Extract the named sequence again. Give partners the same names, and pair by name.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM657", name="sequence-counts-differ", family="data-labels", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for sequence, usual in _odd(root):
+                counts = ", ".join(f"{number} in `{shown(role or '.')}`" for role, number in sequence.counts)
+                yield self.finding(
+                    f"`{shown(root.name)}`: the sequence `{shown(sequence.name)}` has {counts}; in {usual} other "
+                    "sequences these numbers agree",
+                    cause="Frames of one side are missing, or too many.",
+                    remedy="Extract this sequence again, or leave it out.",
+                    certainty=Certainty.SUSPECTED,
+                    counts=dict(sequence.counts),
+                )
+
+
+def _odd(root: Root) -> Iterator[tuple[Sequence, int]]:
+    """Only where most sequences have exactly the same difference: a constant one is meant."""
+    paired = {side.rpartition("/")[2] for each in root.pairings for side in (each.left, each.right)}
+    many = [each for each in root.sequences if len(each.counts) > 1]
+    many = [each for each in many if not {role for role, _ in each.counts} <= paired]
+    usual, number = next(iter(Counter(map(_differences, many)).most_common(1)), ((), 0))
+    if number < 3 or number < 0.8 * len(many):
+        return
+    for each in many:
+        if _differences(each) != usual and len(_differences(each)) == len(usual):
+            yield each, number
+
+
+def _differences(sequence: Sequence) -> tuple[tuple[str, int], ...]:
+    return tuple((role, number - sequence.counts[0][1]) for role, number in sequence.counts)

@@ -1,0 +1,69 @@
+"""PM663 splits-overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import DataFacts, Overlap
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import share
+from premortem.preflight.unit import Check
+
+_WORTH_SAYING = 0.01  # of the smaller split; well-known datasets repeat a few in ten thousand
+_BROKEN = 0.5
+_HOW = {
+    "bytes": "byte for byte",
+    "content": "with the same decoded content",
+    "rows": "as the same rows",
+}
+
+
+class SplitsOverlap(Check):
+    """Samples of the validation or test split are also in the training split.
+
+    ## Why it matters
+    What is measured on them is memory, not ability. The score looks too good, the best checkpoint is the one that has
+    overfitted most, and nobody notices before the model meets new data.
+
+    ## Usual causes
+    Copies that were split at random; a split by frame instead of by scene; folders filled by two scripts; a test set that
+    was merged into the training set.
+
+    ## What to do
+    Remove the shared samples from the training split, and split by scene, person or source rather than by file.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM663",
+        name="splits-overlap",
+        family="data-order",
+        severity=Severity.WARNING,
+        explains=("splits-look-alike",),
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for overlap in root.overlaps:
+                if overlap.how in _HOW and overlap.of:
+                    yield from self._overlap(root.name, overlap)
+
+    def _overlap(self, root: str, overlap: Overlap) -> Iterator[Finding]:
+        part = overlap.shared / overlap.of
+        severity = Severity.INFO
+        if part >= _WORTH_SAYING and overlap.trained:  # val and test may be one
+            severity = Severity.ERROR if part >= _BROKEN and overlap.shared >= 10 else Severity.WARNING
+        first, second = overlap.examples[0] if overlap.examples else ("", "")
+        example = f": `{shown(second)}` is `{shown(first)}`" if first else ""
+        yield self.finding(
+            f"`{shown(root)}`: {overlap.shared:,} of {overlap.of:,} samples of `{shown(overlap.second)}` "
+            f"({share(overlap.shared, overlap.of)}) are also in `{shown(overlap.first)}`, {_HOW[overlap.how]}{example}",
+            cause="The splits were made from copies, or filled twice.",
+            remedy=f"Remove them from `{shown(overlap.first)}`, then measure again.",
+            severity=severity,
+            shared=overlap.shared,
+            of=overlap.of,
+            examples=[[shown(a), shown(b)] for a, b in overlap.examples],
+        )

@@ -1,0 +1,49 @@
+"""PM670 table-names-missing-files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import share, some
+from premortem.preflight.unit import Check
+
+
+class TableNamesMissingFiles(Check):
+    """A table of labels names files that are not there.
+
+    ## Why it matters
+    The dataset has as many samples as the table has rows, and fails at the first row whose file is missing.
+
+    ## Usual causes
+    Part of the archive was not unpacked; files were renamed or removed after the table was made; names that lack their
+    folder or suffix.
+
+    ## What to do
+    Bring the files, or drop the rows when the table is read, and print how many were dropped.
+
+    ## When it stays silent
+    When no file that the table names is there: the pictures then lie elsewhere, where only the code knows.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM670", name="table-names-missing-files", family="data-labels", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for look in (look for group in root.groups for look in group.looks if look.kind == "table"):
+                missing, whole = look.values, look.named
+                if 0 < missing < whole:
+                    yield self.finding(
+                        f"`{shown(root.name)}`: {missing:,} of {whole:,} files that `{shown(look.path)}` names "
+                        f"({share(missing, whole)}) are not there: {some(look.missing)}",
+                        cause="The table and the folder are of two different versions.",
+                        remedy="Bring the missing files, or drop these rows when the table is read.",
+                        missing=missing,
+                        of=whole,
+                    )

@@ -1,0 +1,46 @@
+"""PM673 tar-sample-incomplete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data.facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import some
+from premortem.preflight.unit import Check
+
+
+class TarSampleIncomplete(Check):
+    """A sample in a tar of WebDataset lacks a member that the others have.
+
+    ## Why it matters
+    `to_tuple("jpg", "cls")` raises when it comes to that sample; with a handler that only warns, the sample is left out and
+    nobody counts how many.
+
+    ## Usual causes
+    A writer that was interrupted; a name with a dot in it, which ends the key of the sample there; files added in another
+    order, so that the members of a sample are not neighbours.
+
+    ## What to do
+    Write the shard again with `ShardWriter`, one call for each sample, and keys without dots.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM673", name="tar-sample-incomplete", family="data-labels", severity=Severity.WARNING
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for look in (look for group in root.groups for look in group.looks if look.kind == "tar"):
+                if look.missing:
+                    yield self.finding(
+                        f"`{shown(root.name)}`: {some(look.missing)} {'is' if len(look.missing) == 1 else 'are'} missing in "
+                        f"`{shown(look.path)}`, where nearly all of {look.named:,} samples have that member",
+                        cause="The sample was not written to its end, or its name has a dot too many.",
+                        remedy="Write this shard again.",
+                        missing=list(look.missing),
+                        samples=look.named,
+                    )

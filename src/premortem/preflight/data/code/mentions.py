@@ -1,0 +1,238 @@
+"""The paths that the code speaks of, and what it does to them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from premortem.preflight.data.code.binding import Bindings, scoped
+from premortem.preflight.data.code.modules import Module
+from premortem.preflight.data.code.paths import called
+
+_DATA = re.compile(
+    r"data|train|valid|\bval\b|test|split|image|img|mask|label|blur|sharp|frame|sample|corpus|folder|video|audio|csv",
+    re.IGNORECASE,
+)
+_OUTPUT = re.compile(
+    r"out|save|log|ckpt|checkpoint|result|cache|weight|runs\b|export|dump|writer|pretrain|resume|plot|fig|model|tmp|temp|predict",
+    re.IGNORECASE,
+)
+_MAKES = {
+    "makedirs",
+    "mkdir",
+    "mkdtemp",
+    "save",
+    "savez",
+    "savefig",
+    "to_csv",
+    "imwrite",
+    "copy",
+    "copytree",
+    "move",
+}
+_MAKES |= {
+    "rmtree",
+    "write_text",
+    "write_bytes",
+    "symlink",
+    "unlink",
+    "touch",
+    "extractall",
+    "unpack_archive",
+}
+_WRITES = re.compile(r"save|write|dump|export", re.IGNORECASE)
+_GLOBS = {"glob", "rglob", "iglob"}
+_LISTS = {"listdir", "scandir", "walk", "iterdir", "ImageFolder", "DatasetFolder", "read_csv"}
+_RESIZES = re.compile(r"resize|crop|pad|interpolate", re.IGNORECASE)
+_CONVERTS = {"convert", "astype", "float", "as_tensor", "imread", "decode_image", "Grayscale"}
+_CLIP = re.compile(
+    r"^(clip_?len(gth)?|num_frames|n_frames|nframes|clip_?frames|frames_per_clip|temporal_window)$",
+    re.IGNORECASE,
+)
+_FETCHES = re.compile(r"download|urlretrieve|load_dataset|snapshot|fetch_|wget|prepare_data", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A path in the code."""
+
+    text: str
+    whole: bool
+    file: str
+    line: int
+    data: bool  # what stands around it speaks of data
+    pathlike: bool  # it is used as a path, not only as a word
+
+
+@dataclass
+class Spoken:
+    """Everything the code says about files."""
+
+    mentions: list[Mention] = field(default_factory=list)
+    made: set[str] = field(default_factory=set)  # what it makes or writes by itself
+    globs: list[tuple[str, str, int]] = field(default_factory=list)  # pattern with its folder, file, line
+    lists: bool = False  # it also finds files in other ways than by patterns
+    handled: set[str] = field(default_factory=set)  # "size", "type"
+    suffixes: set[str] = field(default_factory=set)  # every `.png` in the code
+    folds_case: bool = False
+    fetches: bool = False  # it brings the data by itself
+    clips: list[tuple[str, int, str, int]] = field(default_factory=list)  # name, frames, file, line
+
+
+def speaks_of_data(name: str, value: str) -> bool:
+    """Whether a setting of this name and value is about data that is read."""
+    return bool(_DATA.search(f"{name} {value}")) and not _OUTPUT.search(f"{name} {value.rpartition('/')[2]}")
+
+
+def is_pathlike(name: str) -> bool:
+    return bool(re.search(r"dir|root|path|folder|data", name, re.IGNORECASE))
+
+
+def is_clip(name: str) -> bool:
+    return bool(_CLIP.match(name))
+
+
+def spoken(bindings: Bindings) -> Spoken:
+    found = Spoken()
+    for module in bindings.modules:
+        parents = {id(child): node for node in ast.walk(module.tree) for child in ast.iter_child_nodes(node)}
+        for scope, node in scoped(module):
+            if isinstance(node, ast.Call):
+                _note_call(found, bindings, module, scope, node)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.suffixes |= set(re.findall(r"\.[A-Za-z0-9]{2,5}\b", node.value))
+            _note_clip(found, module, node)
+            if isinstance(node, ast.expr) and _outermost(node, parents):
+                words = _around(node, parents)
+                pathlike = not isinstance(node, ast.Constant) or is_pathlike(words)
+                for text in bindings.reader(module, scope).texts(node):
+                    is_data = speaks_of_data(words, text.text)
+                    mention = Mention(
+                        text.text,
+                        text.whole,
+                        module.shown,
+                        node.lineno,
+                        is_data,
+                        pathlike or "/" in text.text,
+                    )
+                    found.mentions.append(mention)
+    return found
+
+
+def _outermost(node: ast.expr, parents: dict[int, ast.AST]) -> bool:
+    """The longest expression that makes a path, and not its parts."""
+    if not isinstance(
+        node, (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call, ast.Name, ast.Attribute, ast.Subscript)
+    ):
+        return False
+    parent = parents.get(id(node))
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        return isinstance(parent, (ast.Call, ast.keyword)) and node is not getattr(parent, "func", None)
+    if isinstance(parent, (ast.JoinedStr, ast.FormattedValue, ast.Expr)):
+        return False
+    if isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Div, ast.Add)):
+        return False
+    inside = isinstance(parent, ast.Call) and node is not parent.func
+    return not (inside and called(parent) in {"Path", "join", "joinpath", "str", "expanduser", "abspath"})  # type: ignore[arg-type]
+
+
+def _around(node: ast.expr, parents: dict[int, ast.AST]) -> str:
+    """The names beside an expression: the variable, the argument, the option, the function."""
+    words: list[str] = []
+    child: ast.AST = node
+    for _ in range(3):
+        parent = parents.get(id(child))
+        match parent:
+            case ast.keyword(arg=str(name)):
+                words.append(name)
+            case ast.Call():
+                words.append(called(parent))
+                if called(parent) == "add_argument":
+                    words += [
+                        a.value
+                        for a in parent.args
+                        if isinstance(a, ast.Constant) and isinstance(a.value, str)
+                    ]
+            case ast.Assign(targets=targets):
+                words += [name for target in targets for name in _names(target)]
+            case ast.AnnAssign(target=target):
+                words += _names(target)
+            case ast.arguments():
+                words += [arg.arg for arg, d in _with_defaults(parent) if d is child]
+            case ast.Dict(keys=keys, values=values):
+                words += [
+                    str(k.value)
+                    for k, v in zip(keys, values, strict=True)
+                    if v is child and isinstance(k, ast.Constant)
+                ]
+        if parent is None or isinstance(parent, ast.stmt):
+            break
+        child = parent
+    return " ".join(words)
+
+
+def _with_defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    yield from zip(reversed(positional), reversed(arguments.defaults), strict=False)
+    yield from (
+        (arg, d) for arg, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None
+    )
+
+
+def _names(target: ast.expr) -> list[str]:
+    name = getattr(target, "id", "") or getattr(target, "attr", "")
+    return [name] if name else []
+
+
+def _note_call(found: Spoken, bindings: Bindings, module: Module, scope: str, node: ast.Call) -> None:
+    name = called(node)
+    reader = bindings.reader(module, scope)
+    found.fetches |= bool(_FETCHES.search(name))
+    found.fetches |= any(
+        k.arg == "download" and getattr(k.value, "value", None) is True for k in node.keywords
+    )
+    found.folds_case |= name in {"lower", "casefold", "upper"}
+    found.lists |= name in _LISTS
+    found.handled |= ({"size"} if _RESIZES.search(name) else set()) | (
+        {"type"} if name in _CONVERTS else set()
+    )
+    if name in _MAKES or _WRITES.search(name) or (name == "open" and _writes(node)):
+        owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        for each in [*owner, *node.args]:
+            found.made |= {text.text for text in reader.texts(each)}
+    if name in _GLOBS and node.args:
+        folders = set()
+        if isinstance(node.func, ast.Attribute):
+            folders = {text.text for text in reader.texts(node.func.value)}
+        for text in reader.texts(node.args[0]):
+            if "*" in text.text and text.whole:
+                found.globs += [
+                    (f"{folder}/{text.text}", module.shown, node.lineno) for folder in folders or {"?"}
+                ]
+
+
+def _writes(node: ast.Call) -> bool:
+    modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
+    return any(isinstance(mode, ast.Constant) and set(str(mode.value)) & set("wax") for mode in modes)
+
+
+def _note_clip(found: Spoken, module: Module, node: ast.AST) -> None:
+    match node:
+        case ast.Assign(targets=[target], value=ast.Constant(value=int(frames))):
+            pairs = [(name, frames) for name in _names(target)]
+        case ast.keyword(arg=str(name), value=ast.Constant(value=int(frames))):
+            pairs = [(name, frames)]
+        case ast.arguments():
+            pairs = [
+                (arg.arg, d.value)
+                for arg, d in _with_defaults(node)
+                if isinstance(d, ast.Constant) and isinstance(d.value, int)
+            ]
+        case _:
+            return
+    for name, frames in pairs:
+        if _CLIP.match(name) and frames > 1:
+            line = getattr(node, "lineno", 0) or getattr(getattr(node, "value", None), "lineno", 0)
+            found.clips.append((name, frames, module.shown, line))

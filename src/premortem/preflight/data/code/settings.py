@@ -1,0 +1,102 @@
+"""What the command line and configuration files set, by name."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from premortem.lint.configs import SUFFIXES, Config
+from premortem.lint.parsing import Unreadable
+from premortem.preflight.data.code.modules import Module
+from premortem.preflight.data.code.paths import called
+
+_MOST_BYTES = 256 << 10  # more than that is data, not settings
+_FLAGS = {"store_true", "store_false", "count", "help", "version"}
+
+
+Places = dict[tuple[str, str], tuple[str, int]]  # name and value -> file and line of a config
+
+
+def settings(modules: list[Module], argv: list[str], folder: Path) -> tuple[dict[str, set[str]], Places]:
+    """The command line beats configs, configs beat defaults. And where the values of configs stand."""
+    found: dict[str, set[str]] = {}
+    options, positional = _options(modules)
+    for name, default in options.items():
+        if default is not None:
+            found[name] = {default}
+    given = dict(_given(argv, positional))
+    named = {text for text in [*_texts(modules), *argv, *given.values()] if text.lower().endswith(SUFFIXES)}
+    places: Places = {}
+    configured = _configs(named, folder, places)
+    return {**found, **configured, **{name: {value} for name, value in given.items()}}, places
+
+
+def _options(modules: list[Module]) -> tuple[dict[str, str | None], list[str]]:
+    """Options with their defaults, and the names of positional arguments."""
+    options: dict[str, str | None] = {}
+    positional: list[str] = []
+    for module in modules:
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Call) or called(node) not in {"add_argument", "option", "add_option"}:
+                continue
+            flags = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+            keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+            dest = _text(keywords.get("dest"))
+            action = _text(keywords.get("action"))
+            name = dest or next((f.lstrip("-").replace("-", "_") for f in flags if f.startswith("--")), "")
+            if not name and flags:
+                name = flags[0].lstrip("-").replace("-", "_")
+                if not flags[0].startswith("-"):
+                    positional.append(name)
+            if name and action not in _FLAGS:
+                options[name] = _text(keywords.get("default"))
+    return options, positional
+
+
+def _text(node: ast.expr | None) -> str | None:
+    return str(node.value) if isinstance(node, ast.Constant) and node.value is not None else None
+
+
+def _given(argv: list[str], positional: list[str]) -> Iterator[tuple[str, str]]:
+    """`--data-dir D`, `--data-dir=D`, `data.root=D`; the rest are positional, in their order."""
+    yield from ((f"argv[{place}]", text) for place, text in enumerate(argv, start=1))
+    left, waiting = list(positional), iter(argv)
+    for text in waiting:
+        if text.startswith("-"):
+            name, equals, value = text.lstrip("-").partition("=")
+            if not equals:
+                value = next(waiting, "")
+                if value.startswith("-"):
+                    waiting = iter([value, *waiting])
+                    continue
+            yield name.replace("-", "_"), value
+        elif "=" in text:
+            name, _, value = text.partition("=")
+            yield name.rpartition(".")[2].lstrip("+"), value
+        elif left:
+            yield left.pop(0), text
+
+
+def _texts(modules: list[Module]) -> Iterator[str]:
+    for module in modules:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def _configs(named: set[str], folder: Path, places: Places) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for name in sorted(named):
+        path = folder / name
+        try:
+            if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+                continue
+            for entry in Config(str(path), path.read_bytes()).entries:
+                if "${" not in entry.text:
+                    found[entry.name].add(entry.text)
+                    places[entry.name, entry.text] = (name, entry.line)
+        except (OSError, Unreadable, ValueError):
+            continue
+    return found

@@ -1,0 +1,205 @@
+"""The same content twice: between splits, and within one. Sizes first, then a few bytes, then everything."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from premortem.preflight.data import splits
+from premortem.preflight.data.facts import Copies, Look, Overlap
+from premortem.preflight.data.walk import File
+
+_COMPARED = {"image", "array", "tensor", "audio", "video", "other"}
+_PEEK = 4096
+MOST_PEEKS = 20_000
+_MOST_BYTES = 1 << 30  # read in full for the last word
+_EXAMPLES = 5
+_ORDER = ("train", "val", "test")
+Flat = Callable[[str], bool]
+
+
+def compared(files: Iterable[File]) -> list[File]:
+    """What may be compared: inputs. Targets are left out where there are inputs: two masks are often the same."""
+    samples = [file for file in files if file.kind in _COMPARED and not splits.of(file).labels]
+    inputs = [file for file in samples if splits.of(file).role != "target"]
+    return inputs or samples
+
+
+def equal_files(root: Path, files: Iterable[File]) -> tuple[list[list[File]], int]:
+    """Files with the very same bytes, and how many files had to be opened."""
+    by_size: dict[int, list[File]] = defaultdict(list)
+    for file in files:
+        if file.size:
+            by_size[file.size].append(file)
+    candidates = [same for same in by_size.values() if len(same) > 1]
+    opened = 0
+    peeked: dict[tuple[int, str], list[File]] = defaultdict(list)
+    for same in sorted(candidates, key=len):
+        for file in same:
+            if opened >= MOST_PEEKS:
+                break
+            opened += 1
+            if mark := _peek(root / file.path, file.size):
+                peeked[file.size, mark].append(file)
+    left = _MOST_BYTES
+    equal: dict[tuple[int, str], list[File]] = defaultdict(list)
+    for (size, _), same in peeked.items():
+        if len(same) < 2:
+            continue
+        for file in same:
+            left -= size
+            if left > 0 and (mark := _whole(root / file.path)):
+                equal[size, mark].append(file)
+    return [same for same in equal.values() if len(same) > 1], opened
+
+
+def _peek(path: Path, size: int) -> str:
+    """Of the end and of the middle: beginnings are headers, and those are alike."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, size // 2 - _PEEK // 2))
+            middle = file.read(_PEEK)
+            file.seek(max(0, size - _PEEK))
+            return hashlib.blake2b(middle + file.read(_PEEK), digest_size=16).hexdigest()
+    except OSError:
+        return ""
+
+
+def _whole(path: Path) -> str:
+    mark = hashlib.blake2b(digest_size=16)
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                mark.update(block)
+    except OSError:
+        return ""
+    return mark.hexdigest()
+
+
+def overlaps(
+    files: list[File], equal: list[list[File]], looks: Mapping[str, list[Look]], flat: Flat
+) -> list[Overlap]:
+    """What two splits of one dataset share: by bytes, or by decoded content."""
+    by_path = {file.path: file for file in files}
+    shared: dict[tuple[str, str, str], dict[str, tuple[str, str]]] = defaultdict(dict)
+    sizes: dict[tuple[str, str], int] = defaultdict(int)
+    for file in files:
+        place = splits.of(file)
+        if place.split:
+            sizes[place.before, place.split] += 1
+    for same, how in [
+        *((s, "bytes") for s in equal),
+        *((s, "content") for s in _decoded_alike(looks, by_path)),
+    ]:
+        places: dict[tuple[str, str], File] = {}
+        for file in same:
+            place = splits.of(file)
+            if place.split:
+                places.setdefault((place.before, place.split), file)
+        for before, first, second in _crossings(places):
+            # The rest of this clique in the second split is shared too.
+            for file in same:
+                place = splits.of(file)
+                if (place.before, place.split) == (before, second) and not flat(file.path):
+                    shared[before, first, second].setdefault(file.path, (places[before, first].path, how))
+    found = []
+    for (before, first, second), pairs in shared.items():
+        hows = {how for _, how in pairs.values()}
+        examples = tuple((there, here) for here, (there, _) in sorted(pairs.items())[:_EXAMPLES])
+        prefix = f"{before}/" if before else ""
+        found.append(
+            Overlap(
+                first=prefix + first,
+                second=prefix + second,
+                shared=len(pairs),
+                of=sizes[before, second],
+                how="bytes" if hows == {"bytes"} else "content",
+                trained=first == "train",
+                examples=examples,
+            )
+        )
+    return found
+
+
+def _crossings(places: Mapping[tuple[str, str], File]) -> Iterable[tuple[str, str, str]]:
+    for before in sorted({before for before, _ in places}):
+        there = [split for split in _ORDER if (before, split) in places]
+        yield from ((before, one, two) for at, one in enumerate(there) for two in there[at + 1 :])
+
+
+def _decoded_alike(looks: Mapping[str, list[Look]], by_path: Mapping[str, File]) -> list[list[File]]:
+    same: dict[str, list[File]] = defaultdict(list)
+    for path, found in looks.items():
+        file = by_path.get(path)
+        if (
+            file is not None
+            and len(found) == 1
+            and found[0].digest
+            and found[0].kind == "image"
+            and not found[0].flat
+        ):
+            same[found[0].digest].append(file)
+    return [files for files in same.values() if len(files) > 1]
+
+
+def row_overlaps(looks: Iterable[Look], split_of: Callable[[Look], tuple[str, str]]) -> list[Overlap]:
+    """What tables, lists and arrays of two splits share, row by row. `split_of`: dataset and split of a look."""
+    rows: dict[str, dict[str, list[Look]]] = defaultdict(lambda: defaultdict(list))
+    for look in looks:
+        dataset, split = split_of(look)
+        if look.rows and split:
+            rows[dataset][split].append(look)
+    found = []
+    for by_split in rows.values():
+        there = [split for split in _ORDER if split in by_split]
+        for at, one in enumerate(there):
+            for two in there[at + 1 :]:
+                first, second = ([row for look in by_split[s] for row in look.rows] for s in (one, two))
+                # Rows that repeat within a split say nothing when they repeat across.
+                if min(len(set(first)) / len(first), len(set(second)) / len(second)) < 0.99:
+                    continue
+                common = set(first) & set(second)
+                if common:
+                    left, right = by_split[one][0], by_split[two][0]
+                    names = tuple(f"{k.path}[{k.part}]" if k.part else k.path for k in (left, right))
+                    place = next(i for i, row in enumerate(second) if row in common)
+                    example = (f"row {first.index(second[place])}", f"row {place}")
+                    found.append(
+                        Overlap(
+                            first=names[0],
+                            second=names[1],
+                            shared=sum(row in common for row in second),
+                            of=len(second),
+                            how="rows",
+                            trained=one == "train",
+                            examples=(example,),
+                        )
+                    )
+    return found
+
+
+def within(of: int, equal: list[list[File]], flat: Flat, class_of: Callable[[File], str]) -> Copies | None:
+    """Copies inside one split; those that lie in two class folders contradict each other."""
+    count, examples, contradicting = 0, [], []
+    for same in equal:
+        by_split: dict[tuple[str, str], list[File]] = defaultdict(list)
+        for file in same:
+            place = splits.of(file)
+            by_split[place.before, place.split].append(file)
+        for those in by_split.values():
+            if len(those) < 2 or flat(those[0].path):
+                continue
+            count += len(those) - 1
+            examples.append((those[0].path, those[1].path))
+            classes = {class_of(file): file for file in those}
+            classes.pop("", None)
+            if len(classes) > 1:
+                one, two = list(classes.values())[:2]
+                contradicting.append((one.path, two.path))
+    if not count:
+        return None
+    return Copies(
+        count=count, of=of, examples=tuple(examples[:_EXAMPLES]), contradicting=tuple(contradicting)
+    )

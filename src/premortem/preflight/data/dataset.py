@@ -1,0 +1,143 @@
+"""One folder, or one file, becomes a `Root`: listed, read in part, laid out, compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from premortem.preflight.data import copies, layout, lookalikes, names, pairs, pool, readers, sampling, splits
+from premortem.preflight.data.facts import Classes, Look, Root, Trouble
+from premortem.preflight.data.readers.around import Around, MissingLibrary
+from premortem.preflight.data.walk import File, Tree, walk
+from premortem.preflight.project import Tell
+
+
+def look_at(
+    folder: Path, name: str, tell: Tell, *, only: Iterable[str] | None = None
+) -> tuple[Root, set[str]]:
+    """The facts of one dataset, and the libraries that were missing for it."""
+    tree = walk(folder, only)
+    chosen = sampling.choose(tree.files)
+    samples = sum(file.kind in names.SAMPLES for file in tree.files)
+    tell(f"data: {name}: {len(tree.files):,} files listed, {len(chosen):,} are read")
+    around = Around(tree.root, _index(walk(folder) if only else tree))
+    looks, missing = pool.read_all(tree.root, chosen, around)
+    unreadable = {path for path, found in looks.items() if any(look.problem for look in found)}
+    damage = [
+        Trouble(path=look.path, why=look.problem)
+        for found in looks.values()
+        for look in found
+        if look.problem
+    ]
+    sound = {path: [look for look in found if not look.problem] for path, found in looks.items()}
+    single = {path: found[0] for path, found in sound.items() if len(found) == 1}
+    found_pairs = [] if tree.cut else pairs.pairings(tree, single)
+    sides = pairs.side_names(found_pairs)
+    whole = copies.compared(file for file in tree.files if file.path not in unreadable)
+    equal, hashed = copies.equal_files(tree.root, whole)
+    compared = hashed if hashed >= copies.MOST_PEEKS else len(whole)
+    flat = _Flat(tree.root, around, single)
+    found_classes = [] if tree.cut else layout.classes(tree, sides)
+    splitting = _Splitting(tree.files)
+    every = [look for found in sound.values() for look in found]
+    overlaps = copies.overlaps(whole, equal, sound, flat)
+    exact = {(overlap.first, overlap.second) for overlap in overlaps}
+    near = [
+        o for o in lookalikes.near_overlaps(_of(whole, sound), splitting) if (o.first, o.second) not in exact
+    ]
+    kinds = Counter(file.kind for file in tree.files)
+    root = Root(
+        name=name,
+        files=len(tree.files) + sum(map(len, tree.skipped.values())),
+        samples=samples,
+        bytes=sum(file.size for file in tree.files),
+        kinds=tuple(kinds.most_common()),
+        suffixes=tuple(Counter(file.name[file.name.rfind(".") :] for file in tree.files).items()),
+        skipped=tuple((reason, len(those), those[0]) for reason, those in tree.skipped.items()),
+        read=len(looks),
+        hashed=hashed,
+        trouble=tuple(_once([*tree.trouble, *damage])),
+        groups=tuple(layout.groups(tree, sound)),
+        pairings=tuple(found_pairs),
+        uneven=() if tree.cut else tuple(layout.uneven(tree, sides)),
+        sequences=() if tree.cut else tuple(layout.sequences(tree, sides)),
+        cut=tree.cut,
+        classes=tuple(found_classes),
+        overlaps=(*overlaps, *copies.row_overlaps(every, splitting), *near),
+        copies=copies.within(compared, equal, flat, _class_of(found_classes)),
+    )
+    return root, missing
+
+
+def _of(files: list[File], looks: dict[str, list[Look]]) -> list[Look]:
+    return [look for file in files for look in looks.get(file.path, ())]
+
+
+def _index(tree: Tree) -> dict[str, int]:
+    index: Counter[str] = Counter()
+    for file in tree.files:
+        index[file.name] += 1
+        index[names.stem(file.name)] += 1
+    return index
+
+
+def _once(trouble: list[Trouble]) -> list[Trouble]:
+    return list({(each.path, each.why): each for each in trouble}.values())
+
+
+class _Flat:
+    """Whether a file holds one single value everywhere; read when it was not yet."""
+
+    def __init__(self, root: Path, around: Around, looks: dict[str, Look]) -> None:
+        self._root, self._around = root, around
+        self._known = {path: look.flat for path, look in looks.items()}
+
+    def __call__(self, path: str) -> bool:
+        if path not in self._known:
+            try:
+                found = readers.read(self._root / path, path, self._around)
+            except MissingLibrary:
+                found = []
+            self._known[path] = bool(found) and all(look.flat for look in found)
+        return self._known[path]
+
+
+class _Splitting:
+    """Dataset and split of a look: by its file, or by the name of the array inside."""
+
+    def __init__(self, files: list[File]) -> None:
+        self._files = {file.path: file for file in files}
+
+    def __call__(self, look: Look) -> tuple[str, str]:
+        file = self._files[look.path]
+        place = splits.of(file)
+        if place.split:
+            return (
+                place.before if look.kind == "image" else f"{place.before}:{_series(file, look)}",
+                place.split,
+            )
+        split = names.split_of(look.part)
+        return (f"{look.path}:{_without_split(look.part)}", split) if split else ("", "")
+
+
+def _series(file: File, look: Look) -> str:
+    """train_a.csv and val_a.csv are one series; so are x in train.npz and x in val.npz."""
+    return f"{_without_split(file.name)}:{look.part if look.kind != 'table' else ''}"
+
+
+def _without_split(name: str) -> str:
+    words = [word for word in name.lower().replace(".", "_").split("_") if not names.split_of(word)]
+    return "_".join(words)
+
+
+def _class_of(found: list[Classes]) -> Callable[[File], str]:
+    """The class folder of a file, where the dataset has class folders."""
+    known = {(entry.split, entry.place): {name for name, _ in entry.counts} for entry in found}
+
+    def of(file: File) -> str:
+        parent, _, name = file.folder.rpartition("/")
+        place = splits.of_folder(parent)
+        return name if name in known.get((place.split, layout.place_of(parent)), ()) else ""
+
+    return of

@@ -1,0 +1,211 @@
+"""What a survey of the data has found, as plain values: the checks judge nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SMALL = 20  # files; below that, "all but one are alike" says little
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What reading one file, or one array in a file, has said. Fields that do not apply stay empty."""
+
+    path: str  # below its root
+    kind: str
+    problem: str = ""  # why it cannot be read; then nothing else is known
+    shape: tuple[int, ...] = ()  # of the sample: (height, width) of images, all axes of arrays
+    mode: str = ""  # `RGB`, `uint8`, `float32`
+    low: float | None = None
+    high: float | None = None
+    values: int = 0  # that were looked at
+    nan: int = 0
+    inf: int = 0
+    flat: bool = False  # one single value everywhere
+    digest: str = ""  # of the decoded content
+    thumb: bytes = b""  # 16 x 16 grey values of an image
+    part: str = ""  # which array of the file
+    rows: tuple[str, ...] = ()  # digests of rows, when the file holds many samples
+    labels: tuple[tuple[str, int], ...] = ()  # values of a column of labels, and how often
+    missing: tuple[str, ...] = ()  # files that a table names and that are not there
+    named: int = 0  # files that a table names
+    keys: tuple[tuple[str, int], ...] = ()  # of a tar: the kinds of members, and in how many samples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A file or folder that cannot be used, and why."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Files that a loader would treat alike: one kind, one role, one split."""
+
+    name: str
+    kind: str
+    split: str = ""
+    role: str = ""
+    count: int = 0  # files on the disk
+    looks: tuple[Look, ...] = ()  # of those that were read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """Two groups whose files belong together by name."""
+
+    left: str
+    right: str
+    both: int
+    left_only: tuple[str, ...] = ()
+    right_only: tuple[str, ...] = ()
+    annotations: bool = False  # the right side is text: images without objects may have none
+    folders: frozenset[str] = frozenset()  # of the left side
+    counted: bool = False  # plain numbers, and only the last ones are alone: two classes look like that too
+    shapes: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uneven:
+    """A folder that lacks what nearly all of its siblings have."""
+
+    folder: str
+    lacks: tuple[str, ...]
+    siblings: int  # that have it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sequence:
+    """A folder of numbered frames; `counts` are those of the roles beside it."""
+
+    name: str
+    counts: tuple[tuple[str, int], ...]
+
+    @property
+    def length(self) -> int:
+        return min(count for _, count in self.counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classes:
+    """The class folders of one split."""
+
+    split: str
+    place: str  # what holds the splits
+    counts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """Samples of one split that are in another."""
+
+    first: str
+    second: str  # the smaller one
+    shared: int
+    of: int  # samples of the second that were compared
+    how: str  # "bytes", "content", "rows" or "near"
+    trained: bool = True  # the first is the training split
+    examples: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copies:
+    """The same content several times in one split."""
+
+    count: int  # files that are a copy of another
+    of: int
+    examples: tuple[tuple[str, str], ...] = ()
+    contradicting: tuple[tuple[str, str], ...] = ()  # in two class folders
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """One dataset on the disk."""
+
+    name: str
+    files: int = 0
+    samples: int = 0
+    bytes: int = 0
+    kinds: tuple[tuple[str, int], ...] = ()
+    suffixes: tuple[tuple[str, int], ...] = ()  # as they are spelled
+    skipped: tuple[tuple[str, int, str], ...] = ()  # reason, how many, an example
+    read: int = 0  # files whose content was looked at
+    hashed: int = 0
+    absent: bool = False  # named with --data, and not there
+    cut: bool = False  # there are more files than could be listed; then nobody is called missing
+    trouble: tuple[Trouble, ...] = ()
+    groups: tuple[Group, ...] = ()
+    pairings: tuple[Pairing, ...] = ()
+    uneven: tuple[Uneven, ...] = ()
+    sequences: tuple[Sequence, ...] = ()
+    classes: tuple[Classes, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    copies: Copies | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """A path that the code or a config names, that does not exist, beside one that nearly has its name."""
+
+    wanted: str
+    there: str
+    file: str = ""
+    line: int | None = None
+    samples: int = 0  # in the one that is there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """A pattern in the code that fits nothing in the data, beside files that it nearly fits."""
+
+    pattern: str
+    nearly: str  # a suffix that is there
+    count: int
+    file: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length:
+    """How long a dataset of the script was, seen in a rehearsal."""
+
+    name: str
+    length: int
+    folder: str = ""  # where its files lie, when that was seen
+    files: int = 0  # that lie there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipLength:
+    """How many frames the script wants from one sequence."""
+
+    name: str
+    frames: int
+    file: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFacts:
+    """Everything that the checks of this part may know."""
+
+    roots: tuple[Root, ...] = ()
+    misses: tuple[Miss, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    lengths: tuple[Length, ...] = ()
+    clips: tuple[ClipLength, ...] = ()
+    handled: frozenset[str] = frozenset()  # "size", "type": the code brings every sample to one
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What a rehearsal has seen of the data: files that were opened, folders that were listed, datasets by length."""
+
+    files: Iterable[str | Path] = ()
+    folders: Iterable[str | Path] = ()
+    lengths: Mapping[str, int] = field(default_factory=dict)  # name of the dataset -> its length

@@ -1,0 +1,50 @@
+"""One file for each format. To add one: write its file and add it to ALL.
+
+A reader runs nothing of what it reads. It says what is wrong with a file in its looks; it raises `MissingLibrary`
+when a package is needed that is not here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+from premortem.preflight.data import names
+from premortem.preflight.data.facts import Look
+from premortem.preflight.data.readers import (
+    array,
+    audio,
+    csv_table,
+    hdf5,
+    image,
+    parquet,
+    tar,
+    tensor,
+    text,
+)
+from premortem.preflight.data.readers.around import Around, MissingLibrary
+
+# Each is a module with `SUFFIXES` and `read(path, relative, around)`, which yields looks.
+ALL: tuple[ModuleType, ...] = (image, array, tensor, csv_table, parquet, tar, hdf5, audio, text)
+BY_SUFFIX: dict[str, ModuleType] = {suffix: reader for reader in ALL for suffix in reader.SUFFIXES}
+
+
+def read(path: Path, relative: str, around: Around) -> list[Look]:
+    """Everything one file says. Raises MissingLibrary."""
+    reader = BY_SUFFIX.get(names.suffix(path.name))
+    if reader is None:
+        return []
+    try:
+        return list(reader.read(path, relative, around))
+    except OSError as error:
+        why = error.strerror or str(error)
+        return [Look(path=relative, kind=names.kind(path.name), problem=f"it cannot be read ({why})")]
+    except MissingLibrary:
+        raise
+    except Exception as error:  # noqa: BLE001 - a stranger's bytes are wrong in more ways than a library foresees
+        why = f"it cannot be read ({type(error).__name__}: {str(error)[:120]})"
+        return [Look(path=relative, kind=names.kind(path.name), problem=why)]
+
+
+def reads(name: str) -> bool:
+    return names.suffix(name) in BY_SUFFIX

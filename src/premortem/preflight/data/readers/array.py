@@ -1,0 +1,63 @@
+"""Arrays of numpy: one in a .npy, several in a .npz. Pickled objects in them are never loaded."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from premortem.preflight.data.facts import Look
+from premortem.preflight.data.readers import numbers
+from premortem.preflight.data.readers.around import Around, MissingLibrary
+
+SUFFIXES = ("npy", "npz")
+_PICKLED = (
+    "Python objects in dtype",
+    "Object arrays",
+    "allow_pickle",
+)  # what numpy says of those it may not load
+
+
+def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
+    try:
+        import numpy as np
+    except ImportError:
+        raise MissingLibrary("numpy") from None
+    if path.suffix.lower() == ".npz":
+        yield from _archive(np, path, relative)
+        return
+    try:
+        yield numbers.about(np.load(path, mmap_mode="r", allow_pickle=False), relative, "array")
+    except ValueError as error:
+        if _has_header(path) and any(words in str(error) for words in _PICKLED):
+            return
+        yield Look(path=relative, kind="array", problem=_why(path, error))
+
+
+def _archive(np: Any, path: Path, relative: str) -> Iterator[Look]:
+    try:
+        # numpy leaves a file open that it cannot read; one that was handed over is closed here.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            for part in archive.files:
+                try:
+                    yield numbers.about(archive[part], relative, "array", part)
+                except ValueError as error:
+                    if "Object arrays" not in str(error):
+                        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
+        yield Look(path=relative, kind="array", problem=f"the archive is damaged or cut off ({error})")
+
+
+def _has_header(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(6) == b"\x93NUMPY"
+
+
+def _why(path: Path, error: ValueError) -> str:
+    if not _has_header(path):
+        return "it does not begin like an array of numpy"
+    if "mmap length" in str(error):
+        return f"it is cut off: {path.stat().st_size:,} bytes are fewer than its header promises"
+    return f"it cannot be read ({error})"

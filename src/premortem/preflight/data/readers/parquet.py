@@ -1,0 +1,36 @@
+"""Parquet, where pyarrow is present."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from premortem.preflight.data.facts import Look
+from premortem.preflight.data.readers import columns
+from premortem.preflight.data.readers.around import Around, MissingLibrary
+
+SUFFIXES = ("parquet",)
+_MOST_ROWS = 200_000
+
+
+def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
+    try:
+        arrow: Any = importlib.import_module("pyarrow")
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingLibrary("pyarrow") from None
+    try:
+        with parquet.ParquetFile(path) as file:
+            rows = file.metadata.num_rows
+            plain = [field.name for field in file.schema_arrow if not arrow.types.is_nested(field.type)]
+            if not rows or not plain or rows > _MOST_ROWS:
+                yield Look(path=relative, kind="table", shape=(rows, len(plain)))
+                return
+            table = file.read(columns=plain)
+    except arrow.ArrowInvalid as error:
+        yield Look(path=relative, kind="table", problem=f"it is damaged or cut off ({str(error)[:120]})")
+        return
+    cells = {name: [str(value) for value in table[name].to_pylist()] for name in plain}
+    yield columns.about(cells, path, relative, around)

@@ -1,0 +1,63 @@
+"""JSON, JSON lines, and lists of names that make up a split."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from premortem.preflight.data import names
+from premortem.preflight.data.facts import Look
+from premortem.preflight.data.readers.around import Around
+
+SUFFIXES = ("json", "jsonl", "txt")
+_MOST_BYTES = 64 << 20
+_MOST_LINES = 200_000
+_LONG = 30  # characters; shorter sentences repeat by nature
+
+
+def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
+    ending = names.suffix(path.name)
+    split = names.split_of(path.name)
+    if path.stat().st_size > _MOST_BYTES or (ending == "txt" and not split):
+        return
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if ending == "json":
+        problem = _json_problem(text)
+        yield Look(path=relative, kind="text", problem=problem)
+        return
+    lines = [line.strip() for line in text.splitlines()[:_MOST_LINES] if line.strip()]
+    if ending == "jsonl":
+        whole = bool(lines) and not _json_problem(lines[0])  # else it is one record over many lines
+        for number, line in enumerate(lines, start=1):
+            if whole and (problem := _json_problem(line)):
+                yield Look(path=relative, kind="text", problem=f"line {number}: {problem}")
+                return
+    yield Look(path=relative, kind="text", rows=tuple(map(_digest, _telling(lines))) if split else ())
+
+
+def _telling(lines: list[str]) -> list[str]:
+    """Lines that are the same only when the samples are: names in a list, long sentences."""
+    if all(" " not in line for line in lines):
+        return [line for line in lines if not line.lstrip("-").replace(".", "").isdigit() or len(line) > 3]
+    return [line for line in lines if len(line) >= _LONG]
+
+
+def _digest(line: str) -> str:
+    return hashlib.blake2b(line.encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def _json_problem(text: str) -> str:
+    """Only what ends too early: comments and commas are a matter of who reads it."""
+    text = text.lstrip("\ufeff").strip()
+    if not text:
+        return "it is empty"
+    try:
+        json.loads(text)
+    except RecursionError:
+        return ""
+    except json.JSONDecodeError as error:
+        ends = error.pos >= len(text) - 1 or error.msg.startswith("Unterminated string")
+        return f"it is no whole JSON: it ends too early ({error.msg})" if ends else ""
+    return ""

@@ -1,0 +1,169 @@
+"""The part of the verdict page that is about data."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from premortem.folding import fold
+from premortem.preflight.data import dataset, names, sampling
+from premortem.preflight.data.code.opened import Opened, is_surely_data, opened, patterns
+from premortem.preflight.data.facts import DataFacts, Length, Miss, Root, Seen
+from premortem.preflight.data.registry import ALL
+from premortem.preflight.data.walk import walk
+from premortem.preflight.data.wording import count, in_bytes, share
+from premortem.preflight.project import Part, Project, Tell
+
+TITLE = "Data"
+
+
+def survey(project: Project, tell: Tell) -> Part:
+    """The folders named with --data, and those that the script opens as far as its source says."""
+    found = opened(project)
+    named = {project.folder.absolute() / path for path in project.data}
+    roots: dict[Path, set[str] | None] = dict.fromkeys(sorted(named))
+    for path, only in found.roots.items():
+        if only is None:  # a folder that was named inside it is looked at together with the rest
+            roots = {root: below for root, below in roots.items() if path not in root.resolve().parents}
+        if not any(path == root or root in path.parents for root in map(Path.resolve, roots)):
+            roots[path] = only
+    return _part(project, roots, named, found, (), tell)
+
+
+def survey_seen(project: Project, seen: Seen, tell: Tell) -> Part:
+    """The same for what a rehearsal has seen: what `survey` could not know from the source."""
+    here = project.folder.resolve()
+    folders = {Path(each).resolve() for each in seen.folders}
+    folders |= {
+        Path(each).resolve().parent for each in seen.files if names.kind(Path(each).name) in names.SAMPLES
+    }
+    folders = {each for each in folders if each.is_dir() and each != here and each not in here.parents}
+    tops = [each for each in sorted(folders) if not any(other in each.parents for other in folders)]
+    # The folder with most files is the one that a dataset could have filled itself from.
+    sizes = {top: sum(file.kind in names.SAMPLES for file in walk(top).files) for top in tops}
+    largest = max(sizes, key=lambda top: sizes[top], default=None)
+    lengths = [
+        Length(
+            name=name,
+            length=length,
+            folder=_shown(largest, project) if largest else "",
+            files=sizes[largest] if largest else 0,
+        )
+        for name, length in seen.lengths.items()
+    ]
+    return _part(project, dict.fromkeys(tops), set(), Opened(), lengths, tell)
+
+
+def _part(
+    project: Project,
+    roots: Mapping[Path, set[str] | None],
+    named: set[Path],
+    found: Opened,
+    lengths: Iterable[Length],
+    tell: Tell,
+) -> Part:
+    part = Part(title=TITLE)
+    surveyed, missing, endings = [], set[str](), Counter[str]()
+    misses = list(found.misses)
+    for path, only in roots.items():
+        shown = _shown(path, project)
+        if not path.exists():
+            miss = _near_argument(path, shown)
+            misses += [miss] if miss else []
+            if not miss:
+                surveyed.append(Root(name=shown, absent=True))
+            continue
+        with warnings.catch_warnings():  # here and not in the readers, whose threads would share it
+            warnings.simplefilter("ignore")  # what a decoder thinks of metadata
+            root, lacking = dataset.look_at(path, shown, tell, only=only)
+        if not root.samples and path not in named and (found.spoken.fetches or not is_surely_data(path)):
+            continue
+        surveyed.append(root)
+        missing |= lacking
+        endings.update(dict(root.suffixes))
+    facts = DataFacts(
+        roots=tuple(surveyed),
+        misses=tuple({miss.wanted: miss for miss in misses}.values()),
+        patterns=tuple(patterns(found.spoken, endings, roots, project.folder)),
+        lengths=tuple(lengths),
+        clips=tuple(found.clips),
+        handled=frozenset(found.spoken.handled),
+        notes=tuple(
+            f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
+        ),
+    )
+    part.judge(ALL, facts)
+    part.findings = fold(part.findings, {check.card.code: check.card for check in ALL})
+    part.facts = [(root.name, _about(root)) for root in surveyed] + [("note", note) for note in facts.notes]
+    part.record = {"roots": [_record(root) for root in surveyed], "notes": list(facts.notes)}
+    if not surveyed and not part.findings and not facts.lengths:
+        part.skipped = _why_nothing(project, found)
+    return part
+
+
+def _shown(path: Path, project: Project) -> str:
+    try:
+        return path.resolve().relative_to(project.folder.resolve()).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def _near_argument(path: Path, shown: str) -> Miss | None:
+    """--data data/Train, where there is data/train."""
+    try:
+        near = [each for each in path.parent.iterdir() if names.nearly(path.name, each.name)]
+    except OSError:
+        return None
+    if len(near) != 1:
+        return None
+    samples = sum(file.kind in names.SAMPLES for file in walk(near[0]).files)
+    return Miss(wanted=shown, there=os.path.join(os.path.dirname(shown), near[0].name), samples=samples)  # noqa: PTH118, PTH120
+
+
+def _why_nothing(project: Project, found: Opened) -> str:
+    if not project.target:
+        return "no folder was named; `--data DIR` looks at one"
+    if not found.read:
+        return "the script could not be read, so its data is not known; `--data DIR` looks at a folder"
+    if found.spoken.fetches:
+        return "the script fetches its data by itself; `--data DIR` looks at a folder"
+    return "no data folder was found in the script's source; `--data DIR` looks at one"
+
+
+def _about(root: Root) -> str:
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in root.kinds) or "nothing to load"
+    text = f"{count(root.samples, 'sample file')} ({kinds}), {in_bytes(root.bytes)}"
+    if root.read:
+        text += f"; {root.read:,} of {root.files:,} files decoded ({share(root.read, root.files)})"
+        text += ", a random sample with a fixed seed" if root.samples > sampling.ALL_UP_TO else ""
+    if root.cut:
+        text += "; there are more files, which took too long to list"
+    if root.skipped:
+        reasons = ", ".join(f"{number:,} because {reason}" for reason, number, _ in root.skipped[:3])
+        text += f"; skipped: {reasons}"
+    for entry in root.classes[:3]:
+        numbers = [number for _, number in entry.counts]
+        where = f" in {entry.split}" if entry.split else ""
+        each = f"{min(numbers):,} to {max(numbers):,}" if min(numbers) < max(numbers) else f"{max(numbers):,}"
+        text += f"; {len(numbers)} classes{where} with {each} files"
+    return names.shown(text)
+
+
+def _record(root: Root) -> dict[str, Any]:
+    return {
+        "name": names.shown(root.name),
+        "files": root.files,
+        "samples": root.samples,
+        "bytes": root.bytes,
+        "kinds": dict(root.kinds),
+        "skipped": [[reason, number, names.shown(example)] for reason, number, example in root.skipped],
+        "read": root.read,
+        "hashed": root.hashed,
+        "damaged": len(root.trouble),
+        "classes": [{"split": each.split, "counts": dict(each.counts)} for each in root.classes[:8]],
+        "sequences": len(root.sequences),
+    }

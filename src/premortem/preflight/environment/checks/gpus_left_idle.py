@@ -1,0 +1,52 @@
+"""PM605 gpus-left-idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Certainty, Finding, Severity
+from premortem.preflight.environment.facts import Facts
+from premortem.preflight.unit import Check
+
+
+class GpusLeftIdle(Check):
+    """More GPUs are booked than the script uses.
+
+    ## Why it matters
+    The others do nothing, and the quota is charged for all of them: two booked and one used burn it twice as fast.
+
+    ## Usual causes
+    The template of a notebook or a job asks for two GPUs; the script was written for one.
+
+    ## What to do
+    Book one GPU, or start the script with `torchrun --nproc-per-node` and wrap the model in
+    `DistributedDataParallel`.
+
+    ## When it stays silent
+    When the code, or a framework that it imports, may spread the work itself, or when a launcher has started it. On a
+    machine where nobody has booked anything it is a remark.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM605", name="gpus-left-idle", family="environment", severity=Severity.WARNING
+    )
+
+    def look(self, facts: Facts) -> Iterator[Finding]:
+        booking, use = facts.booking, facts.use
+        if booking is None or booking.devices < 2 or use.devices != 1:
+            return
+        held = f"{booking.devices} GPUs are booked ({booking.said_by})"
+        if not booking.said_by:
+            held = f"this machine has {booking.devices} GPUs"
+        yield self.finding(
+            f"{held}, and the script uses one",
+            cause=f"In all of its code there is {use.sign}, and nothing that spreads the work.",
+            remedy="Book one GPU, or spread the work: torchrun with DistributedDataParallel.",
+            where=use.where,
+            severity=Severity.WARNING if booking.said_by else Severity.INFO,
+            certainty=Certainty.SUSPECTED,
+            booked=booking.devices,
+            used=use.devices,
+        )

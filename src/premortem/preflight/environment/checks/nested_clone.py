@@ -1,0 +1,48 @@
+"""PM609 nested-clone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity, Where
+from premortem.preflight.environment.facts import Facts
+from premortem.preflight.unit import Check
+from premortem.preflight.wording import short
+
+
+class NestedClone(Check):
+    """The repository has been cloned inside itself.
+
+    ## Why it matters
+    Two copies of every module: what is edited or pulled in one is not what runs from the other. Which one an import
+    finds depends on the folder the command was started in.
+
+    ## Usual causes
+    A notebook cell with `git clone` that was run a second time, after `cd` into the first clone.
+
+    ## What to do
+    Delete the copy that you do not need, and start from the top of the other.
+
+    ## When it stays silent
+    For submodules, and for repositories that come from elsewhere.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM609",
+        name="nested-clone",
+        family="environment",
+        severity=Severity.WARNING,
+        explains=("two-copies-of-a-package",),
+    )
+
+    def look(self, facts: Facts) -> Iterator[Finding]:
+        for clone in facts.clones:
+            runs = "the inner one" if clone.inside else "the outer one"
+            yield self.finding(
+                f"{short(clone.inner)} is a second clone of the repository around it ({short(clone.outer)}): {clone.sign}",
+                cause=f"It was cloned inside itself; this command runs {runs}.",
+                remedy=f"Delete {'the one you do not need' if clone.inside else short(clone.inner)}, and start from the top.",
+                where=Where(str(clone.inner)),
+            )

@@ -1,0 +1,46 @@
+"""PM612 source-changed-since-import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity, Where
+from premortem.preflight.environment.modules import Stale
+from premortem.preflight.unit import Check
+
+
+class SourceChangedSinceImport(Check):
+    """A module in memory is older than its source on the disk.
+
+    ## Why it matters
+    A notebook keeps what it has imported. After an edit or `git pull` the old functions go on running, and the run that
+    was to show the fix shows the old bug.
+
+    ## Usual causes
+    An edit, a `git pull` or a branch switch after the first `import`.
+
+    ## What to do
+    Restart the kernel. `importlib.reload` renews the module, but not the objects that were made from its old classes.
+
+    ## When it stays silent
+    When only comments or line numbers have changed, and for modules outside the working folder.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM612", name="source-changed-since-import", family="environment", severity=Severity.WARNING
+    )
+
+    def look(self, facts: Iterable[Stale]) -> Iterator[Finding]:
+        for stale in facts:
+            names = [f"`{name}`" for name in stale.changed if name]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            what = f"{', '.join(names[:3])}{more} changed" if names else "the file is gone"
+            yield self.finding(
+                f"`{stale.name}` in memory is not what is on the disk: {what} since it was imported",
+                cause="The file was edited or replaced after the import; Python does not look again.",
+                remedy="Restart the kernel or the process.",
+                where=Where(stale.file),
+                changed=list(stale.changed),
+            )

@@ -1,0 +1,39 @@
+"""PM604 torch-does-not-load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Certainty, Finding, Severity
+from premortem.preflight.environment.facts import Facts
+from premortem.preflight.unit import Check
+
+
+class TorchDoesNotLoad(Check):
+    """`import torch` fails in a fresh process.
+
+    ## Why it matters
+    Nothing of the script runs.
+
+    ## Usual causes
+    Libraries of CUDA that are missing or belong to another version; `LD_LIBRARY_PATH` with another CUDA in it; a torch
+    that was installed half; a NumPy that is too new for it.
+
+    ## What to do
+    Read the message: it names the library. Often a fresh environment is the quickest way out.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM604", name="torch-does-not-load", family="environment", severity=Severity.ERROR
+    )
+
+    def look(self, facts: Facts) -> Iterator[Finding]:
+        torch = facts.torch
+        if torch is not None and torch.problem:
+            yield self.finding(
+                f"torch {torch.version} cannot be imported: {torch.problem}",
+                remedy="Put the named library right, or install torch in a fresh environment.",
+                certainty=Certainty.PROVED,
+            )

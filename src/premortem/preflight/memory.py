@@ -1,0 +1,23 @@
+"""`premortem.check_modules()`: for notebooks and other processes that live long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from premortem.console import Console
+from premortem.findings import Finding
+from premortem.preflight.environment.checks.source_changed_since_import import SourceChangedSinceImport
+from premortem.preflight.environment.modules import stale_modules
+
+
+def check_modules(folder: str | Path | None = None) -> list[Finding]:
+    """Say which imported modules of this project have changed on the disk since: what runs is then the old code.
+
+    `folder` is the project's; without it, the working folder.
+    """
+    stale = stale_modules(folder=Path(folder) if folder is not None else None)
+    findings = list(SourceChangedSinceImport().look(stale))
+    console = Console()
+    for finding in findings:
+        console.finding(finding)
+    return findings

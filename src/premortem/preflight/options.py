@@ -1,0 +1,82 @@
+"""The options of a script that uses argparse: what it declares, and what this command gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from premortem.lint.source import Source, argument, constant, last_name
+
+_FLAGS = frozenset(("store_true", "store_false", "BooleanOptionalAction"))
+
+
+@dataclass(frozen=True)
+class Option:
+    """One `add_argument`, with the value it has in this command."""
+
+    name: str  # as `args.name` has it
+    spelled: tuple[str, ...]  # "--lr", "-l"; of a positional one, its name
+    convert: str  # "float", "bool", "str2bool"; "" when nothing converts
+    action: str
+    default: object  # a literal; None when there is none or it is computed
+    has_default: bool
+    choices: bool
+    given: str | None  # on the command line, as text
+    file: str
+    line: int
+
+    @property
+    def is_flag(self) -> bool:
+        return self.action in _FLAGS
+
+    @property
+    def value(self) -> object:
+        return self.default if self.given is None else self.given
+
+
+def read(sources: Iterable[Source], argv: Sequence[str]) -> dict[str, Option]:
+    """By name. Of two with one name the first counts."""
+    found: dict[str, Option] = {}
+    for source in sources:
+        if not source.names.imports("argparse"):
+            continue
+        for option in _declared(source, list(argv)):
+            found.setdefault(option.name, option)
+    return found
+
+
+def _declared(source: Source, argv: list[str]) -> Iterator[Option]:
+    for call in sorted(source.calls_to("add_argument"), key=lambda one: one.lineno):
+        names = [name for name in map(constant, call.args) if isinstance(name, str)]
+        if not names:
+            continue
+        long = [name for name in names if name.startswith("--")]
+        chosen = constant(argument(call, "dest"))
+        name = chosen if isinstance(chosen, str) else (long or names)[0].lstrip("-").replace("-", "_")
+        action = argument(call, "action")
+        default = argument(call, "default")
+        word = constant(action)
+        yield Option(
+            name=name,
+            spelled=tuple(names),
+            convert=last_name(convert) if (convert := argument(call, "type")) is not None else "",
+            action=word if isinstance(word, str) else last_name(action) if action is not None else "",
+            default=constant(default),
+            has_default=default is not None,
+            choices=argument(call, "choices") is not None,
+            given=_given(names, argv) if names[0].startswith("-") else None,
+            file=source.path,
+            line=call.lineno,
+        )
+
+
+def _given(names: Sequence[str], argv: Sequence[str]) -> str | None:
+    """The last one wins, as in argparse."""
+    found = None
+    for place, word in enumerate(argv):
+        name, has_value, value = word.partition("=")
+        if name in names and has_value:
+            found = value
+        elif word in names and place + 1 < len(argv) and not argv[place + 1].startswith("--"):
+            found = argv[place + 1]
+    return found

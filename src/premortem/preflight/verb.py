@@ -1,0 +1,198 @@
+"""`premortem check`: from the words of the command line to the verdict."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console as Terminal
+
+from premortem import preflight
+from premortem.arguments import Command
+from premortem.console import Console
+from premortem.errors import PremortemError, UsageError
+from premortem.findings import Finding
+from premortem.findings_file import FindingsFile
+from premortem.folding import fold
+from premortem.preflight import conclusion, config, data, environment, page, rehearsal
+from premortem.preflight.project import Part, Project, Survey, Tell
+from premortem.program import INTERRUPTED, Program
+from premortem.vault import deadline
+
+# In the order of their price: what is found early need not be waited for.
+PARTS: tuple[tuple[str, Survey], ...] = (
+    ("Environment", environment.survey),
+    ("Configuration and code", config.survey),
+    ("Data", data.survey),
+    ("Rehearsal", rehearsal.survey),
+)
+REHEARSAL = "Rehearsal"
+
+
+@dataclass
+class Checking:
+    """One call of the verb."""
+
+    project: Project
+    rehearses: bool = True
+    parts: list[Part] = field(default_factory=list)
+    started: float = field(default_factory=time.time)
+    interrupted: bool = False
+
+    def run(self, tell: Tell) -> None:
+        try:
+            for title, survey in PARTS:
+                tell(title.lower())
+                self.parts.append(self._part(title, survey, tell))
+            self._conclude()
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self._fold()
+
+    def _conclude(self) -> None:
+        """Not the parts' own business: each of them knows one half."""
+        machine, *_between, rehearsed = self.parts
+        try:
+            conclusion.conclude(self.project, machine, rehearsed)
+        except Exception as error:  # noqa: BLE001 - likewise: the page is worth more than this
+            rehearsed.facts.append(("not judged", f"time and disk, for {_fault(error)}"))
+
+    def _part(self, title: str, survey: Survey, tell: Tell) -> Part:
+        if title == REHEARSAL and not self.rehearses:
+            return Part(title=title, skipped="left out with --no-rehearsal")
+        try:
+            return survey(self.project, tell)
+        except PremortemError as error:
+            return Part(title=title, skipped=str(error))
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not take the other parts with it
+            return Part(title=title, skipped=f"could not be looked at, for {_fault(error)}")
+
+    def _fold(self) -> None:
+        """One root cause, one finding, whichever part saw it."""
+        cards = {unit.card.code: unit.card for unit in preflight.ALL}
+        kept = {_key(finding): finding for finding in fold(self.findings, cards)}
+        for part in self.parts:
+            part.findings = [kept.pop(_key(one)) for one in part.findings if _key(one) in kept]
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [finding for part in self.parts for finding in part.findings]
+
+    @property
+    def exit_code(self) -> int:
+        return INTERRUPTED if self.interrupted else int(page.verdict(self.parts) == page.BROKEN)
+
+    @property
+    def seconds(self) -> float:
+        return time.time() - self.started
+
+    def record(self) -> dict[str, Any]:
+        """The "run" of FILE.json."""
+        return {
+            "verb": "check",
+            "argv": self.project.command if self.project.target else [],
+            "seconds": round(self.seconds, 3),
+            "exit_code": self.exit_code,
+            "reason": "interrupted" if self.interrupted else "finished",
+        }
+
+
+def _fault(error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    return f"a fault of premortem's own ({type(error).__name__}: {error}, {where})"
+
+
+def _key(finding: Finding) -> tuple[str, str, str]:
+    return finding.code, str(finding.where), finding.message
+
+
+def run(options: argparse.Namespace, command: Command) -> int:
+    checking = Checking(project(options, command), rehearses=not options.no_rehearsal)
+    with _progress(quiet=options.quiet) as tell:
+        checking.run(tell)
+    if options.findings is not None:
+        FindingsFile(options.findings, Console().problem).write(checking.record(), checking.findings)
+    if options.json is not None:
+        _write(options.json, page.record(checking.project, checking.parts, checking.record()))
+    if not options.quiet:
+        page.show(checking.project, checking.parts, checking.seconds, interrupted=checking.interrupted)
+    return checking.exit_code
+
+
+def project(options: argparse.Namespace, command: Command) -> Project:
+    """Raises UsageError for what cannot be meant."""
+    if command.module and (not command.target or command.target.startswith("-")):
+        raise UsageError("`-m` needs the name of a module: premortem check -m package.module")
+    folders = [Path(folder) for folder in options.data or ()]
+    if not command.target and not folders:
+        raise UsageError("which script? premortem check train.py, or premortem check --data DIR")
+    if command.target:
+        Program(target=command.target, module=command.module, argv=command.argv).check()
+    for folder in folders:
+        if not folder.exists():
+            raise UsageError(f"`--data {folder}`: there is no such folder")
+    if options.steps < 1:
+        raise UsageError("`--steps` counts optimizer steps: at least 1")
+    if options.seconds <= 0:
+        raise UsageError("`--seconds` must be more than 0")
+    for name in ("findings", "json"):
+        file = getattr(options, name)
+        if file is not None and file.suffix == ".py":
+            raise UsageError(f"`--{name} {file}` would overwrite a Python file; give it a .json file")
+    return Project(
+        folder=_here(),
+        target=command.target,
+        module=command.module,
+        argv=command.argv,
+        data=folders,
+        steps=options.steps,
+        seconds=options.seconds,
+        deadline=_left(options.deadline),
+        quota=_quota(options.quota),
+    )
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the current directory no longer exists") from None
+
+
+def _left(text: str | None) -> float | None:
+    return None if text is None else deadline.parse(text).at - time.time()
+
+
+def _quota(text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = deadline.span(text.strip().lower())
+    if not found:
+        raise UsageError(f"`--quota {text}` is no span of time; write it as `30h` or `1h30m`")
+    return found
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise PremortemError(f"`--json {file}` cannot be written ({error.strerror})") from None
+
+
+@contextlib.contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """One line that is written over, for a person at a terminal."""
+    terminal = Terminal(stderr=True, highlight=False, markup=False, emoji=False)
+    if quiet or not terminal.is_terminal:
+        yield lambda _sentence: None
+        return
+    with terminal.status("looking") as status:
+        yield status.update

@@ -1,0 +1,38 @@
+"""What holds for every check of data: documented, quiet about nothing, and in its range of codes."""
+
+import inspect
+
+import pytest
+
+from premortem import preflight
+from premortem.preflight import data
+from premortem.preflight.data.facts import DataFacts, Root
+
+every = pytest.mark.parametrize("check", data.ALL, ids=lambda check: check.card.code)
+
+
+@every
+def test_the_page_has_its_headings(check):
+    text = inspect.getdoc(check)
+    places = [text.index(heading) for heading in ("## Why it matters", "## Usual causes", "## What to do")]
+    assert places == sorted(places)
+
+
+@every
+def test_without_facts_there_is_nothing_to_say(check):
+    assert list(check().look(DataFacts())) == []
+    assert (
+        list(check().look(DataFacts(roots=(Root(name="x", samples=9, files=9, kinds=(("image", 9),)),))))
+        == []
+    )
+
+
+def test_codes_are_in_order_and_in_their_range():
+    codes = [check.card.code for check in data.ALL]
+    assert codes == sorted(codes)
+    assert all("PM650" <= code <= "PM679" for code in codes)
+
+
+def test_every_explained_name_is_a_check():
+    names = {check.card.name for check in preflight.ALL}
+    assert {name for check in data.ALL for name in check.card.explains} <= names
