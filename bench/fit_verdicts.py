@@ -28,9 +28,11 @@ def edge(rehearsed: Callable[[int], Any], room: int, start: int) -> int:
 
 def predicted(trace: Any, batch: int) -> dict[str, Any]:
     """The smallest cards, to the MiB, with each of the two good verdicts."""
-    from premortem.fit.trials import SHARE
+    from premortem.fit.prediction import predict
+    from premortem.fit.trials import RESERVE, SHARE
 
-    return {"batch": batch, "fits": _smallest(trace, SHARE), "tight": _smallest(trace, 1.0)}
+    roomy = -(-int(RESERVE * predict(trace).reserved) // MIB) * MIB
+    return {"batch": batch, "fits": max(roomy, _smallest(trace, SHARE)), "tight": _smallest(trace, 1.0)}
 
 
 def _smallest(trace: Any, share: float) -> int:
@@ -44,13 +46,16 @@ def _smallest(trace: Any, share: float) -> int:
 
 
 def measured(build: Callable[[int], Any], row: dict[str, Any], peaks: Callable[..., dict]) -> dict[str, Any]:
-    """What happened with each of the limits. The last one is expected to fail."""
+    """What happened with each of the limits that were predicted. The last one is expected to fail."""
     import torch
 
     total = torch.cuda.get_device_properties(0).total_memory
     found: dict[str, Any] = {"batch": row["batch"]}
+    limits = {word: row[word] for word in ("fits", "tight") if word in row}
+    if "tight" in limits:
+        limits["below"] = BELOW * limits["tight"]
     try:
-        for word, room in (("fits", row["fits"]), ("tight", row["tight"]), ("below", BELOW * row["tight"])):
+        for word, room in limits.items():
             torch.cuda.set_per_process_memory_fraction(room / total)
             ran = peaks(build, row["batch"])
             found[word] = {"limit": int(room), "ended": ran.get("error", "ran")}

@@ -21,6 +21,19 @@ PURE = {
     "journal": set(),
     "configs": {"ruamel", "tomli"},
     "console": {"rich", "logs"},  # what it writes is not read as the script's
+    # It reads what others wrote; the plotting library and the templates are an extra.
+    "report": {
+        "journal",
+        "vault",
+        "catalog",
+        "folding",
+        "lint",
+        "logs",
+        "bokeh",
+        "numpy",
+        "jinja2",
+        "markupsafe",
+    },
     "catalog": {"detectors", "lint", "preflight"},
     # tomli is the standard library's tomllib for Python 3.10; the server is for editors, and an extra.
     "lint": {"rich", "ruamel", "tomli", "pygls", "lsprotocol"},
@@ -33,10 +46,15 @@ NEVER = {
     "actions": {"detectors", "probes", "watcher", "launch"},
     "vault": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "replay"},
     "fit": {"detectors", "policy", "journal", "actions", "launch"},
+    "watcher": {"launch", "report"},
     "preflight": {"detectors", "policy", "actions", "probes", "watcher"},
-    "watcher": {"launch"},
+    # The script's process is premortem run's; the side that starts it knows nothing of torch.
+    "rehearsal": {"detectors", "policy", "journal", "actions", "watcher", "preflight", "vault"},
+    "cutting": {"torch"},
+    "children": {"torch"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},
+    "gauges": {"torch", "probes", "detectors", "journal", "watcher", "launch"},
 }
 # Doors: nobody walks in through them but the interpreter and each other.
 DOORS = {"cli", "integrations"}

@@ -13,6 +13,7 @@ ROOMS += [
     "premortem.fit.verb",
     "premortem.replay.page",
     "premortem.lint.verb",
+    "premortem.report.verb",
 ]
 # What `import torch` finds where torch is not installed.
 NO_TORCH = "import sys; sys.modules['torch'] = None; "

@@ -176,23 +176,36 @@ def fit_table(guesses: dict[str, Any], truths: dict[str, Any]) -> str:
             continue
         errors = [f"{guess[key] / truth[key] - 1:+.2%}" for key in ("allocated", "reserved")]
         others = [
-            f"{guess[key] / truth['allocated'] - 1:+.0%}" if key in guess else "fails"
+            f"{guess[key] / truth['allocated'] - 1:+.0%}"
+            if key in guess
+            else "fails" * ("memtracker_error" in guess)
             for key in ("memtracker", "weights_times_four")
         ]
         both = [str(guess.get("largest_batch", "")), str(truth.get("largest_batch", ""))]
         mib = [f"{truth[key] / 2**20:.0f}" for key in ("allocated", "reserved")]
-        mark = " *" if guess["held_out"] else ""
+        mark = _HALVES[_half(guess)][0]
         cells = [name + mark, str(guess["batch"]), mib[0], errors[0], mib[1], errors[1], *others]
         rows.append(f"| {' | '.join(cells)} | {', '.join(filter(None, both))} |")
     return "\n".join(rows)
 
 
+_HALVES = {
+    "fresh": (" **", "written and predicted when all others had been measured, before they were measured"),
+    "held-out": (" *", "held out: predicted before they were measured"),
+    "tuned": ("", "tuned on"),
+}
+
+
+def _half(guess: dict[str, Any]) -> str:
+    return str(guess.get("half") or ("held-out" if guess["held_out"] else "tuned"))
+
+
 def fit_summary(guesses: dict[str, Any], truths: dict[str, Any]) -> str:
-    """The numbers a person asks for, the held-out half apart."""
+    """The numbers a person asks for, each part of the set apart."""
     both = {n: (guesses[n], t) for n, t in truths.items() if n in guesses and "allocated" in t}
     sentences = []
-    for held_out, title in ((True, "held out: predicted before they were measured"), (False, "tuned on")):
-        pairs = [pair for pair in both.values() if pair[0]["held_out"] is held_out]
+    for half, (_, title) in _HALVES.items():
+        pairs = [pair for pair in both.values() if _half(pair[0]) == half]
         if not pairs:
             continue
         parts = []
@@ -220,6 +233,21 @@ def fit_summary(guesses: dict[str, Any], truths: dict[str, Any]) -> str:
             f"{len(batches)}{worst}. `premortem fit` stays four percent below that."
         )
     return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def fit_verdicts(truths: dict[str, Any]) -> str:
+    """How the runs ended that had as much memory as the smallest card with each verdict."""
+    words = {
+        "fits": "the smallest card with the verdict *fits*",
+        "tight": "the smallest with *tight*",
+        "below": "five percent less than that",
+    }
+    rows = ["| memory | ran | out of memory | another error |", "|---|---|---|---|"]
+    for key, title in words.items():
+        ends = [row[key]["ended"] for row in truths.values() if key in row]
+        counts = [ends.count("ran"), ends.count("out of memory")]
+        rows.append(f"| {title} | {counts[0]} | {counts[1]} | {len(ends) - sum(counts)} |")
+    return "\n".join(rows)
 
 
 def precision(verdicts: list[dict[str, Any]], names: dict[str, str]) -> str:
@@ -276,9 +304,12 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
         found = [json.loads(path.read_text(encoding="utf-8"))["configurations"] for path in (guessed, true)]
         text = between(text, "fit", fit_summary(*found))
         fitted = root / "docs" / "fit.md"
-        pages[fitted] = between(
-            fitted.read_text(encoding="utf-8"), "fit table", fit_table(*found), "docs/fit.md"
-        )
+        inner = between(fitted.read_text(encoding="utf-8"), "fit table", fit_table(*found), "docs/fit.md")
+        ended = root / "bench" / "results" / "fit-verdicts-measured.json"
+        if ended.exists():
+            truths = json.loads(ended.read_text(encoding="utf-8"))
+            inner = between(inner, "fit verdicts", fit_verdicts(truths), "docs/fit.md")
+        pages[fitted] = inner
     guide = root / "docs" / "lint.md"
     if guide.exists():
         inner = lint_rules(tuple(entry for entry in entries if is_of_lint(entry)))

@@ -300,6 +300,40 @@ def replay(tokens: Sequence[str]) -> int:
     return 0 if done.report.reproduced else FAILURE
 
 
+# --- report ----------------------------------------------------------------------------------
+
+
+def report_parser() -> Parser:
+    parser = Parser(
+        prog="premortem report",
+        usage="premortem report [options] [RUN]\n       premortem report [options] RUN RUN",
+        description="What happened in a run, as one page that opens anywhere, or as Markdown. Of two runs: where they part, "
+        "and what is different.",
+    )
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        metavar="RUN",
+        help="a run's folder or journal (default: the newest run of this folder)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE.html|FILE.md|-",
+        help="where to (default: report.html beside the journal)",
+    )
+    parser.add_argument("--format", metavar="html|md", help="when the file's name does not say it")
+    return parser
+
+
+def report(tokens: Sequence[str]) -> int:
+    options = report_parser().parse(tokens)
+
+    from premortem.report import verb
+
+    return verb.run(options)
+
+
 # --- lint ------------------------------------------------------------------------------------
 
 
@@ -497,6 +531,7 @@ VERBS: dict[str, Verb] = {
     "check": Verb("a dress rehearsal: find in a minute what would fail later", check_parser, check),
     "fit": Verb("know before the run whether it fits on the GPU", fit_parser, fit),
     "replay": Verb("run a failed step again until its cause is proved", replay_parser, replay),
+    "report": Verb("what happened in a run, as one page; two runs compared", report_parser, report),
     "lint": Verb("read training code and configs before they run", lint_parser, lint),
     "server": Verb("lint while you type, in your editor", server_parser, server),
     "ckpt": Verb("look at checkpoints, verify them, bring them back", ckpt_parser, ckpt, ckpt_verbs),

@@ -299,6 +299,30 @@ class Reshaped(Event):
     plain: bool = False
 
 
+class Passed(NamedTuple):
+    """A layer, or an operation that only moves numbers about, on the way from the input to where shapes do not fit."""
+
+    name: str  # "model.features.0", "permute"
+    kind: str  # class of the layer; "" for an operation
+    before: tuple[int, ...]
+    after: tuple[int, ...]  # () where it failed
+    at: Site | None = None  # of operations: the user's line
+
+
+@dataclass(slots=True, kw_only=True)
+class ShapesMet(Event):
+    """The run is over because shapes did not fit: how they came about. `at` is the user's line that failed."""
+
+    model: str = ""  # as the user calls it; "" when it happened outside of any
+    inputs: tuple[tuple[int, ...], ...] = ()  # that the model was given
+    trail: tuple[Passed, ...] = ()  # what went well, in order; the last few
+    failed: Passed | None = None  # the innermost layer that did not
+    channels: int | None = None  # that it wants in the second dimension
+    features: int | None = None  # ... in the last one
+    dims: int | None = None  # ... and how many dimensions, the batch among them
+    names: tuple[tuple[str, tuple[int, ...]], ...] = ()  # tensors that the failing line names
+
+
 @dataclass(slots=True, kw_only=True)
 class Softmaxed(Event):
     """Audit gear: softmax or log_softmax over the first dimension of a tensor with more than one."""

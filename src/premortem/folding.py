@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from premortem.cards import Card
-from premortem.findings import Finding, Severity
+from premortem.findings import Certainty, Finding, Severity
 
 _WEIGHT = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
@@ -30,6 +30,13 @@ def fold(findings: Sequence[Finding], cards: Mapping[str, Card]) -> list[Finding
             below = [f for f in findings if f.name != finding.name and root(f.name, cause_of) == finding.name]
             kept.append(weighed(finding, below) if below else finding)
     return sorted(kept, key=lambda f: _WEIGHT[f.severity])
+
+
+def without_surpassed(found: Sequence[Finding], finding: Finding) -> list[Finding]:
+    """What was found so far, without what this one says better: the same diagnosis, then only measured."""
+    if finding.certainty is not Certainty.PROVED:
+        return list(found)
+    return [f for f in found if f.code != finding.code or f.certainty is Certainty.PROVED]
 
 
 def root(name: str, cause_of: Mapping[str, str]) -> str:

@@ -31,6 +31,7 @@ from premortem.errors import Stopped, UsageError
 from premortem.events import LogLine, RunEnded, RunStarted
 from premortem.findings import Finding
 from premortem.findings_file import FindingsFile
+from premortem.gauges import revision
 from premortem.journal import Journal, claim_folder, default_folder, never_fatal
 from premortem.logs import Tee
 from premortem.program import Ending, Program
@@ -39,9 +40,10 @@ from premortem.termination import Termination
 if TYPE_CHECKING:
     from premortem.vault.deadline import Deadline
     from premortem.vault.mirror import Mirror
-    from premortem.watcher import Watcher
+    from premortem.watcher import Audience, Watcher
 
 USAGE_ERROR = 2
+_CONFIGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 # Seconds for which a mirror is waited for, when all is over.
 PATIENCE = {"finished": 900.0, "exited": 300.0, "crashed": 300.0, "stopped": 120.0, "interrupted": 60.0}
 
@@ -101,9 +103,10 @@ def autopsy(capsules: list[Path], console: Console) -> None:
 class Supervision:
     """All that accompanies one run of the program."""
 
-    def __init__(self, options: RunOptions, console: Console) -> None:
+    def __init__(self, options: RunOptions, console: Console, audience: Audience | None = None) -> None:
         self.options = options
         self.console = console
+        self._audience = audience
         self._pid = os.getpid()
         self._started = time.time()
         self._ending: Ending | None = None
@@ -140,6 +143,7 @@ class Supervision:
             deadline=self.options.deadline,
             on_step=self._stepped,
             have_done=self._termination.have_done,
+            audience=self._audience,
         )
         self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
@@ -157,6 +161,10 @@ class Supervision:
         else:
             self._say_last_words(ending)
 
+    def conclude(self, ending: Ending) -> None:
+        """Say the last words now, although the program may go on: what follows is nobody's run."""
+        self._say_last_words(ending)
+
     @property
     def _argv(self) -> list[str]:
         flag = ["-m"] if self.options.module else []
@@ -172,8 +180,25 @@ class Supervision:
                 f"({error.strerror}); the run goes on without a journal"
             )
             return
-        meta = {**self._record(), "premortem": __version__, "cwd": Path.cwd(), "pid": self._pid}
+        meta = {
+            **self._record(),
+            "premortem": __version__,
+            "cwd": Path.cwd(),
+            "pid": self._pid,
+            "host": platform.node(),
+            "executable": sys.executable,
+            "revision": revision(Path.cwd()),
+        }
         self.journal = Journal.open(folder, meta=meta, on_problem=self.console.problem)
+        self._keep_sources(self.journal)
+
+    def _keep_sources(self, journal: Journal) -> None:
+        """The script and the configs it is started with, as they are now: two runs can then be compared."""
+        script = [] if self.options.module else [self.options.target]
+        words = [word.rpartition("=")[2] for word in self.options.argv]
+        configs = [word for word in words if word.endswith(_CONFIGS) and Path(word).is_file()]
+        for path in [*script, *configs]:
+            journal.source(str(Path(path).absolute()))
 
     def _open_mirror(self) -> Mirror | None:
         if self.options.mirror is None:

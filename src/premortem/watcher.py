@@ -8,28 +8,20 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from premortem import detectors, policy
+from premortem import detectors, events, gauges, policy
 from premortem.actions.stop import stop
 from premortem.arrivals import ImportHook
-from premortem.events import (
-    OUT_OF_MEMORY,
-    Event,
-    LogLine,
-    OptimizerBuilt,
-    RunEnded,
-    RunStarted,
-    SchedulerBuilt,
-    StepStats,
-)
+from premortem.events import OUT_OF_MEMORY, Event, LogLine, RunEnded, RunStarted, StepStats
 from premortem.failures import Failures
-from premortem.findings import Certainty, Finding
-from premortem.folding import fold
+from premortem.findings import Finding
+from premortem.folding import fold, without_surpassed
 from premortem.phases import Phases
 from premortem.policy import Decision
 from premortem.windows import Windows
@@ -44,7 +36,43 @@ if TYPE_CHECKING:
 # What the detectors' picture of a step is made of.
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
 _ABOUT = 64  # steps after a failure in which findings are still about it
-_KEPT = (OptimizerBuilt, SchedulerBuilt)  # events worth keeping besides the series of steps
+# Events worth keeping besides the series of steps. All are rare: none is made in every step.
+_KEPT = frozenset(
+    {
+        events.BatchSplit,
+        events.CheckpointSaved,
+        events.Custody,
+        events.DeadlineMet,
+        events.EpochEnded,
+        events.EvaluationEnded,
+        events.FileLoaded,
+        events.LayerStats,
+        events.LoaderBuilt,
+        events.LogLine,
+        events.MirrorSeen,
+        events.ModelSeen,
+        events.OptimizerBuilt,
+        events.OutOfMemory,
+        events.Resumed,
+        events.SaveChecked,
+        events.SchedulerBuilt,
+        events.Seeded,
+        events.StateLoaded,
+        events.StepRefused,
+        events.StorageSeen,
+    }
+)
+
+
+class Audience(Protocol):
+    """Somebody who follows a watched run: a rehearsal."""
+
+    def arriving(self) -> None:
+        """torch is there, the probes are not."""
+
+    def attached(self, watcher: Watcher) -> None: ...
+
+    def heard(self, event: Event) -> None: ...
 
 
 class Watcher:
@@ -61,6 +89,7 @@ class Watcher:
         deadline: Deadline | None = None,
         on_step: Callable[[], None] | None = None,
         have_done: Callable[[Callable[[], None]], bool] = lambda _errand: False,
+        audience: Audience | None = None,
     ) -> None:
         self.policy = policy.by_name(policy_name)
         self.journal = journal
@@ -68,6 +97,7 @@ class Watcher:
         self.on_problem = on_problem
         self.on_step = on_step
         self._have_done = have_done
+        self._audience = audience
         self.mirror = mirror
         self.deadline = deadline
         self.safekeeping: Safekeeping | None = None
@@ -100,13 +130,15 @@ class Watcher:
         if self.journal is not None:
             if isinstance(event, StepStats):
                 self.journal.step(event, time.time())
-            elif isinstance(event, _KEPT):
+            elif type(event) in _KEPT:
                 self.journal.event(event)
         if isinstance(event, StepStats) and event.rested:
             return
         self._dispatch(event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
+                if self.journal is not None and type(derived) in _KEPT:
+                    self.journal.event(derived)
                 self._dispatch(derived)
 
     def _reached(self) -> int:
@@ -116,6 +148,8 @@ class Watcher:
         return self.steps
 
     def _dispatch(self, event: Event) -> None:
+        if self._audience is not None:
+            self._audience.heard(event)
         for detector in self._listening.get(type(event), ()):
             try:  # around each one: the next detector must still hear the event
                 for finding in detector.observe(event):
@@ -123,6 +157,12 @@ class Watcher:
             except Exception as error:  # noqa: BLE001 - a detector's bug must not reach the run
                 self._retire(detector)
                 self.fault(detector.card.name, error)
+
+    def silence(self, names: AbstractSet[str]) -> None:
+        """These diagnoses cannot be made any more: what they said so far stands."""
+        for detector in self._detectors:
+            if detector.card.name in names:
+                self._retire(detector)
 
     def _retire(self, broken: detectors.Detector) -> None:
         """A detector that failed once has lost its thread: it hears nothing more."""
@@ -137,7 +177,7 @@ class Watcher:
             return
         self._said.add(same)
         finding = with_capsule(finding, self.capsules)
-        past, self._found = self._found, [*self._surpassed(finding), finding]
+        past, self._found = self._found, [*without_surpassed(self._found, finding), finding]
         if self.journal is not None:
             self.journal.finding(finding)
         if self._attachment is not None:
@@ -147,12 +187,6 @@ class Watcher:
             self.on_finding(told)
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self._stopping = finding
-
-    def _surpassed(self, finding: Finding) -> list[Finding]:
-        """What was found so far, without what this one says better: the same diagnosis, then only measured."""
-        if finding.certainty is not Certainty.PROVED:
-            return self._found
-        return [f for f in self._found if f.code != finding.code or f.certainty is Certainty.PROVED]
 
     def fault(self, unit: str, error: BaseException) -> None:
         """A bug of ours: written down, never raised."""
@@ -177,6 +211,8 @@ class Watcher:
         if self._attachment is None:
             from premortem.probes import Attachment
 
+            if self._audience is not None:
+                self._audience.arriving()
             self._attachment = Attachment(self.emit, self._probe_failed)
             self._attachment.optimizers.after_step.append(lambda *_: self._stop_if_decided())
             if self.policy.refuses:
@@ -188,11 +224,15 @@ class Watcher:
 
                 Splitter(self._attachment).install()
             if self.journal is not None and self._argv:
+                self.journal.gauges.append(gauges.device_memory)
+                self.journal.accounts |= gauges.accounts()
                 from premortem.replay.capsules import Capsules
 
                 folder = self.journal.path.parent / "capsules"
                 Capsules(self._attachment, folder, self._argv, self._cwd, self._capsule_written)
                 self._keep_safe(self._attachment, self.journal.path.parent)
+            if self._audience is not None:
+                self._audience.attached(self)
 
     def _keep_safe(self, attachment: Attachment, folder: Path) -> None:
         from premortem.actions.safekeeping import Safekeeping
@@ -274,6 +314,8 @@ class Watcher:
         event.step = self._reached()
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
+        if self._attachment is not None and event.reason == "crashed":
+            self._attachment.trail.ended(getattr(sys, "last_value", None), event)
         self.emit(event)
         if self._hook is not None and self._hook in sys.meta_path:
             sys.meta_path.remove(self._hook)

@@ -265,7 +265,20 @@ def lazy():
     trained(model, lambda: model(torch.zeros(2, WIDTH, device="cuda")).sum())
 
 
+def alignments():
+    model = linear()
+    lengths = torch.tensor([5, 9, 7])
+
+    def loss():
+        spoken = model(torch.randn(50 * 3, WIDTH, device="cuda")).view(50, 3, -1).log_softmax(-1)
+        written = torch.ones(3, 9, dtype=torch.long, device="cuda")
+        return nn.CTCLoss()(spoken, written, torch.full((3,), 50), lengths.cuda())
+
+    trained(model, loss)
+
+
 IDIOMS = [
+    alignments,
     by_hand,
     functional,
     lazy,

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, RunEnded
+from premortem.detectors.slips import slip, told, way
+from premortem.events import Event, RunEnded, ShapesMet
 from premortem.findings import Finding, Severity
 
 _ERRORS = frozenset({"RuntimeError", "ValueError", "IndexError"})
@@ -31,29 +32,44 @@ class ShapesDoNotFit(Detector):
     size in evaluation; channels last where channels first are expected.
 
     ## What to do
-    The last line of your own code is named; print the shapes that meet there. Use `squeeze(1)` and `flatten(1)` rather than
+    The last line of your own code is named, with the shapes that meet there and the way they took from the model's input,
+    layer by layer. Where the likely slip can be told, its line is named instead. Use `squeeze(1)` and `flatten(1)` rather than
     `squeeze()` and `view` with a fixed batch size, and `drop_last=True` where a small batch has no place.
     """
 
     card: ClassVar[Card] = Card(
         code="PM415", name="shapes-do-not-fit", family="shape", severity=Severity.ERROR
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (RunEnded,)
+    listens: ClassVar[tuple[type[Event], ...]] = (ShapesMet, RunEnded)
+
+    def __init__(self) -> None:
+        self._met: ShapesMet | None = None
 
     def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, ShapesMet):
+            self._met = event
         if not isinstance(event, RunEnded) or event.reason != "crashed" or event.error not in _ERRORS:
             return
         if _PATTERNS.search(event.message):
             first = event.message.strip().splitlines()[0][:200]
+            met = self._met or ShapesMet()
+            likely = slip(met)
             yield self.finding(
                 event,
                 f"the run ended after {event.step} steps: {first}",
-                cause="Two tensors met whose shapes do not fit, so torch raised an error that nobody caught."
+                cause=(likely.cause if likely else "Two tensors met whose shapes do not fit.")
+                + way(met)
                 + (
                     " It went well before: a batch of another size is the usual reason."
-                    if event.step > 1
+                    if event.step > 1 and likely is None
                     else ""
                 ),
-                remedy="Print the shapes that meet at this line; name dimensions in squeeze(dim) and flatten(1).",
+                remedy=likely.remedy
+                if likely
+                else "Look at the shapes that meet at this line; name dimensions in squeeze(dim) and flatten(1).",
+                at=likely.at if likely else None,
+                module=met.failed.name if met.failed else None,
                 error=event.error,
+                trail=told(met) or None,
+                shapes={name: str(shape) for name, shape in met.names} or None,
             )

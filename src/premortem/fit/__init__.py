@@ -30,7 +30,7 @@ class _Room(ModuleType):
         from premortem.fit.answer import verdict
         from premortem.fit.prediction import predict
         from premortem.fit.session import rehearse
-        from premortem.fit.trials import SHARE
+        from premortem.fit.trials import RESERVE, SHARE
 
         if not callable(step):
             raise UsageError(f"premortem.fit wants a function that trains, not {step!r}")
@@ -42,7 +42,8 @@ class _Room(ModuleType):
         found = predict(trace, room)
         careful = bool(found.fits) and bool(predict(trace, int(room * SHARE)).fits)
         found.assumptions, found.device = trace.assumptions, gpu.name
-        found.verdict = verdict({"fits": found.fits, "careful": careful})
+        roomy = careful and found.reserved_unlimited * RESERVE <= room
+        found.verdict = verdict({"fits": found.fits, "roomy": roomy})
         return found
 
 

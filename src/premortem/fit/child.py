@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 import traceback
@@ -80,6 +81,7 @@ class Child:
             "marks": predicted.marks,
             "fits": predicted.fits,
             "careful": careful,
+            "roomy": careful and predicted.reserved_unlimited * self.order["reserve"] <= room,
             "failed": predicted.failed,
             "retries": predicted.retries,
             "batch": trace.batch,
@@ -140,11 +142,31 @@ def _warm_up() -> None:
     session.rehearse(step, gpus.by_name(gpus.DEFAULT))
 
 
+def _has_threads() -> bool:
+    try:
+        return sum(1 for _ in Path("/proc/self/task").iterdir()) > 1
+    except OSError:
+        return False
+
+
+def _in_a_new_process(order: dict[str, Any]) -> None:
+    command = [sys.executable, "-m", "premortem.fit.child", "--once", json.dumps(order)]
+    with open(order["output"] or os.devnull, "wb") as output:  # noqa: PTH123 - a path of ours, or the null device
+        sink = output if order["output"] else sys.stderr
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, check=False)
+
+
 def main() -> None:
     """Orders come line by line. Each is done in a fork: torch is loaded, and warm, once for all."""
     _warm_up()
     for line in sys.stdin:
         order = json.loads(line)
+        if _has_threads():
+            # Some builds of torch start threads; a fork would not have them, and wait for them.
+            _in_a_new_process(order)
+            sys.stdout.write("done\n")
+            sys.stdout.flush()
+            continue
         pid = os.fork()
         if not pid:
             output = os.open(order["output"], os.O_WRONLY | os.O_CREAT) if order["output"] else None
@@ -158,4 +180,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--once"]:
+        rehearse(json.loads(sys.argv[2]))
     main()

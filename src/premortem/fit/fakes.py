@@ -171,6 +171,8 @@ class Fakes(TorchDispatchMode):
             return self._packed(*args)
         if name == "bincount":
             return self._counts(*args)
+        if name == "_ctc_loss":
+            return self._alignments(*args[:4])
         if name == "equal":
             first, second = self.values.known(args[0]), self.values.known(args[1])
             return bool(first is not None and second is not None and torch.equal(first, second))
@@ -235,6 +237,15 @@ class Fakes(TorchDispatchMode):
         if weights is None:
             self.values.learn(made, shares.counted("bincount", [x], made))
         return made
+
+    def _alignments(self, x: Tensor, targets: Tensor, _: Any, lengths: Any) -> tuple[Tensor, Tensor]:
+        """The loss of each sample, and the likelihood of each place between its letters at each time."""
+        if isinstance(lengths, Tensor):
+            known = self.values.known(lengths)
+            lengths = known.tolist() if known is not None else [targets.shape[-1]]
+        steps, batch = x.shape[0], x.shape[1] if x.dim() > 2 else 1
+        with self:
+            return x.new_empty(batch), x.new_empty(batch, steps, 2 * max(lengths, default=0) + 1)
 
     def _packed(self, x: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
         known = self.values.content(lengths, self.place())

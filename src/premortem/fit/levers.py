@@ -136,7 +136,7 @@ def sides(found: list[Lever], side: int) -> list[Lever]:
     fitting = [lever for lever in found if lever.what == SIDE and lever.value == side]
     fitting.sort(key=lambda lever: order[lever.kind])
     if any(lever.kind == "loader" for lever in found):
-        fitting.append(Lever("loader", "the images of the DataLoader", side, what=SIDE))
+        fitting.append(Lever("loader", "the size of the images in its data", side, what=SIDE))
     return fitting
 
 

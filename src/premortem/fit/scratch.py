@@ -116,6 +116,7 @@ _RULES: dict[str, Callable[[Sequence[Any], Any, Gpu], int]] = {
     "embedding_dense_backward": _embedding,
     "logsumexp": lambda args, out, gpu: args[0].numel() * args[0].element_size(),
     "topk": _topk,
+    "_ctc_loss_backward": lambda args, out, gpu: args[6].numel() * args[6].element_size(),
     "randperm": lambda args, out, gpu: 41 * out.numel(),
     "index_put_": _index_put,
     "index_put": _index_put,

@@ -29,12 +29,14 @@ _AND, _OR = {"logical_and", "bitwise_and", "mul"}, {"logical_or", "bitwise_or"}
 
 def choices(tensor: Any) -> int | None:
     """Each element is one of so many numbers, all equally likely."""
-    return _marked(tensor, _CHOICES)
+    found: int | None = _marked(tensor, _CHOICES)
+    return found
 
 
 def share(tensor: Any) -> float | None:
     """Of the elements, those that are not zero."""
-    return _marked(tensor, _SHARE)
+    found: float | None = _marked(tensor, _SHARE)
+    return found
 
 
 def count(mask: Tensor) -> int | None:
@@ -211,7 +213,7 @@ _RULES: dict[str, Callable[..., None]] = {
 
 def counted(name: str, args: Any, out: Any) -> Tensor | None:
     """How often each was chosen, where that is counted: sums over a mask, and histograms."""
-    x = args[0] if args else None
+    x: Any = args[0] if args else None
     part = share(x)
     if name == "sum" and part and not out.is_floating_point() and out.numel():
         total = round(part * x.numel())

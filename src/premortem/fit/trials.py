@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SHARE = 0.96  # of the room: what is left is for what no model knows
+# Times what is reserved where there is no limit: gaps grow over the steps of a run, and two are rehearsed.
+RESERVE = 1.12
 _BY_VALUE = {"DynamicOutputShapeException", "DataDependentOutputException"}
 _NAMED = 2  # assumptions
 _TAIL = 2000  # characters of the script's output that are shown when it fails
@@ -78,6 +80,7 @@ class Trials:
                 "argv": asked.argv,
                 "device": asked.device,
                 "share": SHARE,
+                "reserve": RESERVE,
                 "answer": str(answer),
                 "scratch": str(place / "scratch"),
                 **order,

@@ -5,7 +5,18 @@ everything that comes after (report, replay, a live page) reads through `Run`.
 """
 
 from premortem.journal.folders import claim_folder, default_folder
-from premortem.journal.read import Fault, Run, Step
+from premortem.journal.read import Audit, Columns, Fault, Number, Run, Step
 from premortem.journal.write import Journal, never_fatal
 
-__all__ = ["Fault", "Journal", "Run", "Step", "claim_folder", "default_folder", "never_fatal"]
+__all__ = [
+    "Audit",
+    "Columns",
+    "Fault",
+    "Journal",
+    "Number",
+    "Run",
+    "Step",
+    "claim_folder",
+    "default_folder",
+    "never_fatal",
+]

@@ -6,7 +6,7 @@ import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -25,6 +25,32 @@ class Step(NamedTuple):
     loss: float | None
     grad_norm: float | None
     lr: float | None
+
+
+class Columns(NamedTuple):
+    """Steps in a row, as the file holds them: a number, None where it was not measured, "nan"."""
+
+    step: tuple[int, ...]
+    loss: tuple[Any, ...]
+    grad_norm: tuple[Any, ...]
+    lr: tuple[Any, ...]
+
+
+class Number(NamedTuple):
+    """One value of a series other than those of the steps."""
+
+    step: int
+    time: float
+    name: str
+    value: float | None
+
+
+class Audit(NamedTuple):
+    """One measure ("gradient", "ratio", "dead") of all layers."""
+
+    step: int
+    what: str
+    values: dict[str, float]
 
 
 class Fault(NamedTuple):
@@ -65,12 +91,93 @@ class Run:
             "SELECT record FROM findings ORDER BY id", lambda r: Finding.from_json(json.loads(r))
         )
 
-    def steps(self) -> list[Step]:
+    def codes(self) -> dict[str, int]:
+        """How often each diagnosis was written down."""
+        return dict(
+            self._read("SELECT code, count(*) FROM findings GROUP BY code ORDER BY min(id)", lambda *row: row)
+        )
+
+    def first_findings(self, most: int) -> list[Finding]:
+        """Of each diagnosis at most so many, in the order they were seen: for a journal that holds a million."""
+        query = (
+            "SELECT record FROM (SELECT id, record, row_number() OVER (PARTITION BY code ORDER BY id) AS nth "
+            "FROM findings) WHERE nth <= ? ORDER BY id"
+        )
+        return self._read(query, lambda r: Finding.from_json(json.loads(r)), most)
+
+    def optimizers(self) -> dict[int, int]:
+        """Of each optimizer that stepped: how many of its steps are kept."""
+        return dict(self._read("SELECT optimizer, count(*) FROM steps GROUP BY optimizer", lambda *row: row))
+
+    def blocks(self, optimizer: int, size: int) -> Iterator[Columns]:
+        """The steps of one optimizer, `size` at a time: a million of them are not made into objects one by one."""
+        query = "SELECT step, loss, grad_norm, lr FROM steps WHERE optimizer = ? ORDER BY rowid"
+        try:
+            cursor = self._connection.execute(query, (optimizer,))
+            while rows := cursor.fetchmany(size):
+                yield Columns(*zip(*rows, strict=True))
+        except sqlite3.DatabaseError as error:
+            raise JournalError(f"the journal {self.path} is damaged ({error})") from error
+
+    def around(self, step: int, radius: int) -> list[Step]:
+        """The steps near this one. They are written in their order, so they are found without reading all."""
+        # Two questions: SQLite answers each from the index, but both at once by reading everything.
+        ends = "SELECT (SELECT min(rowid) FROM steps), (SELECT max(rowid) FROM steps)"
+        ((first, last),) = self._read(ends, lambda *row: row)
+        if first is None:
+            return []
+        while first < last:
+            middle = (first + last) // 2
+            found = self._read("SELECT step FROM steps WHERE rowid >= ? ORDER BY rowid LIMIT 1", int, middle)
+            if found and found[0] < step:
+                first = middle + 1
+            else:
+                last = middle
+        return self.steps(last - radius, last + radius)
+
+    def span(self) -> tuple[float, float] | None:
+        """When the first and the last step that are kept were made."""
+        first = self._read("SELECT time FROM steps ORDER BY rowid LIMIT 1", float)
+        last = self._read("SELECT time FROM steps ORDER BY rowid DESC LIMIT 1", float)
+        return (first[0], last[0]) if first and last else None
+
+    def numbers(self) -> list[Number]:
+        """Printed metrics and gauges, in the order they were seen."""
+        return self._read_new(
+            "SELECT step, time, name, value FROM series ORDER BY rowid",
+            lambda step, time, name, value: Number(step, time, name, schema.from_column(value)),
+        )
+
+    def audits(self, what: str) -> list[Audit]:
+        return self._read_new(
+            "SELECT step, what, record FROM layers WHERE what = ? ORDER BY rowid",
+            lambda step, name, record: Audit(
+                step, name, {layer: float(value) for layer, value in json.loads(record).items()}
+            ),
+            what,
+        )
+
+    def latest(self) -> dict[str, Any]:
+        """What only has a newest state: the chain of custody, where the time went, the loss ledger."""
+        return dict(
+            self._read_new(
+                "SELECT name, record FROM latest ORDER BY name", lambda name, r: (name, json.loads(r))
+            )
+        )
+
+    def sources(self) -> dict[str, str]:
+        """Files as they were: path → text."""
+        return dict(self._read_new("SELECT path, text FROM sources", lambda *row: row))
+
+    def steps(self, first: int = 0, last: int = 1 << 62) -> list[Step]:
+        """In the order they were written; `first` and `last` count from 1."""
         return self._read(
-            "SELECT step, optimizer, time, loss, grad_norm, lr FROM steps ORDER BY rowid",
+            "SELECT step, optimizer, time, loss, grad_norm, lr FROM steps WHERE rowid BETWEEN ? AND ? ORDER BY rowid",
             lambda step, optimizer, time, *numbers: Step(
                 step, optimizer, time, *map(schema.from_column, numbers)
             ),
+            first,
+            last,
         )
 
     def events(self, kind: str | None = None) -> list[dict[str, Any]]:
@@ -121,13 +228,18 @@ class Run:
             raise JournalError(f"the journal {self.path} is empty: its run ended before it began")
         if application != schema.APPLICATION:
             raise JournalError(f"{self.path} is a database, but not a journal of premortem")
-        if version != schema.VERSION:
+        self.version = version
+        if not schema.OLDEST <= version <= schema.VERSION:
             older = version < schema.VERSION
             raise JournalError(
                 f"the journal {self.path} was written by {'an older' if older else 'a newer'} premortem "
                 f"(format {version}, this one reads {schema.VERSION}); "
                 f"read it with {'the premortem that wrote it' if older else 'a newer premortem'}"
             )
+
+    def _read_new(self, query: str, decode: Callable[..., T], *values: Any) -> list[T]:
+        """From a table that the first format did not have."""
+        return self._read(query, decode, *values) if self.version > 1 else []
 
     def _read(self, query: str, decode: Callable[..., T], *values: Any) -> list[T]:
         try:

@@ -5,8 +5,13 @@
     findings  id, time, step, code, record (JSON)            as shown, committed at once
     events    id, time, step, kind, record (JSON)            those worth keeping
     faults    time, unit, error                              bugs of premortem itself
+    series    step, time, name, value                        printed metrics, memory: fewer and fewer as they go on
+    layers    step, what, record (JSON)                      of audits: one number for each layer
+    latest    name, step, record (JSON)                      of which only the newest state is worth keeping
+    sources   path, text                                     the script, and files that findings point into
 
-A change to a table raises VERSION: a journal of another version is refused, not misread.
+A change to a table raises VERSION. A newer journal is refused, not misread; one from OLDEST on is read, with what it
+does not hold left empty. Format 1 had the first five tables.
 """
 
 from __future__ import annotations
@@ -17,7 +22,8 @@ FILE = "journal.sqlite"
 
 # SQLite keeps both numbers in the header of the file.
 APPLICATION = 0x50524D54  # "PRMT": tells a journal from any other database
-VERSION = 1
+VERSION = 2
+OLDEST = 1
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -28,6 +34,10 @@ CREATE TABLE findings (id INTEGER PRIMARY KEY, time REAL NOT NULL, step INTEGER 
 CREATE TABLE events (id INTEGER PRIMARY KEY, time REAL NOT NULL, step INTEGER NOT NULL,
                      kind TEXT NOT NULL, record TEXT NOT NULL);
 CREATE TABLE faults (time REAL NOT NULL, unit TEXT NOT NULL, error TEXT NOT NULL);
+CREATE TABLE series (step INTEGER NOT NULL, time REAL NOT NULL, name TEXT NOT NULL, value REAL);
+CREATE TABLE layers (step INTEGER NOT NULL, what TEXT NOT NULL, record TEXT NOT NULL);
+CREATE TABLE latest (name TEXT PRIMARY KEY, step INTEGER NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE sources (path TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 """
 
 

@@ -1,8 +1,9 @@
 """The writing end of a journal: never blocks training, never raises into it.
 
     training thread                      writer thread
-    step(), event(), fault()  ─ deque ─▶ every quarter of a second: one transaction
+    step(), event(), fault()  ─ deque ─▶ every quarter of a second: rows.py, one transaction
     finding()                 ─ deque ─▶ at once; the caller waits for the commit
+                                         now and then: pulse.py, gauges, accounts
 
 A commit is a write to the WAL file, so it outlives the process however it ends. When the disk lets
 the journal down (full, read-only, locked, damaged), one sentence says so and the rest is dropped.
@@ -16,16 +17,18 @@ import threading
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
 from premortem.events import Event, StepStats
 from premortem.findings import Finding
 from premortem.journal import schema
-from premortem.plain import dumps, plain
+from premortem.journal.pulse import Pulse, resident
+from premortem.journal.rows import Entry, Row, Rows
+from premortem.journal.rows import meta as meta_row
 
 PAUSE = 0.25  # seconds between two transactions
 WAIT = 2.0  # longest that finding() waits for a disk that hangs
@@ -33,16 +36,9 @@ PATIENCE = 30.0  # how long a lock held by another program is put up with
 BACKLOG = 100_000  # entries kept while the disk hangs; more are dropped
 FAULTS = 10  # kept per unit: one that fails at every step says nothing new
 ALL_STEPS = 10_000  # steps of an optimizer that are kept one by one, because most runs go wrong early;
-BURST = 100  # after these, at most so many per transaction: the file of a long run stays small
-
-
-class Entry(NamedTuple):
-    """What is on its way to the disk. `what` becomes a row in the writer's time, not in the run's."""
-
-    table: str
-    time: float
-    what: Any
-    done: threading.Event | None = None
+BURST = 100  # after these, about so many per transaction: the file of a long run stays small
+GAUGED = 8  # beats of the pulse, of a quarter of a second each, between two looks at the memory
+ACCOUNTED = 40  # ... and between two looks at what only has a newest state
 
 
 class Journal:
@@ -61,6 +57,11 @@ class Journal:
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.RLock()
+        # Asked by the writer: numbers that become series, and what only has a newest state. They may not wait.
+        self.gauges: list[Callable[[], Mapping[str, float]]] = []
+        self.accounts: dict[str, Callable[[], Any]] = {}
+        self._pulse = Pulse()
+        self._rows_of = Rows()
 
     @classmethod
     def open(cls, folder: Path, *, meta: dict[str, Any], on_problem: Callable[[str], None]) -> Journal:
@@ -89,6 +90,10 @@ class Journal:
         now = time.time()
         for key, value in meta.items():
             self._put(Entry("meta", now, (key, value)))
+
+    def source(self, path: str) -> None:
+        """Keep the text of this file, as it is now."""
+        self._put(Entry("sources", time.time(), path))
 
     def finding(self, finding: Finding) -> None:
         """Returns when the finding is safe from `kill -9` (or the disk has hung for too long)."""
@@ -168,14 +173,20 @@ class Journal:
 
     def _write_until_closed(self, connection: sqlite3.Connection, pending: list[Entry]) -> None:
         seen: Counter[int] = Counter()
+        rows: list[Row] = []
         locked_since: float | None = None
         last = False
         while not last:
-            self._sleep()
+            beats = self._sleep()
             last = not self._open  # looked at before the backlog is emptied, so that nothing is left in it
-            while self._backlog and len(pending) < BACKLOG:
-                pending.append(self._backlog.popleft())
-            rows = self._rows(_thinned(pending, seen))
+            fresh: list[Entry] = []
+            while self._backlog and len(pending) + len(fresh) < BACKLOG:
+                fresh.append(self._backlog.popleft())
+            pending += fresh
+            rows += self._rows(_thinned(fresh, seen))
+            seen.update(entry.what.optimizer for entry in fresh if entry.table == "steps")
+            if beats or last:
+                rows += self._observations(last=last)
             try:
                 _commit(connection, rows)
             except sqlite3.OperationalError as error:
@@ -185,21 +196,47 @@ class Journal:
                     raise
                 continue
             locked_since = None
-            seen.update(entry.what.optimizer for entry in pending if entry.table == "steps")
+            rows.clear()
             _release(pending)
             pending.clear()
 
-    def _rows(self, entries: Iterable[Entry]) -> list[tuple[str, tuple[Any, ...]]]:
-        rows = []
+    def _rows(self, entries: Iterable[Entry]) -> list[Row]:
+        rows: list[Row] = []
         for entry in entries:
             with never_fatal("journal", self):  # one entry that makes no row does not cost the others
-                rows.append((INSERT[entry.table], _row(entry)))
+                rows += self._rows_of.of(entry)
         return rows
 
-    def _sleep(self) -> None:
-        """Until the bell rings, or the time for the next transaction has come."""
-        with suppress(Empty):
+    def _observations(self, *, last: bool) -> list[Row]:
+        """What nobody told: where the time goes, what the memory holds, accounts."""
+        rows: list[Row] = []
+        number = self._pulse.beats
+        if number % GAUGED == 1 or last:
+            numbers: dict[str, float] = {}
+            with never_fatal("memory", self):
+                memory = resident()
+                numbers |= {} if memory is None else {"memory of the process": memory}
+            for gauge in self.gauges:
+                with never_fatal("gauge", self):
+                    numbers |= gauge()
+            rows += self._rows_of.gauged(time.time(), numbers)
+        if number % ACCOUNTED == 1 or last:
+            reached = self._rows_of.reached
+            if self._pulse.seen:
+                rows.append(self._rows_of.latest("time", reached, self._pulse.seen))
+            for name, account in self.accounts.items():
+                with never_fatal(name, self):
+                    rows.append(self._rows_of.latest(name, reached, account()))
+        return rows
+
+    def _sleep(self) -> bool:
+        """Until the bell rings, or the time for the next transaction has come: then the pulse is felt."""
+        try:
             self._bell.get(timeout=PAUSE)
+        except Empty:
+            self._pulse.beat()
+            return True
+        return False
 
 
 @contextmanager
@@ -241,38 +278,14 @@ def _create(path: Path, meta: dict[str, Any]) -> None:
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id={schema.APPLICATION}")
         connection.execute(f"PRAGMA user_version={schema.VERSION}")
-        connection.executemany(INSERT["meta"], [_row(Entry("meta", 0.0, item)) for item in meta.items()])
+        for key, value in meta.items():
+            connection.execute(*meta_row(key, value))
         connection.execute("COMMIT")
     finally:
         connection.close()
 
 
-INSERT = {
-    "meta": "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-    "steps": "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)",
-    "findings": "INSERT INTO findings VALUES (NULL, ?, ?, ?, ?)",
-    "events": "INSERT INTO events VALUES (NULL, ?, ?, ?, ?)",
-    "faults": "INSERT INTO faults VALUES (?, ?, ?)",
-}
-
-
-def _row(entry: Entry) -> tuple[Any, ...]:
-    what = entry.what
-    match entry.table:
-        case "meta":
-            return (what[0], dumps(what[1]))
-        case "steps":
-            numbers = (what.loss, what.grad_norm, what.lr)
-            return (what.step, what.optimizer, entry.time, *map(schema.to_column, numbers))
-        case "findings":
-            return (entry.time, what.step, plain(what.code), dumps(what.to_json()))
-        case "events":
-            return (entry.time, what.step, type(what).__name__, dumps(what.to_json()))
-        case _:
-            return (entry.time, *plain(what))
-
-
-def _commit(connection: sqlite3.Connection, rows: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
+def _commit(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
     if not rows:
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -287,18 +300,23 @@ def _commit(connection: sqlite3.Connection, rows: Sequence[tuple[str, tuple[Any,
 
 
 def _thinned(entries: Sequence[Entry], seen: Counter[int]) -> Sequence[Entry]:
-    """All steps of the beginning; later an even choice, with every step that is not finite."""
-    if len(entries) <= BURST:
+    """All steps of the beginning; later an even choice, with every step that is not finite, and every peak."""
+    steps = [entry for entry in entries if entry.table == "steps"]
+    if len(steps) <= BURST:
         return entries
-    stride = -(-len(entries) // BURST)
-    return [
-        entry
-        for number, entry in enumerate(entries)
-        if entry.table != "steps"
-        or number % stride == 0
-        or seen[entry.what.optimizer] < ALL_STEPS
-        or not _finite(entry.what)
-    ]
+    stride = -(-len(steps) // BURST)
+    peaks: dict[tuple[int, int], Entry] = {}
+    wanted: set[int] = set()
+    for number, entry in enumerate(steps):
+        stats = entry.what
+        if number % stride == 0 or seen[stats.optimizer] < ALL_STEPS or not _finite(stats):
+            wanted.add(id(entry))
+            continue
+        bucket = (stats.optimizer, number // stride)
+        if bucket not in peaks or (stats.loss or 0.0) > (peaks[bucket].what.loss or 0.0):
+            peaks[bucket] = entry
+    wanted.update(map(id, peaks.values()))
+    return [entry for entry in entries if entry.table != "steps" or id(entry) in wanted]
 
 
 def _finite(stats: StepStats) -> bool:

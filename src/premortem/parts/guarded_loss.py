@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,6 +35,21 @@ class _Weighted:
                 f"a loss term returns a tensor with one value, not one of shape {tuple(value.shape)}"
             )
         return value if self.weight is None else self.weight * value
+
+
+# For a run that is watched: its report shows the ledgers.
+_in_use: weakref.WeakSet[GuardedLoss] = weakref.WeakSet()
+
+
+def accounts() -> list[dict[str, Any]]:
+    """The ledgers of all guarded losses that are in use, as plain values."""
+    return [
+        {
+            "unattributed": loss.ledger.unattributed,
+            "terms": [dataclasses.asdict(term) for term in list(loss.ledger.terms.values())],
+        }
+        for loss in list(_in_use)
+    ]
 
 
 class _Outcome(NamedTuple):
@@ -98,6 +115,7 @@ class GuardedLoss:
         }
         self.probe_every = probe_every
         self.ledger = Ledger({name: TermRecord(name) for name in terms})
+        _in_use.add(self)
         self._calls = 0
         self._probe_next = False
         # For the calls that are not probed: one flag for each tensor that got a gradient since the last call.

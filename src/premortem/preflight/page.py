@@ -22,9 +22,9 @@ from premortem.preflight.wording import place
 REMARKS = 3  # shown of a section; --findings has them all
 BROKEN, DOUBTFUL, FINE = "broken", "doubtful", "fine"
 _VERDICTS = {
-    BROKEN: ("This run is broken", "bold red"),
-    DOUBTFUL: ("This run may fail", "bold yellow"),
-    FINE: ("Nothing speaks against this run", "bold green"),
+    BROKEN: ("This {} is broken", "bold red"),
+    DOUBTFUL: ("This {} may fail you", "bold yellow"),
+    FINE: ("Nothing speaks against this {}", "bold green"),
 }
 
 
@@ -52,7 +52,7 @@ class _Page:
         for part in parts:
             self._section(part, room)
         self._line(Text())
-        self._line(_verdict_line(parts, seconds, interrupted=interrupted))
+        self._line(_verdict_line(project, parts, seconds, interrupted=interrupted))
 
     def _section(self, part: Part, room: int) -> None:
         self._line(Text())
@@ -104,8 +104,9 @@ def _title(project: Project) -> str:
     return _printable(f"premortem check {shlex.join([*data, *words])}")
 
 
-def _verdict_line(parts: Sequence[Part], seconds: float, *, interrupted: bool) -> Text:
-    sentence, colour = _VERDICTS[verdict(parts)]
+def _verdict_line(project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool) -> Text:
+    pattern, colour = _VERDICTS[verdict(parts)]
+    sentence = pattern.format("run" if project.target else "data")
     found = _counted([finding for part in parts for finding in part.findings])
     text = Text(f"{sentence}{': ' + found if found else ''}.", colour)
     if interrupted:

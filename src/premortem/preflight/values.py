@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from premortem.lint.provenance import values
@@ -16,8 +18,9 @@ _DEPTH = 8
 class Values:
     """Answers for the files of one script."""
 
-    def __init__(self, options: dict[str, Option]) -> None:
+    def __init__(self, options: dict[str, Option], environ: Mapping[str, str] = os.environ) -> None:
         self._options = options
+        self._environ = environ
 
     def text(self, source: Source, expr: ast.expr | None, depth: int = _DEPTH) -> str:
         """A path or another text; `*` stands for each part that is not known."""
@@ -36,6 +39,8 @@ class Values:
             return _squeezed(left + right) if isinstance(expr.op, ast.Add) else ANY
         if isinstance(expr, ast.Call):
             return self._of_call(source, expr, depth)
+        if isinstance(expr, ast.Subscript) and dotted(expr.value).endswith("environ"):
+            return self._environ.get(self.text(source, expr.slice, depth - 1), ANY)
         if (option := self._option(expr)) is not None:
             return str(option.value) if isinstance(option.value, (str, int, float)) else ANY
         if dotted(expr) == "__file__":
@@ -55,6 +60,8 @@ class Values:
     def _of_call(self, source: Source, call: ast.Call, depth: int) -> str:
         name = last_name(call)
         inner = [self.text(source, one, depth - 1) for one in call.args]
+        if inner and (name == "getenv" or dotted(call.func).endswith("environ.get")):
+            return self._environ.get(inner[0], inner[1] if len(inner) > 1 else ANY)
         owner = receiver(call)
         if name == "dirname" and inner:
             return ANY if ANY in inner[0] else str(Path(inner[0]).parent)

@@ -20,6 +20,7 @@ from premortem.errors import PremortemError, UsageError
 from premortem.findings import Finding
 from premortem.findings_file import FindingsFile
 from premortem.folding import fold
+from premortem.lint import rules
 from premortem.preflight import conclusion, config, data, environment, page, rehearsal
 from premortem.preflight.project import Part, Project, Survey, Tell
 from premortem.program import INTERRUPTED, Program
@@ -75,7 +76,7 @@ class Checking:
 
     def _fold(self) -> None:
         """One root cause, one finding, whichever part saw it."""
-        cards = {unit.card.code: unit.card for unit in preflight.ALL}
+        cards = {unit.card.code: unit.card for unit in (*preflight.ALL, *rules.ALL)}
         kept = {_key(finding): finding for finding in fold(self.findings, cards)}
         for part in self.parts:
             part.findings = [kept.pop(_key(one)) for one in part.findings if _key(one) in kept]

@@ -40,6 +40,7 @@ from premortem.probes.seeds import Seeds
 from premortem.probes.session import Session
 from premortem.probes.states import States
 from premortem.probes.stats import Stats
+from premortem.probes.trail import ShapeTrail
 
 
 class Attachment:
@@ -64,6 +65,7 @@ class Attachment:
         session.rest = Rest(session, self.optimizers, models, self.backwards)
         session.rest.given.append(self.recorder.called)
         session.rest.compared.append(self.recorder.compared)
+        self.trail = ShapeTrail(session)
         self.memory = Memory(session, models, self.optimizers, self.backwards)
         losses = Losses(session, models, recent, inquest, self.pairs)
         losses.on_target.append(self.recorder.compared)

@@ -34,6 +34,7 @@ class Child:
         self.began: int | None = None  # the step from which on steps are compared
         self.position: int | None = None  # of the last batch, in its epoch
         self.loss: float | None = None
+        self.passes: Any = None  # cut short, when that was asked for
         self._log = order.results.open("w", encoding="utf-8")  # before the overlay covers `open`
 
     def run(self) -> None:
@@ -69,6 +70,11 @@ class Child:
         self.attachment.loaders.on_batch.append(self._drawn)
         self.attachment.optimizers.before_step.append(self._stepping)
         self.attachment.optimizers.after_step.append(self._stepped)
+        if self.order.cut is not None:
+            from premortem.proof.passes import Passes
+
+            self.passes = Passes(self.order.cut, lambda: self.began is None)
+            self.passes.install()
 
     def _safetensors(self) -> None:
         import safetensors.torch as module
@@ -148,6 +154,8 @@ class Child:
     def _happened(self, event: Event) -> None:
         if isinstance(event, Backward):
             self.loss = event.value
+            if self.passes is not None:
+                self.passes.backward()
 
     def _fault(self, unit: str, error: BaseException) -> None:
         """A bug of ours, which the script does not notice; the proof must."""
@@ -160,6 +168,8 @@ class Child:
 
     def _called(self, model: Any, grad: bool, tensors: list[Any]) -> None:
         root = model.module()
+        if self.passes is not None:
+            self.passes.called(grad=grad)
         if grad and root is not None and root.training and (self.loaded or self.order.mode == WHOLE):
             self._training_goes_on(root, tensors)
 
@@ -199,6 +209,8 @@ class Child:
     def _stepped(self, optimizer: Any, track: Any, step: int) -> None:
         from premortem.proof.state import checksum, loss_bits
 
+        if self.passes is not None:
+            self.passes.stepped()
         if self.began is None:
             return
         weights = [checksum(p) for group in optimizer.param_groups for p in group["params"]]

@@ -22,6 +22,7 @@ class Order:
     snapshot: Path  # how that folder was at the save
     argv: list[str]
     steps: int  # to compare
+    cut: int | None = None  # steps of each pass over the data; None: whole passes
     environment: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:

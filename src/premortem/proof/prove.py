@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from premortem.children import run_child
 from premortem.errors import UsageError
 from premortem.proof.compare import Comparison, compare
 from premortem.proof.entrances import Entrance, entrances
@@ -34,6 +31,8 @@ class ProofOptions:
     seconds: float = 300.0  # for one launch
     resume_with: str | None = None  # words that make the script resume; {} stands for the file
     tell: Callable[[str], None] = lambda _: None
+    folder: Path | None = None  # the working folder, where it is not this process's
+    cut: int | None = None  # steps of each pass over the data, after which the pass ends
 
 
 @dataclass
@@ -63,7 +62,7 @@ class _Director:
         self.scratch = scratch
         self.work = scratch / "work"
         self.snapshot = scratch / "snapshot"
-        self.cwd = Path.cwd()
+        self.cwd = options.folder or Path.cwd()
         self.script = script_of(options.argv, str(self.cwd))
         if self.script is not None and not self.script.is_file():
             raise UsageError(f"there is no script {options.argv[0]} in this folder")
@@ -176,47 +175,21 @@ class _Director:
             snapshot=self.snapshot,
             argv=[*self.argv, *entrance.words],
             steps=self.options.steps,
+            cut=self.options.cut,
         )
         results.unlink(missing_ok=True)
-        paper, printed = self.scratch / "order.json", self.scratch / "printed.txt"
+        paper = self.scratch / "order.json"
         paper.write_text(order.to_json(), encoding="utf-8")
-        with printed.open("wb") as sink:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "premortem.proof.child", str(paper)],
-                cwd=self.work,
-                env=self._environment(entrance),
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            late = False
-            try:
-                process.wait(timeout=self.options.seconds)
-            except subprocess.TimeoutExpired:
-                late = True
-            finally:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)  # the workers of its loaders too
-                process.wait()
+        left = run_child(
+            "premortem.proof.child",
+            [str(paper)],
+            scratch=self.scratch,
+            seconds=self.options.seconds,
+            cwd=self.work,
+            environment=entrance.environment,
+        )
         heard = Heard.read(results)
-        if late:
+        if left.late:
             heard.ended = f"it took longer than {self.options.seconds:g} s, see --seconds"
-        lines = printed.read_text(encoding="utf-8", errors="replace").splitlines()
-        heard.tail = "\n".join(lines[-12:])
+        heard.tail = left.tail(12)
         return heard
-
-    def _environment(self, entrance: Entrance) -> dict[str, str]:
-        own = self.scratch / "tmp"
-        own.mkdir(exist_ok=True)
-        package = str(Path(__file__).parents[2])
-        inherited = os.environ.get("PYTHONPATH", "")
-        return {
-            **os.environ,
-            **entrance.environment,
-            "PYTHONPATH": os.pathsep.join(filter(None, [package, inherited])),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "TMPDIR": str(own),
-            "WANDB_MODE": "disabled",
-            "PREMORTEM_CAPSULE_MIB": "0",
-        }

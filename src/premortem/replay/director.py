@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from premortem.children import run_child
 from premortem.errors import PremortemError, UsageError
 from premortem.plain import dumps
 from premortem.replay.autopsy import Plan, Report
@@ -109,47 +108,26 @@ def _launch(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> t
     """One run of the script. Returns what went wrong with the launch itself, and the end of its output."""
     paper = order.scratch / "order.json"
     paper.write_text(dumps(order.to_json()), encoding="utf-8")
-    printed = order.scratch / "printed.txt"
-    command = [sys.executable, "-m", "premortem.replay.child", str(paper)]
-    problem = ""
-    with printed.open("wb") as sink:
-        output = None if options.show_output else sink
-        process = subprocess.Popen(
-            command,
-            cwd=order.cwd,
-            env=_environment(order, manifest, options),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT if output else None,
-        )
-        try:
-            process.wait(timeout=options.seconds)
-        except subprocess.TimeoutExpired:
-            problem = f"the script took longer than {options.seconds:g} s (see --seconds)"
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-    if not problem and process.returncode:
-        problem = f"the script's process died (exit code {process.returncode})"
-    text = printed.read_text(encoding="utf-8", errors="replace")
-    return problem, "\n".join(text.splitlines()[-12:])
+    left = run_child(
+        "premortem.replay.child",
+        [str(paper)],
+        scratch=order.scratch,
+        seconds=options.seconds,
+        cwd=order.cwd,
+        environment=_environment(order, manifest, options),
+        show_output=options.show_output,
+    )
+    return left.problem(options.seconds), left.tail(12)
 
 
 def _environment(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> dict[str, str]:
-    variables = dict(os.environ)
     recorded = manifest["started"].get("environment", {})
-    for name in _AGAIN:
-        if isinstance(recorded.get(name), str) and _WORD.fullmatch(recorded[name]):
-            variables[name] = recorded[name]
-    here = str(Path(__file__).parents[2])
-    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [here, variables.get("PYTHONPATH", "")]))
-    variables["WANDB_MODE"] = "disabled"
-    # Compilers and workers exchange files with other processes, which the sandbox does not cover.
-    own = order.scratch / "tmp"
-    own.mkdir(exist_ok=True)
-    variables["TMPDIR"] = variables["TORCHINDUCTOR_CACHE_DIR"] = str(own)
-    variables["PREMORTEM_CAPSULE_MIB"] = "0"
+    variables = {
+        name: recorded[name]
+        for name in _AGAIN
+        if isinstance(recorded.get(name), str) and _WORD.fullmatch(recorded[name])
+    }
+    variables["TORCHINDUCTOR_CACHE_DIR"] = str(order.scratch / "tmp")
     if options.cpu:
         variables["CUDA_VISIBLE_DEVICES"] = ""
     return variables

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from premortem.children import run_child
 from premortem.errors import UsageError
 from premortem.fit.speed.candidates import ALL
 from premortem.fit.speed.report import Report
@@ -70,41 +69,14 @@ def _check_names(only: tuple[str, ...]) -> None:
 
 def _launch(paper: Path, scratch: Path, options: SpeedOptions) -> tuple[str, str]:
     """What went wrong with the launch itself, and the last lines that the script printed."""
-    printed = scratch / "printed.txt"
-    command = [sys.executable, "-m", "premortem.fit.speed.child", str(paper)]
-    problem = ""
-    with printed.open("wb") as sink:
-        output = None if options.show_output else sink
-        process = subprocess.Popen(
-            command,
-            env=_environment(scratch),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT if output else None,
-        )
-        try:
-            process.wait(timeout=options.seconds + _GRACE)
-        except subprocess.TimeoutExpired:
-            problem = f"the script took longer than {options.seconds + _GRACE:g} s (see --seconds)"
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-    if not problem and process.returncode:
-        problem = f"the script's process died (exit code {process.returncode})"
-    text = printed.read_text(encoding="utf-8", errors="replace")
-    return problem, "\n".join(text.splitlines()[-6:])
-
-
-def _environment(scratch: Path) -> dict[str, str]:
-    variables = dict(os.environ)
-    here = str(Path(__file__).parents[3])
-    variables["PYTHONPATH"] = os.pathsep.join(filter(None, [here, variables.get("PYTHONPATH", "")]))
-    variables["WANDB_MODE"] = "disabled"
-    own = scratch / "tmp"
-    own.mkdir(exist_ok=True)
-    # Compilers exchange files with other processes, which the sandbox does not cover; and a cache that is
-    # warm from earlier would make their first turns look cheaper than they are.
-    for name in ("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
-        variables[name] = str(own)
-    return variables
+    own = str(scratch / "tmp")
+    left = run_child(
+        "premortem.fit.speed.child",
+        [str(paper)],
+        scratch=scratch,
+        seconds=options.seconds + _GRACE,
+        # A cache that is warm from earlier would make compilers' first turns look cheaper than they are.
+        environment={"TORCHINDUCTOR_CACHE_DIR": own, "TRITON_CACHE_DIR": own},
+        show_output=options.show_output,
+    )
+    return left.problem(options.seconds + _GRACE), left.tail(6)

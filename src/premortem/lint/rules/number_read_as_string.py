@@ -52,7 +52,11 @@ class NumberReadAsString(ConfigRule):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM560", name="number-read-as-string", family="config", severity=Severity.ERROR
+        code="PM560",
+        name="number-read-as-string",
+        family="config",
+        severity=Severity.ERROR,
+        explains=("learning-rate-not-a-number",),
     )
 
     def wants(self, data: bytes) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import platform
+from pathlib import Path
 from typing import Any
 
 from premortem.preflight import options, reading
@@ -56,7 +57,7 @@ def lines(facts: Facts, read: Reading) -> list[tuple[str, str]]:
         found.append(("memory", f"{size(facts.memory)} available"))
     for output in facts.outputs[:3]:
         room = f"{size(output.free)} free" if output.free is not None else "free space unknown"
-        found.append(("saves to", f"{short(output.path)}, {room}"))
+        found.append(("saves to", f"{_folder(output.path)}, {room}"))
     if read.sources:
         count = len(read.sources)
         found.append(("code", f"{count} file{'' if count == 1 else 's'} of this project"))
@@ -86,3 +87,8 @@ def _gpu_line(facts: Facts) -> str:
     shown = ", ".join(f"{count} x {name}" for name, count in names.items())
     driver = f", driver {facts.driver}" if facts.driver else ""
     return f"{shown}{driver}{'; the script uses one' if facts.use.devices == 1 else ''}"
+
+
+def _folder(path: Path) -> str:
+    near = short(path)
+    return "this folder" if near == "." else near

@@ -36,6 +36,8 @@ def stale_modules(
         file = getattr(module, "__file__", None)
         if name == "__main__" or not isinstance(file, str) or not file.endswith(".py"):
             continue
+        if not Path(file).is_absolute():
+            continue  # not from an import: `torch.ops` calls itself a module, and its file `_ops.py`
         path = Path(os.path.realpath(file))
         if not path.is_relative_to(top) or any(part in _LIBRARIES for part in path.parts):
             continue

@@ -2,11 +2,78 @@
 
 from __future__ import annotations
 
-from premortem.preflight.project import Part, Project, Tell
-from premortem.preflight.unit import Check
+from pathlib import Path
+from typing import Any
 
-ALL: tuple[type[Check], ...] = ()
+from premortem.preflight.project import Part, Project, Tell
+from premortem.preflight.rehearsal.checks import ALL
+from premortem.preflight.rehearsal.scene import Scene
+from premortem.preflight.rehearsal.words import facts_of
+
+__all__ = ["ALL", "survey"]
 
 
 def survey(project: Project, tell: Tell) -> Part:
-    return Part(title="Rehearsal", skipped="this part is not there yet")
+    """Raises UsageError when there is no such script."""
+    from premortem.rehearsal.director import RehearsalOptions, rehearse
+
+    part = Part(title="Rehearsal")
+    if not project.target:
+        part.skipped = "no script was named"
+        return part
+    outcome = rehearse(
+        RehearsalOptions(
+            folder=project.folder,
+            target=project.target,
+            module=project.module,
+            argv=project.argv,
+            steps=project.steps,
+            seconds=project.seconds,
+            tell=tell,
+        )
+    )
+    scene = Scene(
+        facts=outcome.facts,
+        findings=outcome.findings,
+        proof=outcome.proof,
+        no_proof=outcome.no_proof,
+    )
+    part.findings += outcome.findings
+    part.judge(ALL, scene)
+    if outcome.facts.steps:
+        part.facts = facts_of(scene)
+    else:
+        part.skipped = nothing_trained(scene)
+    part.record = {
+        "facts": outcome.facts.to_json(),
+        "epoch_seconds": scene.epoch_seconds,
+        "evaluation_seconds": scene.evaluation_seconds,
+        "save_seconds": scene.save_seconds,
+        "eta_seconds": scene.total_seconds,
+        **checkpoints(scene),
+    }
+    return part
+
+
+def checkpoints(scene: Scene) -> dict[str, Any]:
+    """Of a script that writes a new file at each save: how large, how many, where."""
+    told = scene.facts
+    numbered = [save for save in told.saved if save.numbered and save.bytes]
+    if not numbered or not told.epochs:
+        return {}
+    last = numbered[-1]
+    folder = str(Path(last.path).parent)
+    return {"checkpoint_bytes": last.bytes, "checkpoint_count": told.epochs, "checkpoint_folder": folder}
+
+
+def nothing_trained(scene: Scene) -> str:
+    """One sentence: why there was no training step."""
+    told = scene.facts
+    if told.faults:
+        return f"premortem itself failed in the script's process ({told.faults[0]})"
+    if told.ended == "late":
+        return f"the script made no training step within {told.seconds:.0f} s (see --seconds)"
+    if told.ended in {"crashed", "died"} or (told.ended == "exited" and told.code):
+        lines = [line.strip() for line in told.tail.splitlines() if line.strip()]
+        return f"the script ended before its first training step: {(lines or [told.message])[-1][:300]}"
+    return "the script ran to its end without a training step: no optimizer of torch's was stepped"

@@ -30,7 +30,13 @@ class ConfigMissing(Check):
     For a default of the code, when the code asks first whether the file exists.
     """
 
-    card: ClassVar[Card] = Card(code="PM631", name="config-missing", family="config", severity=Severity.ERROR)
+    card: ClassVar[Card] = Card(
+        code="PM631",
+        name="config-missing",
+        family="config",
+        severity=Severity.ERROR,
+        explains=("script-crashes",),
+    )
 
     def look(self, facts: Facts) -> Iterator[Finding]:
         for file in facts.files:

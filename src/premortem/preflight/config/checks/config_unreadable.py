@@ -25,7 +25,11 @@ class ConfigUnreadable(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM630", name="config-unreadable", family="config", severity=Severity.ERROR
+        code="PM630",
+        name="config-unreadable",
+        family="config",
+        severity=Severity.ERROR,
+        explains=("script-crashes",),
     )
 
     def look(self, facts: Facts) -> Iterator[Finding]:

@@ -33,7 +33,11 @@ class NumberInQuotes(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM633", name="number-in-quotes", family="config", severity=Severity.WARNING
+        code="PM633",
+        name="number-in-quotes",
+        family="config",
+        severity=Severity.WARNING,
+        explains=("learning-rate-not-a-number",),
     )
 
     def look(self, facts: Facts) -> Iterator[Finding]:

@@ -31,7 +31,11 @@ class OptionStaysText(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM634", name="option-stays-text", family="config", severity=Severity.ERROR
+        code="PM634",
+        name="option-stays-text",
+        family="config",
+        severity=Severity.ERROR,
+        explains=("learning-rate-not-a-number",),
     )
 
     def look(self, facts: Facts) -> Iterator[Finding]:

@@ -52,11 +52,12 @@ class SwitchIsText(Check):
         off = setting.text.lower() in _OFF
         tested = facts.reads.tested.get(name)
         severity = Severity.ERROR if off and tested is not None else Severity.INFO
+        why = "YAML 1.2 reads this word as text." if setting.plain else "What stands in quotes is text."
         effect = "which counts as true" if off else "not a boolean"
         used = f" It is used as a condition at {place(tested)}." if tested is not None else ""
         yield self.finding(
             f'`{setting.shown}` is the text "{setting.text}", {effect}',
-            cause=f"A loader gives text where there are quotes, and `no` or `off` in YAML 1.2.{used}",
+            cause=f"{why}{used}",
             remedy=f"Write `{'false' if off else 'true'}` without quotes.",
             where=setting.where,
             severity=severity,

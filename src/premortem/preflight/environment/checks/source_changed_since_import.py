@@ -42,5 +42,5 @@ class SourceChangedSinceImport(Check):
                 cause="The file was edited or replaced after the import; Python does not look again.",
                 remedy="Restart the kernel or the process.",
                 where=Where(stale.file),
-                changed=list(stale.changed),
+                changed=[name for name in stale.changed if name] or None,
             )

@@ -26,7 +26,11 @@ class TorchDoesNotLoad(Check):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM604", name="torch-does-not-load", family="environment", severity=Severity.ERROR
+        code="PM604",
+        name="torch-does-not-load",
+        family="environment",
+        severity=Severity.ERROR,
+        explains=("script-crashes",),
     )
 
     def look(self, facts: Facts) -> Iterator[Finding]:

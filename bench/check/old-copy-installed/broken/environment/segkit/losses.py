@@ -1,0 +1,10 @@
+"""Losses for segmentation."""
+
+import torch
+
+
+def dice_loss(logits, target, eps=1e-9):
+    """Soft dice over the batch."""
+    probs = torch.sigmoid(logits)
+    inter = (probs * target).sum()
+    return 1 - (2 * inter + eps) / (probs.sum() + target.sum() + eps)

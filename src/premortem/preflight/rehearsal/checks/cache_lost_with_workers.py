@@ -1,0 +1,43 @@
+"""PM689 cache-lost-with-workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.rehearsal.scene import Scene
+from premortem.preflight.unit import Check
+
+
+class CacheLostWithWorkers(Check):
+    """A dataset keeps its samples in a dictionary of its own, in workers that end with every epoch.
+
+    ## Why it matters
+    Each worker fills a cache of its own and takes it along when the epoch is over. The cache costs memory times workers and
+    is never hit.
+
+    ## Usual causes
+    A `self.cache = {}` that was written for `num_workers=0`; `persistent_workers` left at its default.
+
+    ## What to do
+    `persistent_workers=True`, or a cache that all workers share (`premortem.parts.RamCache`).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM689", name="cache-lost-with-workers", family="throughput", severity=Severity.WARNING
+    )
+
+    def look(self, facts: Scene) -> Iterable[Finding]:
+        told, force = facts.facts, facts.facts.force
+        loader = told.training
+        if not force.cache_lost or loader is None or (told.epochs or 0) < 2:
+            return
+        yield self.finding(
+            f"`{force.cache}` of the dataset is filled in {loader.workers} workers, which end with every epoch: it is never hit",
+            cause="Each worker has a copy of the dataset, and what it keeps there ends with it.",
+            remedy="Set persistent_workers=True, or fill the cache before the loader is made; parts.RamCache is shared by all workers.",
+            attribute=force.cache,
+            workers=loader.workers,
+        )

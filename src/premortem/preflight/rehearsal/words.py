@@ -1,0 +1,151 @@
+"""The facts of a rehearsal in short sentences, in reading order."""
+
+from __future__ import annotations
+
+from premortem.preflight.rehearsal.scene import Scene
+from premortem.proof.page import verdict
+from premortem.rehearsal.facts import Force, Rehearsed
+
+_NAMES = {
+    "data": "waiting for data",
+    "forward": "forward",
+    "backward": "backward",
+    "optimizer": "optimizer step",
+}
+
+
+def facts_of(scene: Scene) -> list[tuple[str, str]]:
+    facts = scene.facts
+    rows = [("steps", steps(facts))]
+    if facts.cut:
+        rows.append(("cut short", "passes over the data ended early, to get to the evaluation and the save"))
+    for chain in facts.chains:
+        links = f"{chain.reached} reached by the loss, {chain.graded} with a gradient, {chain.owned} owned"
+        rows.append(
+            (
+                f"custody: {chain.group}",
+                f"{chain.parameters} parameters: {links}, {chain.moved} moved, {chain.evaluated} evaluated",
+            )
+        )
+    rows.append(("one batch again", one_batch(facts)))
+    rows.append(("evaluated twice", twice(facts)))
+    rows.append(
+        ("resume", verdict(scene.proof) if scene.proof is not None else f"not tried: {scene.no_proof}")
+    )
+    if facts.largest:
+        rows.append(("largest batch", facts.largest))
+    gpu = f", {size(facts.peak_cuda)} on the GPU" if facts.peak_cuda is not None else ""
+    rows.append(("peak memory", f"{size(facts.peak_rss)} of the process, premortem included{gpu}"))
+    rows += times(scene)
+    rows += [("in force", sentence) for sentence in in_force(facts.force)]
+    rows += forecast(scene)
+    return rows
+
+
+def steps(facts: Rehearsed) -> str:
+    made = f"{facts.steps} made"
+    told = facts.losses
+    losses = f", loss {float(told[0]):.4g} then {float(told[-1]):.4g}" if len(told) > 1 else ""
+    seen = f"; {plural(facts.evaluations, 'evaluation')} and {plural(len(facts.saved), 'save')} seen"
+    return (
+        made
+        + losses
+        + (seen if facts.evaluations or facts.saved else "; no evaluation and no save seen in time")
+    )
+
+
+def one_batch(facts: Rehearsed) -> str:
+    told = facts.overfit
+    if not told.tried or told.first is None or told.best is None:
+        return f"not tried: {told.why_not or 'the time was over'}"
+    way = "falls" if told.best < told.first else "does not fall"
+    return f"its loss {way}: {told.first:.4g}, at best {told.best:.4g} within {told.steps} steps"
+
+
+def twice(facts: Rehearsed) -> str:
+    told = facts.twice
+    if not told.tried:
+        return f"not tried: {told.why_not or 'no evaluation of the trained model was seen'}"
+    noisy = f" (in train mode: {', '.join(told.noisy)})" if told.noisy else ""
+    return (
+        f"the same to the last bit{noisy}" if told.same else f"differs by up to {told.difference:.3g}{noisy}"
+    )
+
+
+def times(scene: Scene) -> list[tuple[str, str]]:
+    split = scene.facts.split
+    if split is None:
+        return []
+    parts = {name: getattr(split, name) for name in _NAMES}
+    told = ", ".join(f"{_NAMES[name]} {share(seconds, split.step)}" for name, seconds in parts.items())
+    rest = split.step - sum(parts.values())
+    most = max(parts, key=lambda name: parts[name])
+    bound = _NAMES[most] if parts[most] > rest else "the loss and the script's own code"
+    return [
+        ("time of a step", f"{span(split.step)}: {told}, the rest {share(rest, split.step)}"),
+        ("bound by", bound),
+    ]
+
+
+def in_force(force: Force) -> list[str]:
+    found = []
+    if force.autocast and force.looked:
+        found.append(
+            f"autocast ({', '.join(force.autocast)}): {force.low} of {force.low + force.full} products in 16 bits"
+        )
+    if force.scaler:
+        found.append(f"gradient scaler: {plural(force.scaled, 'loss', 'losses')} scaled")
+    if force.convolutions and (force.last_weights or force.last_inputs):
+        found.append(
+            f"channels_last: weights of {force.last_weights} and activations of {force.last_inputs} "
+            f"of {force.convolutions} convolutions"
+        )
+    if force.compiled:
+        broken = f", {plural(len(force.breaks), 'graph break')}" if force.breaks else ""
+        found.append(f"torch.compile: {plural(force.graphs, 'graph')}{broken}")
+    if force.cache:
+        faster = (
+            f", a second access is {force.cache_speedup:.3g} times as fast" if force.cache_speedup else ""
+        )
+        found.append(f"cache `{force.cache}` of the dataset{faster}")
+    return found
+
+
+def forecast(scene: Scene) -> list[tuple[str, str]]:
+    facts, rows = scene.facts, []
+    epoch, total = scene.epoch_seconds, scene.total_seconds
+    if epoch is not None and facts.training is not None:
+        rows.append(("an epoch", f"{facts.training.batches} batches, about {span(epoch)}"))
+    if scene.evaluation_seconds:
+        rows.append(("an evaluation", f"about {span(scene.evaluation_seconds)}"))
+    if facts.saved:
+        rows.append(("a save", f"{size(facts.saved[-1].bytes)} in {span(scene.save_seconds)}"))
+    if total is not None:
+        turns = plural(facts.epochs, "epoch") if facts.epochs else plural(facts.planned_steps or 0, "step")
+        rows.append(("the whole run", f"about {span(total)} for {turns}, on this machine"))
+    return rows
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %" if whole > 0 else "0 %"
+
+
+def span(seconds: float) -> str:
+    if seconds < 1:
+        return f"{1000 * seconds:.3g} ms"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
+
+
+def size(count: int | None) -> str:
+    value = float(count or 0)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return f"{value:.3g} {unit}"
+        value /= 1024
+    return ""

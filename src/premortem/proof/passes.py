@@ -1,0 +1,58 @@
+"""Passes over the data that end early, so that a script which saves after an epoch need not run a whole one."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from premortem.cutting import Cutter, Pass
+
+
+class Passes:
+    def __init__(self, steps: int, may: Callable[[], bool]) -> None:
+        self.cutter = Cutter(steps, budget=0.0)
+        self.steps = 0
+        self.open_backwards = 0
+        self._may = may
+        self._passes: weakref.WeakKeyDictionary[Any, Pass] = weakref.WeakKeyDictionary()
+        self._current: Pass | None = None
+
+    def install(self) -> None:
+        begin, draw = DataLoader.__iter__, _BaseDataLoaderIter.__next__
+
+        def __iter__(loader: Any) -> Any:  # noqa: N807
+            iterator = begin(loader)
+            self._passes[iterator] = Pass(None, time.perf_counter(), self.steps)
+            return iterator
+
+        def __next__(iterator: Any) -> Any:  # noqa: N807
+            one = self._passes.get(iterator)
+            now = time.perf_counter()
+            if one and self._may() and self.cutter.ends(one, self.steps, self.open_backwards, now):
+                raise StopIteration
+            batch = draw(iterator)
+            if one is not None:
+                one.drawn += 1
+                self._current = one
+            return batch
+
+        DataLoader.__iter__ = __iter__  # type: ignore[method-assign]
+        _BaseDataLoaderIter.__next__ = __next__  # type: ignore[assignment,method-assign]
+
+    def called(self, *, grad: bool) -> None:
+        if not grad and self._current is not None:
+            self._current.judged += 1
+
+    def backward(self) -> None:
+        self.open_backwards += 1
+        if self._current is not None:
+            self._current.backwards += 1
+
+    def stepped(self) -> None:
+        self.open_backwards = 0
+        self.steps += 1

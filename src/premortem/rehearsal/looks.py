@@ -1,0 +1,163 @@
+"""What is in force, and not merely configured: asked of the operations themselves, in one step of the script's own."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from typing import Any
+
+import torch
+from torch.amp.autocast_mode import autocast
+from torch.amp.grad_scaler import GradScaler
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from premortem.probes.session import user_site
+from premortem.rehearsal.facts import Force
+
+_PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm", "linear", "matmul", "convolution", "_convolution"})
+_LOW = (torch.float16, torch.bfloat16)
+
+
+class Looks:
+    """Notes what the script asks for. `look` is a mode for one forward pass."""
+
+    def __init__(self) -> None:
+        self.told = Force()
+
+    def install(self) -> None:
+        autocast.__enter__ = self._wrap_enter(autocast.__enter__)  # type: ignore[method-assign]
+        GradScaler.__init__ = self._wrap_scaler(GradScaler.__init__)  # type: ignore[method-assign]
+        GradScaler.scale = self._wrap_scale(GradScaler.scale)  # type: ignore[method-assign]
+        torch.compile = self._wrap_compile(torch.compile)
+        torch.nn.Module.compile = self._wrap_compile(torch.nn.Module.compile)  # type: ignore[method-assign]
+
+    def _wrap_enter(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __enter__(region: Any) -> Any:  # noqa: N807
+            if (
+                getattr(region, "_enabled", False)
+                and torch.is_grad_enabled()
+                and not torch.compiler.is_compiling()
+            ):
+                named = f"{region.device} {str(region.fast_dtype).removeprefix('torch.')}"
+                if named not in self.told.autocast:
+                    self.told.autocast.append(named)
+                    self.told.autocast_at = place()
+            return original(region)
+
+        return __enter__
+
+    def _wrap_scaler(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __init__(scaler: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            original(scaler, *args, **kwargs)
+            if scaler.is_enabled():
+                self.told.scaler, self.told.scaler_at = True, place()
+
+        return __init__
+
+    def _wrap_scale(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def scale(scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            self.told.scaled += bool(scaler.is_enabled())
+            return original(scaler, *args, **kwargs)
+
+        return scale
+
+    def _wrap_compile(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001
+            if not kwargs.get("disable"):
+                self.told.compiled, self.told.compiled_at = True, place()
+            return original(*args, **kwargs)
+
+        return compile
+
+    def mode(self) -> TorchDispatchMode | None:
+        """None under torch.compile, which a mode would switch off."""
+        return None if self.told.compiled else _Look(self.told)
+
+    def finish(self, loader: Any) -> Force:
+        if self.told.compiled:
+            self._ask_the_compiler()
+        if loader is not None:
+            self._ask_the_cache(loader)
+        return self.told
+
+    def _ask_the_compiler(self) -> None:
+        told, dynamo = self.told, sys.modules.get("torch._dynamo")
+        if dynamo is None:
+            return
+        counters = sys.modules["torch._dynamo.utils"].counters
+        told.graphs = int(counters["stats"].get("unique_graphs", 0))
+        told.frames = int(counters["frames"].get("total", 0))
+        told.frames_ok = int(counters["frames"].get("ok", 0))
+        told.breaks = [str(reason).splitlines()[0][:160] for reason in counters["graph_break"]][:8]
+        told.hidden_errors = bool(dynamo.config.suppress_errors)
+
+    def _ask_the_cache(self, loader: Any) -> None:
+        """A dataset that keeps samples in itself: one of its dictionaries grows when a sample is asked for."""
+        dataset = loader.dataset
+        kept = {
+            name: value for name, value in getattr(dataset, "__dict__", {}).items() if type(value) is dict
+        }
+        if not kept or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+            return
+        try:
+            before = {name: len(value) for name, value in kept.items()}
+            index = len(dataset) - 1
+            first = _seconds(dataset, index)
+            grown = [name for name, value in kept.items() if len(value) > before[name]]
+            second = _seconds(dataset, index)
+        except Exception:  # noqa: BLE001 - a dataset that wants to be asked in another way
+            return
+        held = grown or [name for name, value in kept.items() if value and index in value]
+        if held:
+            self.told.cache = held[0]
+            self.told.cache_lost = bool(grown) and loader.num_workers > 0 and not loader.persistent_workers
+            self.told.cache_speedup = first / second if grown and second > 0 else None
+
+
+def _seconds(dataset: Any, index: int) -> float:
+    began = time.perf_counter()
+    dataset[index]
+    return time.perf_counter() - began
+
+
+class _Look(TorchDispatchMode):
+    """Looks at each operation of one forward pass; changes nothing."""
+
+    def __init__(self, told: Force) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.told = told
+        told.looked = True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = func.overloadpacket.__name__
+        if name in _PRODUCTS or name.startswith("_scaled_dot_product"):
+            made = result[0] if isinstance(result, tuple) else result
+            if made.is_floating_point():
+                self.told.low += made.dtype in _LOW
+                self.told.full += made.dtype not in _LOW
+        if name in {"convolution", "_convolution"} and telling(args[1]) and telling(args[0]):
+            self.told.convolutions += 1
+            self.told.last_weights += channels_last(args[1])
+            self.told.last_inputs += channels_last(args[0])
+        return result
+
+
+def telling(tensor: torch.Tensor) -> bool:
+    """Whether its strides can tell the formats apart: with one channel or one pixel they are the same."""
+    return tensor.dim() in {4, 5} and tensor.shape[1] > 1 and tensor.shape[2:].numel() > 1
+
+
+def channels_last(tensor: torch.Tensor) -> bool:
+    form = torch.channels_last if tensor.dim() == 4 else torch.channels_last_3d
+    return tensor.is_contiguous(memory_format=form)
+
+
+def place() -> tuple[str, int] | None:
+    site = user_site()
+    return (site.file, site.line) if site is not None else None

@@ -1,0 +1,84 @@
+"""One batch again and again: with the same random numbers the loss is a function of the weights alone, so that some rate
+must bring it down, unless the gradients are not those of this loss.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import torch
+
+from premortem.fit.speed.machine import chance_now, restore_chance
+from premortem.rehearsal.facts import Overfit
+
+_TURNS = 10  # steps of one trial
+_RATES = (1.0, 0.1, 0.01, 10.0)  # of the script's own
+_CLEAR = 0.02  # of the loss
+
+
+class Trials:
+    """Each turn is one turn of the script's own loop, from one optimizer step to the next."""
+
+    def __init__(self, models: list[torch.nn.Module], optimizer: Any) -> None:
+        self.told = Overfit(tried=True)
+        self.over = False
+        self._optimizer = optimizer
+        self._tensors = [t for m in models for t in (*m.parameters(), *m.buffers())]
+        held = [p for group in optimizer.param_groups for p in group["params"]]
+        self._tensors = list({id(t): t for t in [*self._tensors, *held]}.values())
+        self._copies = [t.detach().clone() for t in self._tensors]
+        self._state = copy.deepcopy(optimizer.state_dict())
+        self._chance = chance_now()
+        self._losses: list[float] = []
+        self._window: list[float] = []
+        self._rates: list[tuple[dict[str, Any], Any]] = []
+        self._begin_trial()
+
+    def _begin_trial(self) -> None:
+        self.told.rates.append(_RATES[len(self.told.rates)])
+        self._losses = []
+        with torch.no_grad():
+            for tensor, kept in zip(self._tensors, self._copies, strict=True):
+                tensor.copy_(kept)
+        self._optimizer.load_state_dict(copy.deepcopy(self._state))
+
+    def loss(self, value: float) -> None:
+        self._window.append(value)
+
+    def stepping(self) -> None:
+        factor = self.told.rates[-1]
+        for group in self._optimizer.param_groups:
+            self._rates.append((group, group["lr"]))
+            group["lr"] = group["lr"] * factor
+        if not self._losses and len(self.told.rates) == 1:
+            held = [p.grad for group in self._optimizer.param_groups for p in group["params"]]
+            squares = [
+                float(g.detach().float().pow(2).sum()) for g in held if g is not None and not g.is_sparse
+            ]
+            self.told.gradient = math.sqrt(sum(squares))
+
+    def stepped(self) -> None:
+        for group, rate in self._rates:
+            group["lr"] = rate
+        self._rates.clear()
+        self._losses.append(sum(self._window))
+        self._window.clear()
+        self.told.steps += 1
+        self._judge()
+        restore_chance(self._chance)
+
+    def _judge(self) -> None:
+        told, first = self.told, self._losses[0]
+        if told.first is None:
+            told.first = first
+        later = [loss for loss in self._losses[1:] if math.isfinite(loss)]
+        told.best = min([*later, *([told.best] if told.best is not None else [])], default=None)
+        if told.best is not None and told.best < first - _CLEAR * abs(first):
+            self.over = True
+        elif len(self._losses) > _TURNS:
+            if len(told.rates) == len(_RATES):
+                self.over = told.enough = True
+            else:
+                self._begin_trial()

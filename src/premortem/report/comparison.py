@@ -1,0 +1,187 @@
+"""Two runs side by side: where they part, and what is different."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from premortem.journal import Run
+from premortem.report import setup, words
+from premortem.report.story import Story, read
+
+BLOCK = 1000
+PATCH = 400  # lines of a diff that are shown
+_UNINTERESTING = {"host"}
+
+
+class Parting(NamedTuple):
+    """The first step at which the two do not have the same bits."""
+
+    step: int
+    what: str
+    left: Any
+    right: Any
+
+
+class Difference(NamedTuple):
+    name: str
+    left: str
+    right: str
+
+
+@dataclass(slots=True)
+class Comparison:
+    left: Story
+    right: Story
+    parting: Parting | None
+    common: int  # steps that were compared
+    differences: dict[str, list[Difference]]
+    patches: dict[str, str]  # file → unified diff
+
+    @property
+    def sentence(self) -> str:
+        if self.parting is None and not self.common:
+            return "The two runs have no step in common."
+        if self.parting is None:
+            return f"The two runs are the same to the last bit in {words.count(self.common, 'step')}."
+        values = f"{precise(self.parting.left)} and {precise(self.parting.right)}"
+        return f"The two runs part at step {self.parting.step:,}: the {self.parting.what} is {values}."
+
+
+def compare(left: Path, right: Path) -> Comparison:
+    stories = read(left), read(right)
+    with Run(left) as one, Run(right) as other:
+        common, parting = part(one, other)
+    return Comparison(*stories, parting, common, differences(*stories), patches(*stories))
+
+
+def part(one: Run, other: Run) -> tuple[int, Parting | None]:
+    """Optimizers are compared in the order in which they were first met."""
+    common, found = 0, []
+    for left, right in zip(sorted(one.optimizers()), sorted(other.optimizers()), strict=False):
+        number, parting = _part(one, left, other, right)
+        common += number
+        found += [parting] if parting is not None else []
+    return common, min(found, key=lambda each: each.step, default=None)
+
+
+def _part(one: Run, left: int, other: Run, right: int) -> tuple[int, Parting | None]:
+    common = 0
+    blocks = zip_longest(one.blocks(left, BLOCK), other.blocks(right, BLOCK))
+    for mine, yours in blocks:
+        if mine is None or yours is None:
+            break
+        if mine == yours:
+            common += len(mine.step)
+            continue
+        if mine.step == yours.step:
+            number, parting = _within(dict(_rows(mine)), dict(_rows(yours)))
+            common += number
+            if parting is not None:
+                return common, parting
+            continue
+        # Long runs are kept sparsely, and not at the same steps: from here on by their numbers.
+        rest_mine, rest_yours = dict(_rows(mine)), dict(_rows(yours))
+        for more_mine, more_yours in blocks:
+            rest_mine |= dict(_rows(more_mine)) if more_mine else {}
+            rest_yours |= dict(_rows(more_yours)) if more_yours else {}
+        number, parting = _within(rest_mine, rest_yours)
+        return common + number, parting
+    return common, None
+
+
+def _rows(block: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    yield from zip(block.step, zip(block.loss, block.grad_norm, block.lr, strict=True), strict=True)
+
+
+def _within(mine: Mapping[int, Any], yours: Mapping[int, Any]) -> tuple[int, Parting | None]:
+    common = 0
+    for step in sorted(mine.keys() & yours.keys()):
+        if mine[step] != yours[step]:
+            names = ("loss", "gradient norm", "learning rate")
+            pairs = zip(names, mine[step], yours[step], strict=True)
+            what, left, right = next(each for each in pairs if each[1] != each[2])
+            return common, Parting(step, what, left, right)
+        common += 1
+    return common, None
+
+
+def precise(value: Any) -> str:
+    """All digits: two numbers that differ in the last one must not look the same."""
+    return "not measured" if value is None else str(value)
+
+
+def differences(left: Story, right: Story) -> dict[str, list[Difference]]:
+    groups = {
+        "Command": (arguments(left), arguments(right)),
+        "Training and data": (setup.as_mapping(left.setup), setup.as_mapping(right.setup)),
+        "Code": (_code(left), _code(right)),
+        "Environment": (_surroundings(left), _surroundings(right)),
+    }
+    return {name: list(_unlike(*pair)) for name, pair in groups.items()}
+
+
+def _unlike(left: Mapping[str, str], right: Mapping[str, str]) -> Iterator[Difference]:
+    for name in dict.fromkeys([*left, *right]):
+        if left.get(name) != right.get(name):
+            yield Difference(name, left.get(name, "–"), right.get(name, "–"))
+
+
+def arguments(story: Story) -> dict[str, str]:
+    """`--lr 0.1 --fast` is lr 0.1 and fast yes."""
+    found = {"script": story.script, "policy": str(story.meta.get("policy") or "")}
+    argv = [str(word) for word in story.meta.get("argv") or []]
+    pending, place = "", 0
+    for word in argv[2 if argv[:1] == ["-m"] else 1 :]:
+        if word.startswith("-") and not _is_number(word):
+            name, equals, text = word.partition("=")
+            found[name] = text if equals else "given"
+            pending = "" if equals else name
+        elif pending:
+            found[pending] = word
+            pending = ""
+        else:
+            place += 1
+            found[f"argument {place}"] = word
+    return found
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _code(story: Story) -> dict[str, str]:
+    revision = str(story.meta.get("revision") or "")
+    return {**({"git revision": revision} if revision else {}), **story.code}
+
+
+def _surroundings(story: Story) -> dict[str, str]:
+    known = setup.as_mapping(story.environment)
+    return {
+        name: text for name, text in known.items() if name not in _UNINTERESTING and name != "git revision"
+    }
+
+
+def patches(left: Story, right: Story) -> dict[str, str]:
+    """Files of the same name of which both journals hold the text."""
+    mine = {Path(path).name: text for path, text in left.sources.items()}
+    yours = {Path(path).name: text for path, text in right.sources.items()}
+    found = {}
+    for name in mine.keys() & yours.keys():
+        if mine[name] != yours[name]:
+            lines = list(
+                difflib.unified_diff(
+                    mine[name].splitlines(), yours[name].splitlines(), name, name, lineterm=""
+                )
+            )
+            more = [f"… {len(lines) - PATCH:,} more lines"] if len(lines) > PATCH else []
+            found[name] = "\n".join(lines[:PATCH] + more)
+    return found

@@ -1,0 +1,42 @@
+"""Which run is meant: a folder, a journal, or nothing, which is the newest run started here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from premortem.errors import UsageError
+from premortem.journal import schema
+from premortem.journal.folders import HOME
+
+
+def journal_of(given: str | None) -> Path:
+    """The journal's file. Raises UsageError with what to give instead."""
+    if given is None:
+        return newest(Path.cwd() / HOME / "runs")
+    path = Path(given)
+    named = Path.cwd() / HOME / "runs" / given
+    for candidate in (path, named):
+        if candidate.is_dir() and (candidate / schema.FILE).is_file():
+            return candidate / schema.FILE
+        if candidate.is_file():
+            return candidate
+    if not path.exists():
+        raise UsageError(
+            f"there is no `{given}`; a run is a folder in {HOME / 'runs'}, or what --folder named"
+        )
+    for home in (path / "runs", path / HOME / "runs", path):  # .premortem, the project, or a folder of runs
+        if any(home.glob(f"*/{schema.FILE}")):
+            return newest(home)
+    raise UsageError(f"`{given}` is a folder, but not that of a run: there is no {schema.FILE} in it")
+
+
+def newest(runs: Path) -> Path:
+    found = list(runs.glob(f"*/{schema.FILE}"))
+    if not found:
+        raise UsageError("no run was made here yet; which one? premortem report RUN")
+    return max(found, key=_written)
+
+
+def _written(journal: Path) -> float:
+    """What was written last lies beside the journal until SQLite has tidied up."""
+    return max(file.stat().st_mtime for file in journal.parent.glob(f"{journal.name}*"))

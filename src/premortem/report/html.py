@@ -1,0 +1,163 @@
+"""The page: one file that opens without a network, with everything in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from premortem import __version__
+from premortem.errors import MissingExtra
+from premortem.report import words
+from premortem.report.comparison import Comparison
+from premortem.report.curves import Curve
+from premortem.report.story import Story
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+HOME = Path(__file__).parent
+
+
+def page(story: Story) -> str:
+    plots = _plots()
+    items: dict[str, Any] = {}
+    shown = {**story.curves, **grouped(story.metrics)}
+    if shown:
+        items["timeline"] = plots.timeline(shown, story.told, story.marks, story.steps)
+    for place, told in enumerate(story.told):
+        if told.window:
+            drawn = [
+                plots.curves(name, {"": curve}, told=[told], height=150)
+                for name, curve in told.window.items()
+            ]
+            items[f"window-{place}"] = plots.column(*drawn, sizing_mode="stretch_width", spacing=4)
+    for heat in story.heats:
+        items[f"heat-{heat.what}"] = plots.heat(heat)
+    if story.memory:
+        items["memory"] = plots.memory(story.memory)
+    return _render("page.html", items, story=story)
+
+
+def comparison_page(comparison: Comparison) -> str:
+    plots = _plots()
+    items: dict[str, Any] = {}
+    shown: dict[str, dict[str, Curve]] = {}
+    for name, story in (("A", comparison.left), ("B", comparison.right)):
+        for plot, lines in {**story.curves, **grouped(story.metrics)}.items():
+            for line, curve in lines.items():
+                shown.setdefault(plot, {})[f"{name} {line}".strip()] = curve
+    if shown:
+        last = max(comparison.left.steps, comparison.right.steps)
+        items["timeline"] = plots.timeline(shown, (), (), last)
+    return _render("comparison.html", items, comparison=comparison)
+
+
+def grouped(metrics: Mapping[str, Curve]) -> dict[str, dict[str, Curve]]:
+    """`train_loss` and `val_loss` belong into one plot."""
+    found: dict[str, dict[str, Curve]] = {}
+    for name, curve in metrics.items():
+        found.setdefault(f"printed: {re.split('[_/.-]', name)[-1]}", {})[name] = curve
+    return found
+
+
+def _plots() -> Any:
+    try:
+        from premortem.report import plots
+    except ModuleNotFoundError as error:
+        raise MissingExtra("the HTML page (`--format md` does not)", "report") from error
+    return plots
+
+
+def _render(template: str, items: Mapping[str, Any], **values: Any) -> str:
+    import bokeh
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    plots = _plots()
+    scene = Environment(
+        loader=FileSystemLoader(HOME),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    scene.filters.update(
+        prose=prose,
+        explained=explained,
+        diff=diff,
+        number=words.number,
+        size=words.size,
+        duration=words.duration,
+        percent=words.percent,
+        when=words.when,
+        capital=words.capital,
+        sentence=words.sentence,
+    )
+    library = Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js"
+    return scene.get_template(template).render(
+        **values,
+        count=words.count,
+        version=__version__,
+        items=sorted(items),
+        style=_ours((HOME / "page.css").read_text(encoding="utf-8")),
+        script=_ours((HOME / "page.js").read_text(encoding="utf-8")),
+        library=_ours(library.read_text(encoding="utf-8")) if items else "",
+        plots=_ours(embedded({name: plots.item(model) for name, model in items.items()})),
+    )
+
+
+def _ours(text: str) -> Markup:
+    """What stands inside `style` and `script`: our own, the plotting library's, or JSON without a bracket."""
+    from markupsafe import Markup
+
+    return Markup(text.replace("</script", "<\\/script"))  # noqa: S704 - nothing of it is the run's
+
+
+def embedded(data: Any) -> str:
+    """JSON that cannot end the element it stands in."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def prose(text: object) -> Markup:
+    """Words of a finding: `code` in backticks is set as code, everything else is only text."""
+    from markupsafe import Markup, escape
+
+    parts = str(text).split("`")
+    if len(parts) % 2 == 0:  # a backtick that nobody closed
+        return escape(str(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(parts)
+    )
+
+
+def explained(page: str) -> Markup:
+    """The page of a diagnosis: paragraphs, headings and indented code."""
+    from markupsafe import Markup, escape
+
+    blocks = []
+    for block in re.split(r"\n\s*\n", page.strip("\n")):
+        if block.startswith("## "):
+            heading, _newline, rest = block.partition("\n")
+            blocks.append(Markup("<h4>{}</h4>").format(heading[3:]))
+            block = rest  # noqa: PLW2901 - what is left of it
+        if block.startswith("    "):
+            blocks.append(Markup("<pre>{}</pre>").format(block))
+        elif block.strip():
+            blocks.append(Markup("<p>{}</p>").format(prose(" ".join(block.split()))))
+    return Markup("\n").join(blocks) if blocks else escape("")
+
+
+def diff(patch: str) -> Markup:
+    from markupsafe import Markup
+
+    kinds = {"+": "added", "-": "removed", "@": "place"}
+    lines = [
+        Markup('<span class="{}">{}</span>').format(kinds.get(line[:1], "same"), line)
+        for line in patch.splitlines()
+        if not line.startswith(("---", "+++"))
+    ]
+    return Markup("").join(lines)  # each is a block of its own

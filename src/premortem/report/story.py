@@ -1,0 +1,214 @@
+"""A run as it is told: everything that a page shows, read from the journal once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from premortem.errors import JournalError
+from premortem.journal import Fault, Number, Run
+from premortem.report import checkpoints, curves, custody, layers, setup, told, verdict
+from premortem.report.curves import Curve
+from premortem.report.setup import Fact
+
+OPTIMIZERS = 4  # whose curves are drawn: those with the most steps
+METRICS = 8
+EVENTS = 300
+# Numbers that are printed to say how far it is, and not how well it goes.
+_COUNTERS = re.compile(
+    r"of|ep|epochs?|steps?|iter(?:ation)?s?|batch(?:es)?|round|fold|time|eta|seed|samples?|size|total|"
+    r"params?|parameters?|rank|device|gpu|it|sec(?:onds)?|min(?:utes)?|.*/s"
+)
+_TIMES = {
+    "data": "waiting for data",
+    "forward": "forward and loss",
+    "backward": "backward",
+    "optimizer": "optimizer",
+    "saving": "saving and loading",
+    "compiling": "compiling",
+    "importing": "importing",
+    "premortem": "premortem",
+    "script": "the script's own code",
+}
+
+
+class Share(NamedTuple):
+    what: str
+    share: float
+    samples: int
+
+
+class Mark(NamedTuple):
+    """Something that happened at a step: shown below the curves."""
+
+    step: int
+    what: str
+
+
+@dataclass(slots=True)
+class Story:
+    path: Path
+    meta: dict[str, Any]
+    steps: int
+    verdict: verdict.Verdict
+    told: list[told.Told]
+    curves: dict[str, dict[str, Curve]]  # a plot each: name of a line → its curve
+    metrics: dict[str, Curve]
+    marks: list[Mark]
+    refused: int
+    heats: list[layers.Heat]
+    ledgers: list[dict[str, Any]]
+    chains: list[custody.Chain]
+    times: list[Share]
+    rate: float | None
+    memory: dict[str, Curve]
+    saved: list[checkpoints.Saved]
+    safest: str
+    setup: list[Fact]
+    environment: list[Fact]
+    command: str
+    code: dict[str, str]
+    sources: dict[str, str]
+    faults: list[Fault]
+
+    @property
+    def name(self) -> str:
+        folder = self.path.parent.name
+        return folder if folder not in {"", "."} else self.path.name
+
+    @property
+    def script(self) -> str:
+        argv = self.meta.get("argv") or ["?"]
+        return str(argv[1] if argv[0] == "-m" and len(argv) > 1 else argv[0])
+
+
+def read(journal: Path) -> Story:
+    """Raises JournalError."""
+    journal = journal.absolute()
+    try:
+        return _read(journal)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # SQLite has found nothing wrong with it, but records are not what they were.
+        raise JournalError(f"the journal {journal} is damaged ({type(error).__name__}: {error})") from error
+
+
+def _read(journal: Path) -> Story:
+    with Run(journal) as run:
+        meta, latest = run.meta, run.latest()
+        found = told.tell(run)
+        drawn = dict(_step_curves(run))
+        reached = max(
+            (int(curve.x[-1]) for lines in drawn.values() for curve in lines.values() if curve.x), default=0
+        )
+        steps = max(int(meta.get("steps") or 0), reached)
+        numbers = run.numbers()
+        gauges = {name for name in {each.name for each in numbers} if _is_gauge(name)}
+        listed = checkpoints.saved(run, journal.parent)
+        return Story(
+            path=journal,
+            meta=meta,
+            steps=steps,
+            verdict=verdict.verdict(found, meta, steps, journal),
+            told=found,
+            curves=drawn,
+            metrics=_metrics(each for each in numbers if each.name not in gauges),
+            marks=list(_marks(run)),
+            refused=len(run.events("StepRefused")),
+            heats=layers.heats(run),
+            ledgers=[each for each in latest.get("loss ledger") or [] if each["terms"]],
+            chains=custody.chains(latest),
+            times=_times(latest.get("time") or {}),
+            rate=_rate(run, steps),
+            memory=_by_name((each for each in numbers if each.name in gauges), in_minutes=True),
+            saved=listed,
+            safest=checkpoints.safest(listed),
+            setup=setup.setup(run),
+            environment=setup.environment(meta, latest),
+            command=setup.command(meta),
+            code=latest.get("code") or {},
+            sources=run.sources(),
+            faults=run.faults()[:20],
+        )
+
+
+def _step_curves(run: Run) -> Iterator[tuple[str, dict[str, Curve]]]:
+    counts = run.optimizers()
+    chosen = sorted(counts, key=lambda key: -counts[key])[:OPTIMIZERS]
+    lines: dict[str, dict[str, Curve]] = {"loss": {}, "gradient norm": {}, "learning rate": {}}
+    for optimizer in sorted(chosen):
+        blocks = run.blocks(optimizer, curves.block_size(counts[optimizer]))
+        made = curves.of_blocks(((block.step, block[1:]) for block in blocks), 3)
+        name = "" if len(chosen) == 1 else f"optimizer {optimizer}"
+        for plot, curve in zip(lines.values(), made, strict=True):
+            if curve.count:
+                plot[name] = curve
+    yield from ((name, plot) for name, plot in lines.items() if plot)
+
+
+def _is_gauge(name: str) -> bool:
+    return name == "memory of the process" or name.startswith("GPU ")
+
+
+def _metrics(numbers: Iterator[Number]) -> dict[str, Curve]:
+    """What the script printed about how well it goes. A number that is printed once is no series."""
+    found = _by_name(each for each in numbers if not _COUNTERS.fullmatch(each.name))
+    series = {name: curve for name, curve in found.items() if curve.count > 1}
+    ranked = sorted(series, key=lambda name: (not _is_metric(name), -series[name].count))[:METRICS]
+    return {name: series[name] for name in series if name in ranked}
+
+
+def _is_metric(name: str) -> bool:
+    from premortem.logs import METRIC
+
+    return METRIC.fullmatch(name) is not None
+
+
+def _by_name(numbers: Iterator[Number], *, in_minutes: bool = False) -> dict[str, Curve]:
+    columns: dict[str, tuple[list[float], list[float | None]]] = {}
+    start: float | None = None
+    for each in numbers:
+        start = each.time if start is None else start
+        x, y = columns.setdefault(each.name, ([], []))
+        x.append((each.time - start) / 60 if in_minutes else each.step)
+        y.append(each.value)
+    return {name: curves.of_values(x, y) for name, (x, y) in columns.items()}
+
+
+def _marks(run: Run) -> Iterator[Mark]:
+    kinds: dict[str, Callable[[Mapping[str, Any]], str]] = {
+        "EpochEnded": lambda e: "end of an epoch" if e["complete"] else "an epoch was left early",
+        "EvaluationEnded": lambda e: f"evaluation, {e['samples']:,} samples",
+        "CheckpointSaved": lambda e: f"saved {Path(str(e['path'])).name}",
+        "Resumed": lambda e: f"went on from {Path(str(e['path'])).name}",
+        "StepRefused": lambda e: "step refused",
+        "BatchSplit": lambda e: f"batch run in {e['parts']} parts",
+        "OutOfMemory": lambda e: "out of memory",
+    }
+    for kind, words_of in kinds.items():
+        for event in run.events(kind)[:EVENTS]:
+            yield Mark(int(event["step"]), words_of(event))
+
+
+def _times(seen: Mapping[str, int]) -> list[Share]:
+    total = sum(seen.values())
+    shares = [Share(_TIMES.get(what, what), number / total, number) for what, number in seen.items() if total]
+    return sorted(shares, key=lambda share: -share.share)
+
+
+def _rate(run: Run, steps: int) -> float | None:
+    """Steps in a second, of the time between the first and the last."""
+    span = run.span()
+    return steps / (span[1] - span[0]) if span is not None and span[1] > span[0] and steps > 1 else None
+
+
+def all_curves(story: Story) -> Sequence[tuple[str, Curve]]:
+    """Each with its name, in the order in which they are shown."""
+    lines = [
+        (f"{plot} ({name})" if name else plot, curve)
+        for plot, each in story.curves.items()
+        for name, curve in each.items()
+    ]
+    return [*lines, *story.metrics.items()]

@@ -1,0 +1,91 @@
+"""`premortem report`: which run, which form, and where it goes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from premortem.errors import PremortemError, UsageError
+from premortem.report import comparison, html, markdown, story
+from premortem.report.find import journal_of
+
+FORMATS = ("html", "md")
+_SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
+
+
+def run(options: argparse.Namespace) -> int:
+    form = form_of(options.format, options.output)
+    runs = options.runs or [None]
+    if len(runs) > 2:
+        raise UsageError("a report is about one run, or compares two: premortem report A B")
+    journals = [journal_of(each) for each in runs]
+    if len(journals) == 2:
+        told = comparison.compare(*journals)
+        render = {"html": html.comparison_page, "md": markdown.comparison_page}[form](told)
+        default = f"{told.left.name}-{told.right.name}"
+    else:
+        one = story.read(journals[0])
+        render = {"html": html.page, "md": markdown.page}[form](one)
+        default = ""
+    if options.output == "-":
+        return _print(render)
+    target = Path(options.output) if options.output else _default(journals[0], default, form)
+    _write(target, render)
+    sys.stdout.write(f"{_shown(target)}\n")
+    return 0
+
+
+def form_of(asked: str | None, output: str | None) -> str:
+    """What is asked for; else what the name of the file says; else HTML in a file, Markdown on a screen."""
+    if asked is not None:
+        if asked not in FORMATS:
+            raise UsageError(f"there is no format `{asked}`; there are {' and '.join(FORMATS)}")
+        return asked
+    if output == "-":
+        return "md"
+    if output is None:
+        return "html"
+    suffix = Path(output).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise UsageError(f"`{output}` ends in neither .html nor .md; say which with --format html|md")
+    return _SUFFIXES[suffix]
+
+
+def _default(journal: Path, name: str, form: str) -> Path:
+    """Beside the journal; two runs have no common folder, so that theirs is made here."""
+    return Path(f"{name}.{form}") if name else journal.parent / f"report.{form}"
+
+
+def _write(target: Path, text: str) -> None:
+    """Whole or not at all: somebody may be looking at the old one."""
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")  # a pipe, /dev/stderr
+            return
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(target)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise PremortemError(
+            f"the report cannot be written to {target} ({error.strerror}); choose with -o FILE"
+        ) from error
+
+
+def _print(text: str) -> int:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `premortem report -o - | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _shown(path: Path) -> str:
+    try:
+        relative = os.path.relpath(path)
+    except (OSError, ValueError):
+        return str(path)
+    return str(path) if relative.startswith("..") else relative

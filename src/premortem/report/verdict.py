@@ -1,0 +1,106 @@
+"""The run in one sentence, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from premortem.findings import Certainty, Severity
+from premortem.report import words
+from premortem.report.told import Told, worst
+
+NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
+QUIET = 60.0  # seconds without a word, after which a run whose process cannot be asked counts as over
+
+
+class Verdict(NamedTuple):
+    sentence: str
+    tone: str  # "bad", "doubtful" or "good"
+    ending: str
+    found: str
+
+
+def verdict(told: Sequence[Told], meta: Mapping[str, Any], steps: int, journal: Path) -> Verdict:
+    severity = worst(told)
+    tone = {Severity.ERROR: "bad", Severity.WARNING: "doubtful"}.get(severity, "good") if severity else "good"
+    ended = ending(meta, journal)
+    if tone == "good" and meta.get("reason") == "crashed":
+        tone = "doubtful"
+    return Verdict(_sentence(told, meta, steps, severity), tone, ended, found(told))
+
+
+def _sentence(told: Sequence[Told], meta: Mapping[str, Any], steps: int, severity: Severity | None) -> str:
+    if severity in {Severity.ERROR, Severity.WARNING}:
+        finding = next(each.finding for each in told if each.finding.severity is severity)
+        certain = {
+            Certainty.PROVED: "",
+            Certainty.MEASURED: "",
+            Certainty.SUSPECTED: "probably ",
+        }[finding.certainty]
+        begun = f" from step {finding.step:,} on" if finding.step else ""
+        if severity is Severity.ERROR:
+            return f"This run is {certain}broken{begun}: {words.sentence(finding.message)}"
+        return f"This run deserves a look: {words.sentence(finding.message)}"
+    if not steps:
+        return _nothing_trained(meta)
+    crashed = meta.get("reason") == "crashed"
+    if crashed:
+        what = f"`{meta.get('error')}`" if meta.get("error") else "an exception"
+        return f"Nothing was wrong with the training in {words.count(steps, 'step')}; the script ended with {what}."
+    return f"Nothing wrong was seen in {words.count(steps, 'step')}."
+
+
+def _nothing_trained(meta: Mapping[str, Any]) -> str:
+    if meta.get("reason") == "crashed" and meta.get("error"):
+        return f"No training step was made: the script ended with `{meta['error']}` before the first."
+    if meta.get("reason") == "running":
+        return "No training step was seen yet."
+    return "No training step was seen."
+
+
+def ending(meta: Mapping[str, Any], journal: Path) -> str:
+    message = str(meta.get("message") or "")
+    match meta.get("reason"):
+        case "finished":
+            return "It ran to its end."
+        case "stopped":
+            return "premortem stopped it."
+        case "crashed":
+            said = f": {message}" if message else ""
+            return words.sentence(f"It crashed with `{meta.get('error') or 'an exception'}`{said}")
+        case "exited":
+            return f"It ended itself with exit code {meta.get('exit_code')}."
+        case "interrupted":
+            return f"It was interrupted{f' ({message})' if message else ''}."
+        case "running":
+            if alive(meta, journal):
+                return "It is still running; this page shows it as it was when it was made."
+            return "It ended without a word: killed, or the machine went down."
+        case _:
+            return "How it ended is not known."
+
+
+def alive(meta: Mapping[str, Any], journal: Path) -> bool:
+    try:
+        if meta.get("host", platform.node()) != platform.node():  # written elsewhere: only its file can tell
+            files = journal.parent.glob(f"{journal.name}*")
+            return time.time() - max(file.stat().st_mtime for file in files) < QUIET
+        os.kill(int(meta["pid"]), 0)
+    except PermissionError:
+        return True
+    except (OSError, KeyError, TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def found(told: Sequence[Told]) -> str:
+    counts = Counter(each.finding.severity for each in told)
+    return (
+        ", ".join(words.count(counts[each], NOUNS[each]) for each in Severity if counts[each])
+        or "no findings"
+    )
