@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -56,6 +57,8 @@ def in_time(moment: str, answer: Answer, healthy: dict[str, Any]) -> bool:
 
 
 def near(quality: float, healthy: dict[str, Any]) -> bool:
+    if not math.isfinite(quality):
+        return False
     return abs(quality - healthy["quality"]) <= NEAR * abs(healthy["baseline"] - healthy["quality"]) or (
         (quality < healthy["quality"]) == (healthy["better"] == "lower")
     )
@@ -95,6 +98,11 @@ def _recovered(answer: Answer, healthy: dict[str, Any]) -> bool:
     if answer.recovered is not None:
         return answer.recovered
     return answer.exit_code == 0 and "quality" in answer.result and near(answer.result["quality"], healthy)
+
+
+def plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def line(told: dict[str, Any]) -> str:
@@ -148,7 +156,8 @@ def main() -> int:
             rows += examine(case, faults, folder, quick=options.quick)
     target = options.json or (None if options.only or options.quick else RESULTS)
     if target:
-        target.write_text(json.dumps({"quick": options.quick, "rows": rows}, indent=1) + "\n")
+        finite = [{key: plain(value) for key, value in told.items()} for told in rows]
+        target.write_text(json.dumps({"quick": options.quick, "rows": finite}, indent=1) + "\n")
     faulty = [told for told in rows if told["id"] != "healthy"]
     alarms = sum(bool(told["said"]) for told in rows if told["id"] == "healthy")
     green = sum(told["green"] for told in faulty)

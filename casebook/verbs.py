@@ -33,6 +33,7 @@ class Answer:
     recovered: bool | None = None  # likewise
     cpu_seconds: float = 0.0
     output: str = ""
+    journal: Path = Path()
 
 
 @dataclass
@@ -46,8 +47,12 @@ class Question:
 
     @property
     def command(self) -> list[str]:
-        chosen = ["--fault", self.fault] if self.fault else []
-        return [str(self.case / "train.py"), *chosen, "--out", str(self.out / "output"), *self.arguments]
+        """What `train.py --fault ID` would run, made here, so that a replay meets the same files again."""
+        train, more = self.case / "train.py", []
+        if self.fault:
+            train = stage(self.case, self.fault, self.out / "output")
+            more = story(self.case, self.fault).get("arguments", [])
+        return [str(train), *more, "--out", str(self.out / "output"), *self.arguments]
 
 
 def premortem(words: list[str], out: Path) -> tuple[int, str]:
@@ -87,14 +92,15 @@ def run(question: Question, verb: str = "run") -> Answer:
         raise SystemExit(f"premortem {verb} wrote no findings:\n{said}")
     told = json.loads(findings.read_text())
     result = out / "output" / "result.json"
-    journal = Path(told["run"]["folder"]) if told["run"].get("folder") else None
+    journal = Path(told["run"].get("folder") or out / "journal")
     return Answer(
         findings=[f for f in told["findings"] if f["severity"] in ("error", "warning")],
         exit_code=code,
         steps=told["run"].get("steps"),
-        first_after=_first_after(journal) if journal else None,
+        first_after=_first_after(journal),
         result=json.loads(result.read_text()) if result.exists() else {},
         output=said,
+        journal=journal,
     )
 
 
@@ -117,12 +123,12 @@ def lint(question: Question) -> Answer:
 def replay(question: Question) -> Answer:
     """The run leaves a capsule of its bad step, and that step is run again until its cause is proved."""
     answer = run(question)
-    journals = sorted(question.out.glob("journal*/**/capsules/step-*"), key=lambda path: int(path.name[5:]))
-    if not journals:
+    capsules = sorted(answer.journal.glob("capsules/step-*"), key=lambda path: int(path.name[5:]))
+    if not capsules:
         answer.findings = []
         return answer
     page = question.out / "replay.json"
-    premortem(["replay", "--json", str(page), str(journals[0])], question.out)
+    premortem(["replay", "--json", str(page), str(capsules[0])], question.out)
     told = json.loads(page.read_text())
     certificate = told.get("certificate") or {}
     smallest = (told.get("smallest") or {}).get("title", "")
@@ -145,8 +151,11 @@ def ckpt(question: Question) -> Answer:
     answer.output += said
     if code == 1:
         answer.findings.append({"code": "ckpt verify", "name": "torn", "family": "persistence", "step": None})
-    _, listed = premortem(["ckpt", "list", "--json", str(question.out / "journal")], question.out)
-    answer.output += listed
+    words = ["ckpt", "restore", str(answer.journal), "--file", target.name, "--to", str(target), "--force"]
+    code, said = premortem(words, question.out)
+    whole, again = premortem(["ckpt", "verify", str(target)], question.out)
+    answer.output += said + again
+    answer.recovered = code == 0 and whole == 0
     return answer
 
 

@@ -106,6 +106,27 @@ def numerics(result: dict[str, Any]) -> str:
     )
 
 
+def casebook(result: dict[str, Any]) -> str:
+    """What casebook/run.py has seen."""
+    rows = [
+        "| case | fault | asked with | said first | when | right | recovered |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in result["rows"]:
+        if row["id"] == "healthy":
+            said = "; ".join(row["said"]) or "nothing"
+            rows.append(f"| **{row['case']}** | none | run | {said} | | | |")
+            continue
+        when = "before" if row["step"] is None else f"step {row['step']}"
+        marks = [("yes" if row[key] else "no") for key in ("right", "recovered")]
+        first = row["said"][0] if row["said"] else "nothing"
+        rows.append(
+            f"| {row['case']} | {row['id']} | {row['verb']} | {first} | {when} | {marks[0]} | {marks[1]} |"
+        )
+    scale = " --quick" if result["quick"] else ""
+    return "\n".join([*rows, "", f"`python casebook/run.py{scale}`."])
+
+
 def checkpoints(result: dict[str, Any]) -> str:
     """What bench/checkpoints.py has counted and timed."""
     rows = ["| killed with SIGKILL while it saved | times | torn | lost |", "|---|---|---|---|"]
@@ -310,6 +331,10 @@ def wanted(root: Path = ROOT) -> dict[Path, str | None]:
             truths = json.loads(ended.read_text(encoding="utf-8"))
             inner = between(inner, "fit verdicts", fit_verdicts(truths), "docs/fit.md")
         pages[fitted] = inner
+    book, seen = root / "casebook" / "README.md", root / "bench" / "results" / "casebook.json"
+    if book.exists() and seen.exists():
+        inner = casebook(json.loads(seen.read_text(encoding="utf-8")))
+        pages[book] = between(book.read_text(encoding="utf-8"), "casebook table", inner, "casebook/README.md")
     guide = root / "docs" / "lint.md"
     if guide.exists():
         inner = lint_rules(tuple(entry for entry in entries if is_of_lint(entry)))

@@ -97,7 +97,9 @@ def train(cfg, args):
     model.load_state_dict(torch.load(out / "best.pt", map_location=device))
     _, psnr, ssim = evaluate(model, test_loader, criterion, device)
     _, blurred_psnr, blurred_ssim = evaluate(nn.Identity(), test_loader, criterion, device)
-    logging.info("test: PSNR %.2f dB, SSIM %.3f; blurred %.2f dB, %.3f", psnr, ssim, blurred_psnr, blurred_ssim)
+    logging.info(
+        "test: PSNR %.2f dB, SSIM %.3f; blurred %.2f dB, %.3f", psnr, ssim, blurred_psnr, blurred_ssim
+    )
     result = {
         "metric": "PSNR, dB",
         "better": "higher",

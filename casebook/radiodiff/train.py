@@ -85,7 +85,7 @@ def train(cfg, args):
     maps = {split: RadioMaps(split, cfg["data"], cfg["seed"], HERE / "data") for split in ("train", "val")}
     loader = DataLoader(maps["train"], settings["batch_size"], shuffle=True, drop_last=True)
     held_out = DataLoader(maps["val"], settings["batch_size"])
-    resume = args.resume or cfg["model"]["resume"]
+    resume = args.resume or (cfg["model"]["resume"] and HERE / cfg["model"]["resume"])
 
     if resume:
         state = torch.load(resume, map_location=device)

@@ -19,6 +19,7 @@ from premortem.detectors.class_sorted_batches import ClassSortedBatches
 from premortem.detectors.clipped_after_step import ClippedAfterStep
 from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
 from premortem.detectors.clipping_reaches_nothing import ClippingReachesNothing
+from premortem.detectors.compared_with_itself import ComparedWithItself
 from premortem.detectors.constant_labels import ConstantLabels
 from premortem.detectors.counter_restarts import CounterRestarts
 from premortem.detectors.damaged_checkpoint_loaded import DamagedCheckpointLoaded
@@ -261,6 +262,7 @@ ALL: tuple[type[Detector], ...] = (
     LossNotFinite,  # PM452
     StatisticsNotFinite,  # PM453
     MetricNotFinite,  # PM454
+    ComparedWithItself,  # PM455
 )
 
 __all__ = ["ALL", "Detector"]

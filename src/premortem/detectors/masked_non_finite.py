@@ -28,6 +28,7 @@ _STEPS = 3
 _SKIPPED = 20
 _SHARE = 0.9
 _HIDDEN = "Something replaces NaN before the loss is shown, so the failure does not show in it."
+_BORN_BEHIND = "The loss itself is in order; its derivative is not, so the failure does not show in it."
 _THROWN = "The script throws such steps away, so nothing is learnt from them, and the log looks healthy."
 
 
@@ -237,12 +238,18 @@ class MaskedNonFinite(Detector):
             origin = None
         bearer = sentence(origin) if origin is not None else mask.origin if mask is not None else ""
         birth = f" It came from here: {bearer}." if bearer else ""
+        # Nothing hides it when it was born on the way back.
+        behind = mask is None and not skips and origin is not None and origin.stage == "backward"
+        hidden = _BORN_BEHIND if behind else _THROWN if skips else _HIDDEN
         blamed = mask.at if mask is not None else origin.at if origin is not None else None
         return self.finding(
             event,
             message,
-            cause=f"{_THROWN if skips else _HIDDEN}{where}{birth}",
-            remedy="Remove the mask and repair what makes the NaN; masking does not keep it out of the gradients.",
+            cause=f"{hidden}{where}{birth}",
+            remedy="Keep the operand away from where it has no derivative: add a small number before the operation."
+            if behind
+            else "Remove the mask and repair what makes the NaN; masking does not keep it out of the gradients.",
+            family="numerics-nan" if behind else None,
             at=blamed,
             module=(origin.module or None) if origin is not None and mask is None else None,
             parameter=parameter or None,

@@ -12,6 +12,9 @@ from premortem.events import Event
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
+_DATA = "Model and weights were in order before; the numbers that broke the run came in with the data."
+_CONSTANT = "Model, weights and data were in order; a number that the script computes itself was not."
+
 
 class NonFiniteInput(Detector):
     """The data itself holds NaN or infinity, and the training broke on it.
@@ -63,11 +66,14 @@ class NonFiniteInput(Detector):
         origin = event.origin
         place = f" ({samples(origin)})" if origin is not None and origin.rows else ""
         use = f", first used at {origin.at}" if origin is not None and origin.located else ""
+        constant = origin is not None and origin.what == "constant"
         yield self.finding(
             event,
             f"{what} holds NaN or infinity{place}{use}: the loss has not been finite since step {event.began}",
-            cause="Model and weights were in order before; the numbers that broke the run came in with the data.",
-            remedy="Check the data with torch.isfinite where it is read, and drop or impute the bad rows.",
+            cause=_CONSTANT if constant else _DATA,
+            remedy="Print the number where it is computed: a weight, a schedule or a scale that has left its range."
+            if constant
+            else "Check the data with torch.isfinite where it is read, and drop or impute the bad rows.",
             at=origin.at if origin is not None else None,
             module=(origin.module or None) if origin is not None else None,
             certainty=certainty(origin),

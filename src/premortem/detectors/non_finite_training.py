@@ -53,6 +53,7 @@ class NonFiniteTraining(Detector):
             "refused-too-often",
             "dead-units",
             "poisoned-checkpoint",
+            "scheduler-stepped-per-epoch",  # it was held back with the refused steps
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, ModelSeen)

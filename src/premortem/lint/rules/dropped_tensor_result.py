@@ -87,8 +87,10 @@ class DroppedTensorResult(Rule):
             )
 
     def _is_tensor(self, source: Source, target: ast.expr, method: str) -> bool:
+        if isinstance(target, ast.Subscript) and self._is_guarded(source, target):
+            return True
         name = dotted(target)
-        # `x[0].to()` has no name to find evidence for; an imported name is a module or a function.
+        # Any other `x[0].to()` has no name to find evidence for; an imported name is a module or a function.
         if not name or any(not one.startswith(LOCAL) for one in source.names.of(target)):
             return False
         proofs = 0
@@ -112,6 +114,20 @@ class DroppedTensorResult(Rule):
                 proofs += source.names.all_in(annotation, TENSOR_TYPES)
         # A method that nothing but a tensor has is proof enough by itself.
         return bool(proofs) or method in TENSORS_ONLY
+
+    @staticmethod
+    def _is_guarded(source: Source, target: ast.Subscript) -> bool:
+        """It stands under `if isinstance(batch[key], torch.Tensor):`, about the very same entry."""
+        same = ast.dump(target)
+        tests = [above.test for above in source.ancestors(target) if isinstance(above, ast.If)]
+        return any(
+            isinstance(test, ast.Call)
+            and last_name(test) == "isinstance"
+            and len(test.args) == 2
+            and ast.dump(test.args[0]) == same
+            and source.names.all_in(test.args[1], TENSOR_TYPES)
+            for test in tests
+        )
 
     @staticmethod
     def _annotation(node: ast.AST, name: str) -> ast.expr | None:

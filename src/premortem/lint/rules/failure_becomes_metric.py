@@ -105,8 +105,13 @@ def _computed(source: Source, block: ast.Try) -> set[str]:
             if isinstance(node, (ast.Assign, ast.AugAssign)) and _computes(source, node.value):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 found.update(_name(part) for target in targets for part in _parts(target))
-            elif isinstance(node, ast.Return) and node.value is not None and _computes(source, node.value):
-                found.add("return")
+            elif isinstance(node, ast.Return) and node.value is not None:
+                # Computed in the return itself, or before it: `return psnr.item()`.
+                named = {
+                    one.id for one in (node.value, *source.within(node.value)) if isinstance(one, ast.Name)
+                }
+                if _computes(source, node.value) or named & found:
+                    found.add("return")
             elif isinstance(node, ast.Call) and last_name(node) in {
                 "load",
                 "load_state_dict",

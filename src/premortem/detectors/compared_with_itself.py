@@ -1,0 +1,85 @@
+"""PM455 compared-with-itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.printed import RECORDS, columns
+from premortem.events import EvaluationEnded, Event, LogLine, StepStats
+from premortem.findings import Finding, Severity
+
+RATIOS = frozenset("psnr snr sdr sisdr sisnr".split())  # infinite only when the error is exactly 0
+ENOUGH = 2  # evaluations in a row
+
+
+class ComparedWithItself(Detector):
+    """A PSNR of the evaluation is infinite: what it compares is identical to the last bit.
+
+    ## Why it matters
+    No trained model is that good. The number says nothing of the model, the first "best" checkpoint is never beaten,
+    and a plateau scheduler sees no progress any more.
+
+    ## Usual causes
+    The target is compared with itself (a wrong variable); the input is the target (a pair whose degraded image was never
+    made, or was made in place); all images are constant.
+
+    ## What to do
+    Look at one pair that is compared, and at the two tensors that go into the metric.
+
+    ## When it stays silent
+    When the training loss is 0 too (then the model may really copy), and after a single evaluation.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM455",
+        name="compared-with-itself",
+        family="loss-definition",
+        severity=Severity.WARNING,
+        explains=("plateau-wrong-mode", "plateau-fed-non-finite", "metric-frozen"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, LogLine, EvaluationEnded)
+
+    def __init__(self) -> None:
+        self._learning = False  # the last loss of the training was finite, and not 0
+        self._printed: tuple[LogLine, str, bool] | None = (
+            None  # the line, what the number is called, infinite?
+        )
+        self._times = 0
+        self._said = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, StepStats):
+            self._learning = event.loss is not None and math.isfinite(event.loss) and event.loss != 0
+        elif isinstance(event, LogLine):
+            self._printed = ratio(event) or self._printed
+        elif isinstance(event, EvaluationEnded) and not self._said:
+            printed, self._printed = self._printed, None
+            if printed is None or printed[0].step != event.step or not event.trained:
+                return
+            line, label, infinite = printed
+            self._times = self._times + 1 if infinite and self._learning else 0
+            if self._times >= ENOUGH:
+                self._said = True
+                yield self._found(line, label)
+
+    def _found(self, line: LogLine, label: str) -> Finding:
+        return self.finding(
+            line,
+            f"`{label}` was infinite in {self._times} evaluations in a row, while the training loss is not 0",
+            cause="It is infinite only when the two that are compared are identical: a target beside itself, or an "
+            "input that already is the target.",
+            remedy="Look at the two tensors that go into the metric, and at one pair of the data.",
+            printed=line.text.strip(),
+        )
+
+
+def ratio(line: LogLine) -> tuple[LogLine, str, bool] | None:
+    """The first such ratio in the line."""
+    for (label, _, value), names in zip(line.values, columns(line), strict=True):
+        if names & RATIOS and not names & RECORDS:
+            return line, label, value == math.inf
+    return None

@@ -1,0 +1,29 @@
+"""The PSNR of every evaluation is infinite, and the training loss is not 0."""
+
+from premortem.events import Event, LogLine
+from tests.detectors.faults.metric_not_finite import ended
+from tests.detectors.rehearsal import Rehearsal
+
+
+def run(*printed: str, name: str = "psnr", loss: float = 0.1) -> list[Event]:
+    play = Rehearsal()
+    play.model("0.weight")
+    play.optimizer(1)
+    for text in printed:
+        for _ in range(4):
+            play.batch()
+            play.stats(loss)
+        values = ((name, text, float(text)),)
+        play.add(LogLine(step=play.step, text=f"{name}: {text}", template=f"{name}: #", values=values))
+        play.add(ended(play.step, trained=True))
+    return play.end()
+
+
+EVENTS = run("inf", "inf", "inf")
+HEALTHY = [
+    run("inf", "31.2", "inf"),  # perfect once
+    run("nan", "nan", "nan"),
+    run("inf", "inf", "inf", loss=0.0),
+    run("inf", "inf", "inf", name="best_psnr"),
+    run("inf", "inf", "inf", name="ppl"),
+]
