@@ -18,8 +18,12 @@ class PatchEmbed(nn.Module):
 
     def forward(self, x):
         height, width = x.shape[-2:]
-        assert height % self.patch_size == 0, f"height {height} is not a multiple of the patch, {self.patch_size}"
-        assert width % self.patch_size == 0, f"width {width} is not a multiple of the patch, {self.patch_size}"
+        assert height % self.patch_size == 0, (
+            f"height {height} is not a multiple of the patch, {self.patch_size}"
+        )
+        assert width % self.patch_size == 0, (
+            f"width {width} is not a multiple of the patch, {self.patch_size}"
+        )
         return self.proj(x).flatten(2).transpose(1, 2)
 
 
@@ -73,9 +77,7 @@ class Block(nn.Module):
 
 
 class DinoVisionTransformer(nn.Module):
-    def __init__(
-        self, width=384, depth=12, heads=6, patch_size=14, grid=37, mlp_ratio=4.0, layer_scale=1.0
-    ):
+    def __init__(self, width=384, depth=12, heads=6, patch_size=14, grid=37, mlp_ratio=4.0, layer_scale=1.0):
         super().__init__()
         self.patch_size = patch_size
         self.grid = grid  # the positions that were learnt are those of an image of grid x grid patches
@@ -108,7 +110,9 @@ class DinoVisionTransformer(nn.Module):
         classes = [out[:, 0] for out in outputs]
         outputs = [out[:, 1:] for out in outputs]
         if reshape:
-            outputs = [out.reshape(batch, rows, columns, -1).permute(0, 3, 1, 2).contiguous() for out in outputs]
+            outputs = [
+                out.reshape(batch, rows, columns, -1).permute(0, 3, 1, 2).contiguous() for out in outputs
+            ]
         return tuple(zip(outputs, classes, strict=True)) if return_class_token else tuple(outputs)
 
 
@@ -118,5 +122,7 @@ def load_dinov2(backbone, path):
     state.pop("mask_token", None)
     grid = math.isqrt(state["pos_embed"].shape[1] - 1)
     if grid != backbone.grid:
-        raise ValueError(f"{path} has positions for {grid} x {grid} patches, the backbone for {backbone.grid}")
+        raise ValueError(
+            f"{path} has positions for {grid} x {grid} patches, the backbone for {backbone.grid}"
+        )
     backbone.load_state_dict(state)

@@ -7,7 +7,9 @@ from torch.nn import functional as F
 
 def neighbours(rows, columns, radius, device):
     """(n, n) mask: pairs of patches that are so near that they are alike anyway, each patch and itself among them."""
-    y, x = torch.meshgrid(torch.arange(rows, device=device), torch.arange(columns, device=device), indexing="ij")
+    y, x = torch.meshgrid(
+        torch.arange(rows, device=device), torch.arange(columns, device=device), indexing="ij"
+    )
     y, x = y.flatten(), x.flatten()
     far = torch.maximum((y[:, None] - y[None]).abs(), (x[:, None] - x[None]).abs())
     return far <= radius

@@ -10,7 +10,9 @@ class MaskLoss(torch.nn.Module):
         self.bce, self.dice = bce, dice
 
     def forward(self, logits, mask, inside):
-        bce = (F.binary_cross_entropy_with_logits(logits, mask, reduction="none") * inside).sum() / inside.sum()
+        bce = (
+            F.binary_cross_entropy_with_logits(logits, mask, reduction="none") * inside
+        ).sum() / inside.sum()
         found = logits.sigmoid() * inside
         overlap = 2 * (found * mask).sum() + 1.0
         dice = 1 - overlap / (found.sum() + mask.sum() + 1.0)

@@ -65,7 +65,9 @@ def train(cfg, args):
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters")
     criterion = MaskLoss(**cfg["loss"])
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=cfg["training"]["weight_decay"])
-    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", **cfg["training"]["plateau"])
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        optimizer, mode="max", **cfg["training"]["plateau"]
+    )
     amp = device.type == "cuda"
     scaler = torch.amp.GradScaler(device.type, enabled=amp)
     first, best = 1, -1.0
@@ -140,7 +142,7 @@ def main():
     parser.add_argument("--scale", default="cpu", choices=["cpu", "gpu"])
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--batch-size", type=int)
-    parser.add_argument("--samples", type=int, help="train on fewer")
+    parser.add_argument("--samples", type=int, help="at most so many in each split")
     parser.add_argument("--weights", type=Path, help="of DINOv2; they fit with --scale gpu")
     parser.add_argument("--out", default=HERE / "runs" / "last", type=Path)
     parser.add_argument("--resume", type=Path)
@@ -152,7 +154,8 @@ def main():
     if args.batch_size:
         cfg["training"]["batch_size"] = args.batch_size
     if args.samples:
-        cfg["data"]["train"] = args.samples
+        for split in ("train", "val", "test"):
+            cfg["data"][split] = min(cfg["data"][split], args.samples)
     if args.weights:
         cfg["backbone"]["weights"] = args.weights
     train(cfg, args)
