@@ -46,6 +46,16 @@ class Question:
     arguments: list[str]
 
     @property
+    def machine(self) -> dict[str, str]:
+        """What the story's machine says of itself, as environment variables."""
+        told = story(self.case, self.fault).get("environment", {}) if self.fault else {}
+        project = str(self.out / "output" / "project")
+        return {
+            name: text.replace("{project}", project).replace("{PATH}", os.environ["PATH"])
+            for name, text in told.items()
+        }
+
+    @property
     def command(self) -> list[str]:
         """What `train.py --fault ID` would run, made here, so that a replay meets the same files again."""
         train, more = self.case / "train.py", []
@@ -55,8 +65,8 @@ class Question:
         return [str(train), *more, "--out", str(self.out / "output"), *self.arguments]
 
 
-def premortem(words: list[str], out: Path) -> tuple[int, str]:
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+def premortem(words: list[str], out: Path, machine: dict[str, str] | None = None) -> tuple[int, str]:
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(machine or {})}
     command = [sys.executable, "-m", "premortem", *words]
     done = subprocess.run(
         command,
@@ -87,7 +97,8 @@ def run(question: Question, verb: str = "run") -> Answer:
     findings = out / "findings.json"
     findings.unlink(missing_ok=True)
     options = ["--folder", str(out / "journal")] if verb == "run" else []
-    code, said = premortem([verb, *options, "--findings", str(findings), *question.command], out)
+    words = [verb, *options, "--findings", str(findings), *question.command]
+    code, said = premortem(words, out, question.machine)
     if not findings.exists():
         raise SystemExit(f"premortem {verb} wrote no findings:\n{said}")
     told = json.loads(findings.read_text())
@@ -159,7 +170,70 @@ def ckpt(question: Question) -> Answer:
     return answer
 
 
-VERBS = {"run": run, "check": check, "lint": lint, "replay": replay, "ckpt": ckpt}
+def fit(question: Question) -> Answer:
+    """Does the step fit on the story's card, and is the operation that it names the one to blame?"""
+    tale = story(question.case, question.fault or "")
+    page = question.out / "fit.json"
+    words = [
+        "fit",
+        "--quick",
+        "--seconds",
+        "120",
+        "--device",
+        tale["device"],
+        "--json",
+        str(page),
+        *question.command,
+    ]
+    code, said = premortem(words, question.out)
+    answer = Answer(exit_code=code, output=said)
+    if not page.exists():
+        return answer
+    told = json.loads(page.read_text())
+    first = told["top"][0]
+    place = f"{Path(first['file'] or '').name}:{first['line']}"
+    peak = told["peak_reserved_bytes"] / 2**30
+    answer.proof = f"{peak:.1f} GiB on {tale['device']}; most by `{first['op']}` at {place}, {first['bytes'] / 2**30:.2f} GiB"
+    if told["verdict"] == tale["verdict"] and place.startswith(tale["file"]):
+        name = f"verdict {told['verdict']}"
+        answer.findings.append({"code": "fit", "name": name, "family": "memory-fit", "step": None})
+    return answer
+
+
+CELLS = """
+import json, subprocess, sys
+sys.path.insert(0, sys.argv[1])
+from model import CMFDNet
+subprocess.run(["git", "-C", sys.argv[1], "pull", "--quiet"], check=True)
+import premortem
+found = premortem.check_modules(sys.argv[1])
+rows = [{"code": f.code, "name": f.name, "family": f.family, "step": None, "message": f.message} for f in found]
+print(json.dumps(rows))
+"""
+
+
+def notebook(question: Question) -> Answer:
+    """The cells of a notebook: the import, `git pull`, and the question whether memory and disk are the same."""
+    project = Path(question.command[0]).parent
+    words = [sys.executable, "-c", CELLS, str(project)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
+    rows = done.stdout.strip().splitlines()[-1:] if done.returncode == 0 else []
+    return Answer(
+        findings=json.loads(rows[0]) if rows else [],
+        exit_code=done.returncode,
+        output=done.stdout + done.stderr,
+    )
+
+
+VERBS = {
+    "fit": fit,
+    "notebook": notebook,
+    "run": run,
+    "check": check,
+    "lint": lint,
+    "replay": replay,
+    "ckpt": ckpt,
+}
 
 
 def _first_after(journal: Path) -> float | None:

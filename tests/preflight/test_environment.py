@@ -4,6 +4,7 @@ import os
 import struct
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,7 +133,9 @@ def test_visible_devices_and_who_has_booked_them():
     assert machine.booking(two, {}).said_by == ""
     assert machine.booking(two, {"SLURM_GPUS_ON_NODE": "2"}).said_by == "SLURM"
     assert machine.booking(two, {"KAGGLE_KERNEL_RUN_TYPE": "Batch"}).said_by == "Kaggle"
-    assert machine.booking([], {"SLURM_GPUS_ON_NODE": "2"}) is None
+    assert machine.booking([], {"SLURM_GPUS_ON_NODE": "2"}).devices == 2
+    assert machine.booking([], {"SLURM_GPUS_ON_NODE": "2", "CUDA_VISIBLE_DEVICES": ""}) is None
+    assert machine.booking([], {"KAGGLE_KERNEL_RUN_TYPE": "Batch"}) is None
 
 
 def test_gpus_from_the_tool_of_the_driver(tmp_path, monkeypatch):
@@ -315,3 +318,13 @@ def test_a_clone_inside_itself(url, count, project):
     git(asked.folder, "https://example.com/a.git")
     git(asked.folder / "vendor" / "a", url)
     assert len(copies.clones(reading.read(asked))) == count
+
+
+def test_the_repository_is_that_of_the_script_not_of_the_working_folder(project):
+    asked = project(train="import torch\n")
+    read = reading.read(asked)
+    repository = asked.folder / "below"
+    git(repository, "https://example.com/a.git")
+    git(repository / "a", "https://example.com/a.git")
+    assert copies.clones(read) == []
+    assert len(copies.clones(replace(read, start=repository))) == 1

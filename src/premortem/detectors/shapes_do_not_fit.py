@@ -13,6 +13,12 @@ from premortem.events import Event, RunEnded, ShapesMet
 from premortem.findings import Finding, Severity
 
 _ERRORS = frozenset({"RuntimeError", "ValueError", "IndexError"})
+# What a backbone that cuts images into patches or windows says, in its own words; it may also be an assertion.
+_MULTIPLE = re.compile(
+    r"\b(height|width|size|length|resolution|dimensions?|shape)\b.{0,80}"
+    r"\b(multiple of|divisible by|divided by)\b\D{0,40}(\d+)?",
+    re.DOTALL | re.IGNORECASE,
+)
 _PATTERNS = re.compile(
     r"shapes cannot be multiplied|size mismatch|must match the size of tensor|is invalid for input of size"
     r"|Sizes of tensors must match|to match target batch_size|[Ee]xpected .{0,80}(channels|dimensions?|-D|[0-9]D)\b"
@@ -48,7 +54,17 @@ class ShapesDoNotFit(Detector):
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, ShapesMet):
             self._met = event
-        if not isinstance(event, RunEnded) or event.reason != "crashed" or event.error not in _ERRORS:
+        if not isinstance(event, RunEnded) or event.reason != "crashed":
+            return
+        if (
+            event.error in _ERRORS | {"AssertionError"}
+            and self._met is not None
+            and self._met.failed is not None
+        ):
+            if multiple := _MULTIPLE.search(event.message):
+                yield self._not_a_multiple(event, self._met, multiple[3])
+                return
+        if event.error not in _ERRORS:
             return
         if _PATTERNS.search(event.message):
             first = event.message.strip().splitlines()[0][:200]
@@ -73,3 +89,18 @@ class ShapesDoNotFit(Detector):
                 trail=told(met) or None,
                 shapes={name: str(shape) for name, shape in met.names} or None,
             )
+
+    def _not_a_multiple(self, event: RunEnded, met: ShapesMet, number: str | None) -> Finding:
+        first = event.message.strip().splitlines()[0][:200]
+        wanted = f"multiples of {number}" if number else "multiples of a size of its own"
+        return self.finding(
+            event,
+            f"the run ended after {event.step} steps: {first}",
+            cause=f"This layer takes only {wanted}, and the input was padded or cropped to something else."
+            + way(met),
+            remedy="Pad to the least common multiple of what all layers need (14 and 32: 224), and cut the padding off "
+            "again; `premortem.parts` has a helper for it.",
+            module=met.failed.name if met.failed else None,
+            error=event.error,
+            trail=told(met) or None,
+        )

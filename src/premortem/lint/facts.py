@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from premortem.lint.imports import can_mean, place
 from premortem.lint.keys import CONVERTED, EVERYTHING, READ, SPREAD, is_usual
-from premortem.lint.marks import OUTPUT
+from premortem.lint.marks import IMPORT, OUTPUT
 from premortem.lint.summaries import VERBS, Summary, join
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERBS", "Facts", "NotYet", "Summary"]
 
-HOPS = 4  # calls followed from a function to what it does
+HOPS = 4  # calls followed from a function to what it does, imports from a file to those that use it
 
 
 class NotYet(Exception):  # noqa: N818 - a signal to the engine, not an error
@@ -74,14 +74,27 @@ class Facts:
         return frozenset(mark[5:] for mark in self._joined.marks if mark.startswith("yaml:"))
 
     def runs_with(self, path: str, what: str) -> bool:
-        """Whether this file, or one that imports it, uses "fp16" or "compile"."""
-        here = place(path)
-        for mark in self._joined.marks:
-            if mark.startswith(what + ">"):
-                _what, folder, *name = mark.split(">")
-                if can_mean(name[0], folder, here) if name else folder == here:
-                    return True
-        return False
+        """Whether this file, or one that imports it, directly or through others, uses "fp16" or "compile"."""
+        using = {mark[len(what) + 1 :] for mark in self._joined.marks if mark.startswith(what + ">")}
+        seen = reached = {place(path)}
+        for _hop in range(HOPS):
+            if seen & using:
+                return True
+            reached = {
+                file
+                for file, folder, name in self._imports
+                if file not in seen and any(can_mean(name, folder, one) for one in reached)
+            }
+            seen = seen | reached
+        return bool(seen & using)
+
+    @cached_property
+    def _imports(self) -> list[tuple[str, str, str]]:
+        """(file, folder to look from, dotted name) of what the project's files import."""
+        marks = (mark for mark in self._joined.marks if mark.startswith(IMPORT))
+        return [
+            (file, folder, name) for file, folder, name in (mark[len(IMPORT) :].split(">") for mark in marks)
+        ]
 
     def converts(self, key: str) -> bool:
         """Whether some file turns a setting of this name into a number itself: `float(config["lr"])`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 FP16 = "fp16"
 # `output:/repo/nets.py>Net>softmax`: how the output of a class ends.
 OUTPUT = "output:"
+IMPORT = "import>"
 
 _FP16_SETTINGS = {
     "fp16": (True,),
@@ -61,11 +63,12 @@ def more_marks(source: Source) -> Iterator[str]:
                     yield f"{OUTPUT}{place(source.path)}>{owner.name}>{kind}"
 
 
-def neighbours(source: Source, what: str) -> Iterator[str]:
-    """`fp16>/repo/train.py` for a file that uses float16, and `fp16>/repo>models.net` for what it imports."""
-    yield f"{what}>{place(source.path)}"
+def imports(source: Source) -> Iterator[str]:
+    """`import>/repo/train.py>/repo>models.net` for each name that a file takes from the project, or may."""
+    here = place(source.path)
     for folder, name in imported(source):
-        yield f"{what}>{folder}>{name}"
+        if name.partition(".")[0] not in sys.stdlib_module_names:
+            yield f"{IMPORT}{here}>{folder}>{name}"
 
 
 def _asks_fp16(call: ast.Call) -> bool:

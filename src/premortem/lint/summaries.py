@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from premortem.lint.imports import place
 from premortem.lint.keys import keys
-from premortem.lint.marks import more_marks, neighbours
+from premortem.lint.marks import imports, more_marks
 from premortem.lint.tree import last_name
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ def _mark(source: Source, summary: Summary) -> None:
     if names.imports("hydra"):
         marks.add("yaml:hydra")
     marks.update(more_marks(source))
-    for what in marks & {"fp16", "compile"}:
-        marks.update(neighbours(source, what))
+    marks.update(f"{what}>{place(source.path)}" for what in marks & {"fp16", "compile"})
+    marks.update(imports(source))
 
 
 def _uses_fp16(source: Source) -> bool:

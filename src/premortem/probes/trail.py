@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from premortem.events import Passed, RunEnded, ShapesMet, Site
 from premortem.probes.session import Session, is_user_code, tensors_in, user_site
 
-_ERRORS = (RuntimeError, ValueError, IndexError)
+_ERRORS = (RuntimeError, ValueError, IndexError, AssertionError)
 _LONGEST = 12  # entries of the trail
 _MOVES = frozenset(
     {

@@ -91,8 +91,10 @@ def _bytes(path: Path) -> bytes:
 
 def clones(reading: Reading) -> list[Clone]:
     """Below this repository, and above it."""
-    root = reading.root
-    if not (root / ".git").is_dir():
+    # The repository of the script: a command may be started from outside of it.
+    places = (reading.root, reading.start, *reading.start.parents)
+    root = next((place for place in places if (place / ".git").is_dir()), None)
+    if root is None:
         return []
     below = [(root, inner) for inner in _folders(root)]
     above = [(outer, root) for outer in list(root.parents)[:_DEPTH]]

@@ -100,13 +100,16 @@ def visible(found: list[Gpu], environ: Mapping[str, str] = os.environ) -> list[G
 
 
 def booking(seen: list[Gpu], environ: Mapping[str, str] = os.environ) -> Booking | None:
-    if not seen:
-        return None
+    if not seen and environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in {"", "-1"}:
+        return None  # hidden on purpose
+    # The scheduler knows, also where nothing lists the devices: another maker's, or a container without the tool.
     for name in ("SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"):
         text = environ.get(name, "")
         if text:
             count = int(text) if name == "SLURM_GPUS_ON_NODE" and text.isdigit() else text.count(",") + 1
             return Booking(devices=count, said_by="SLURM")
+    if not seen:
+        return None
     if environ.get("CUDA_VISIBLE_DEVICES"):
         return Booking(devices=len(seen), said_by="CUDA_VISIBLE_DEVICES")
     session = "Kaggle" if on_kaggle(environ) else "Colab" if on_colab(environ) else ""
