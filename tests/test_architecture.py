@@ -34,6 +34,7 @@ NEVER = {
     "vault": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "replay"},
     "fit": {"detectors", "policy", "journal", "actions", "launch"},
     "preflight": {"detectors", "policy", "actions", "probes", "watcher"},
+    "drill": {"detectors", "policy", "actions", "journal", "watcher"},
     "watcher": {"launch"},
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},

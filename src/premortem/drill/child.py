@@ -1,9 +1,9 @@
 """In its own process the user's script runs: `python -m premortem.drill.child ORDER.json`.
 
-    witness, mutant.under   below: what really happens, and what the machine does
-    premortem               as `premortem run` attaches it
-    mutant.over             above: what the script does
-    the script              from its first line to the limit
+witness, mutant.under   below: what really happens, and what the machine does
+premortem               as `premortem run` attaches it
+mutant.over             above: what the script does
+the script              from its first line to the limit
 """
 
 from __future__ import annotations
@@ -40,14 +40,13 @@ class Stopwatch(Console):
 class Child:
     def __init__(self, order: Order) -> None:
         self.order = order
-        self._log = Path(order.results).open("w", encoding="utf-8")  # before the overlay covers `open`
+        # Opened before the overlay covers `open`, and never closed: a mutant may end the process.
+        self._log = Path(order.results).open("w", encoding="utf-8")  # noqa: SIM115
 
     def run(self) -> None:
         order = self.order
         module = order.argv[0] == "-m"
-        program = Program(
-            target=order.argv[module], module=module, argv=order.argv[1 + module :]
-        )
+        program = Program(target=order.argv[module], module=module, argv=order.argv[1 + module :])
         try:
             program.check()
         except UsageError as error:
@@ -79,7 +78,9 @@ class Child:
         if self.witness.cut:  # whoever counts on the whole run must not speak as if it had been
             ending = Ending(reason="interrupted", exit_code=0)
         self.witness.look("end")
-        facts = {name: getattr(self.witness, name) for name in ("steps", "backwards", "saves", "cut", "prints")}
+        facts = {
+            name: getattr(self.witness, name) for name in ("steps", "backwards", "saves", "cut", "prints")
+        }
         if mutant is not None:
             facts.update(touched=mutant.touched, detail=mutant.detail)
         self.tell(**facts, step_seconds=self.witness.step_seconds)
@@ -109,7 +110,7 @@ class Child:
 
 def session_of(supervision: Supervision) -> Any:
     """To know when premortem itself is using torch."""
-    attachment = supervision.watcher._attachment if supervision.watcher is not None else None
+    attachment = supervision.watcher._attachment if supervision.watcher is not None else None  # noqa: SLF001
     if attachment is None:
         raise RuntimeError("premortem did not attach")
     return attachment.session
@@ -122,9 +123,9 @@ def _seed() -> None:
     random.seed(SEED)
     torch.manual_seed(SEED)
     with suppress(ImportError):
-        import numpy
+        import numpy as np
 
-        numpy.random.seed(SEED)  # noqa: NPY002 - what a script that uses it draws from
+        np.random.seed(SEED)  # noqa: NPY002 - what a script that uses it draws from
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ class Told:
     family: str
     severity: str
     step: int
+    line: int | None = None  # of the script
     seconds: float | None = None  # since the first backward pass
 
     @property
@@ -83,4 +84,5 @@ class Heard:
 
 def _told(finding: Mapping[str, Any], times: Mapping[str, float]) -> Told:
     names = ("code", "name", "family", "severity", "step")
-    return Told(**{name: finding[name] for name in names}, seconds=times.get(finding["code"]))
+    line = finding["where"]["line"]
+    return Told(**{name: finding[name] for name in names}, line=line, seconds=times.get(finding["code"]))

@@ -57,7 +57,9 @@ def verdict(done: Drill) -> str:
     right = sum(score.right_family for score in done.caught)
     idle = len(done.scores) - effective
     rest = f"; {idle} do not apply or change nothing" if idle else ""
-    return f"{caught} of {effective} mutants that took effect were caught, {right} with the right family{rest}"
+    return (
+        f"{caught} of {effective} mutants that took effect were caught, {right} with the right family{rest}"
+    )
 
 
 def about_clean(clean: Clean) -> list[str]:

@@ -110,7 +110,7 @@ class Stage:
                 known.add(type(optimizer))
                 self.instead(type(optimizer), "step", stepped)
 
-        Optimizer.__init__ = __init__  # type: ignore[method-assign]
+        Optimizer.__init__ = __init__  # type: ignore[method-assign,assignment]
 
     def on_scheduler_step(self, instead: Instead) -> None:
         for cls in _subclasses(lr_scheduler, lr_scheduler.LRScheduler):

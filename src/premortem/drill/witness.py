@@ -77,7 +77,9 @@ class Witness:
     def _far_enough(self) -> bool:
         if self.order.backwards:
             return self.backwards >= self.order.backwards
-        return bool(self.order.steps) and self.steps >= self.order.steps and self.seconds >= self.order.at_least
+        return (
+            bool(self.order.steps) and self.steps >= self.order.steps and self.seconds >= self.order.at_least
+        )
 
     def _around_save(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -117,8 +119,7 @@ class Witness:
         for reference in self._with_buffers:
             module = reference()
             if module is not None:
-                yield from (each for each in module.buffers(recurse=False) if each is not None)
-        yield torch.get_rng_state()
+                yield from module.buffers(recurse=False)
 
 
 def fingerprint(tensors: Iterable[torch.Tensor]) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from premortem.drill.mutants.base import Mutant as Mutant
 from premortem.drill.mutants.accumulation_not_divided import AccumulationNotDivided
+from premortem.drill.mutants.base import Mutant as Mutant
 from premortem.drill.mutants.clipped_to_nothing import ClippedToNothing
 from premortem.drill.mutants.eval_mode_leak import EvalModeLeak
 from premortem.drill.mutants.evaluated_in_train_mode import EvaluatedInTrainMode

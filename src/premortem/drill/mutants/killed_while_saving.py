@@ -20,7 +20,7 @@ class KilledWhileSaving(Mutant):
 
     def under(self) -> None:
         # What torch calls to write the records; the end of the file is written after it.
-        original = torch.serialization._save
+        original: Any = torch.serialization._save  # noqa: SLF001
 
         def _save(*args: Any, **kwargs: Any) -> None:
             original(*args, **kwargs)
@@ -28,7 +28,7 @@ class KilledWhileSaving(Mutant):
                 self.tell(damaged=[self._target])
                 self.die()
 
-        torch.serialization._save = _save  # type: ignore[assignment]
+        torch.serialization._save = _save  # noqa: SLF001
 
     def over(self) -> None:
         self._count = 0

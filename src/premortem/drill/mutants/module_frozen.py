@@ -23,7 +23,9 @@ class ModuleFrozen(Mutant):
 
     def _call(self, call: Callable[..., Any], module: nn.Module, depth: int) -> Callable[..., Any]:
         if not depth and not self.touched and in_training(module):
-            layers = [each for each in module.modules() if next(each.parameters(recurse=False), None) is not None]
+            layers = [
+                each for each in module.modules() if next(each.parameters(recurse=False), None) is not None
+            ]
             for layer in layers[: len(layers) // 2]:
                 layer.requires_grad_(False)
                 self.touched += 1
