@@ -15,19 +15,25 @@ class AccumulationNotDivided(Mutant):
 
     name = "accumulation-not-divided"
     families = frozenset({"accumulation"})
-    needs = "accumulates no gradients"
+    needs = "divides no loss by a number of backward passes"
 
     def over(self) -> None:
         self._passes = self._window = 0
-        self.stage.on_backward(self._whole)
+        for name in ("__truediv__", "__itruediv__", "div"):
+            self.stage.instead(torch.Tensor, name, self._divided)
+        self.stage.on_backward(self._counted)
         self.stage.on_step(self._stepped)
 
-    def _whole(self, loss: torch.Tensor) -> torch.Tensor:
-        self._passes += 1
-        if self._window <= 1:
-            return loss
+    def _divided(self, original: Any, tensor: torch.Tensor, by: Any, *args: Any, **kwargs: Any) -> Any:
+        scalar = tensor.dim() == 0 and tensor.requires_grad
+        if not scalar or self._window <= 1 or not isinstance(by, (int, float)) or by != self._window:
+            return original(tensor, by, *args, **kwargs)
         self.touched += 1
-        return loss * self._window
+        return tensor
+
+    def _counted(self, loss: torch.Tensor) -> torch.Tensor:
+        self._passes += 1
+        return loss
 
     def _stepped(self, step: Callable[[], Any], optimizer: Any) -> Any:
         self._window, self._passes = self._passes, 0
