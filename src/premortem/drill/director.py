@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import zipfile
@@ -82,7 +83,13 @@ class _Director:
         problem = _problem(alone)
         if problem:
             return Drill(problem=problem, tail=alone.tail)
-        order = replace(order, backwards=alone.backwards if alone.cut else 0, steps=0, saves=alone.saves)
+        order = replace(
+            order,
+            backwards=alone.backwards if alone.cut else 0,
+            steps=0,
+            saves=alone.saves,
+            per_step=math.ceil(alone.backwards / max(1, alone.steps)),
+        )
         self.options.tell("running it as it is, watched")
         clean = Clean(alone=alone, watched=self._launch("watched", replace(order, watched=True)))
         done = Drill(clean=clean)

@@ -20,6 +20,7 @@ class Order:
     steps: int = 0  # after as many optimizer steps it is over; 0: never
     at_least: float = 0.0  # but not before as many seconds of training
     saves: int = 0  # of the clean run
+    per_step: int = 1  # backward passes, in the clean run
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")

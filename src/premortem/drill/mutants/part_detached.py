@@ -30,7 +30,11 @@ class PartDetached(Mutant):
         return functools.partial(self._cut, call) if module is self._first else call
 
     def _cut(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        result = call(*args, **kwargs)
+        return self._detached(call(*args, **kwargs))
+
+    def _detached(self, result: Any) -> Any:
+        if type(result) is tuple:  # a recurrent layer gives its state too
+            return tuple(self._detached(each) for each in result)
         if not isinstance(result, torch.Tensor) or not result.requires_grad:
             return result
         self.touched += 1
