@@ -48,6 +48,7 @@ NEVER = {
     "fit": {"detectors", "policy", "journal", "actions", "launch"},
     "watcher": {"launch", "report"},
     "preflight": {"detectors", "policy", "actions", "probes", "watcher"},
+    "drill": {"detectors", "policy", "actions", "journal", "watcher"},
     # The script's process is premortem run's; the side that starts it knows nothing of torch.
     "rehearsal": {"detectors", "policy", "journal", "actions", "watcher", "preflight", "vault"},
     "cutting": {"torch"},

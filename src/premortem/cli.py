@@ -265,6 +265,38 @@ def _needs_torch(part: str) -> None:
         raise MissingExtra(part, "torch")
 
 
+# --- drill -----------------------------------------------------------------------------------
+
+
+def drill_parser() -> Parser:
+    parser = Parser(
+        prog="premortem drill",
+        usage="premortem drill [options] script.py ARGS...\n       premortem drill [options] -m module ARGS...",
+        description="Make one mistake after the other in a copy of the script's run, and score which of them premortem "
+        "catches. The script is not edited; what it writes is thrown away.",
+    )
+    add = parser.add_argument
+    add("--only", action="append", metavar="NAMES", help="only these mutants, with commas")
+    add("--steps", type=int, metavar="N", help="optimizer steps of a run (default: 60 or 5 s; 0: all)")
+    add("--seconds", type=float, default=300.0, metavar="S", help="the longest one launch may take")
+    add("--jobs", type=int, metavar="N", help="mutants that run at the same time (default: half the cores)")
+    add("--json", type=Path, metavar="FILE.json", help="write the score to this file")
+    add("--quiet", action="store_true", help="print nothing")
+    add("-m", action="store_true", help="the name is a module's, as in `python -m`")
+    return parser
+
+
+def drill(tokens: Sequence[str]) -> int:
+    parser = drill_parser()
+    command = split(parser, tokens)
+    options = parser.parse(command.options)
+    _needs_torch("`premortem drill`")
+
+    from premortem.drill import verb
+
+    return verb.run(options, command)
+
+
 # --- replay ----------------------------------------------------------------------------------
 
 
@@ -557,6 +589,7 @@ VERBS: dict[str, Verb] = {
     "lint": Verb("read training code and configs before they run", lint_parser, lint),
     "server": Verb("lint while you type, in your editor", server_parser, server),
     "ckpt": Verb("look at checkpoints, verify them, bring them back", ckpt_parser, ckpt, ckpt_verbs),
+    "drill": Verb("make mistakes in your script and score what is caught", drill_parser, drill),
     "explain": Verb("what a finding means and what to do", explain_parser, explain),
     "completion": Verb("let your shell complete premortem's words", completion_parser, completion),
     "demo": Verb("see premortem at work in one minute", demo_parser, demo),

@@ -13,6 +13,8 @@ from premortem.errors import VaultError
 from premortem.vault.formats.distributed import Distributed
 from premortem.vault.zips import Archive
 
+_ZIP = b"PK\x03\x04"  # how a zip begins; its directory, at the end, is written last
+
 
 def of_torch(path: Path) -> str:
     """Every record against the checksum that torch computed from memory. The old format has none."""
@@ -21,7 +23,9 @@ def of_torch(path: Path) -> str:
         return "the file is empty"
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
-            return ""
+            file.seek(0)
+            torn = file.read(len(_ZIP)) == _ZIP
+            return "it begins like a checkpoint and its end is missing" if torn else ""
         try:
             damaged = next(iter(Archive(file, size).damaged(lambda _count: None)), None)
         except VaultError as error:

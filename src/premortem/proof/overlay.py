@@ -29,7 +29,7 @@ def spread(source: Path, target: Path) -> None:
         here, there = pending.pop(0)
         for entry in sorted(os.scandir(here), key=lambda e: e.name):
             place = there / entry.name
-            if entry.name in _LEFT_OUT:
+            if entry.name in _LEFT_OUT or _is_ours(entry, target):
                 continue
             count += 1
             whole = count > _MOST or Path(entry.path, "pyvenv.cfg").exists()
@@ -38,6 +38,11 @@ def spread(source: Path, target: Path) -> None:
                 pending.append((Path(entry.path), place))
             else:
                 place.symlink_to(os.path.realpath(entry.path))
+
+
+def _is_ours(entry: os.DirEntry[str], target: Path) -> bool:
+    """The scratch folder itself, where folders for temporary files lie in the script's."""
+    return entry.name.startswith("premortem-") and target.is_relative_to(entry.path)
 
 
 class _Entries:

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 
-from premortem.actions.reread import of_folder
+from premortem.actions.reread import of_folder, of_torch
 
 
 @pytest.fixture
@@ -43,3 +43,13 @@ def test_a_folder_without_its_list_of_contents_is_told_and_one_of_another_layout
     assert of_folder(folder) == ""
     (folder / ".metadata").unlink()
     assert ".metadata" in of_folder(folder)
+
+
+def test_a_torn_file_of_torch_is_no_old_one(tmp_path):
+    whole, torn, old = tmp_path / "whole.pt", tmp_path / "torn.pt", tmp_path / "old.pt"
+    torch.save({"w": torch.ones(100)}, whole)
+    torn.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    torch.save({"w": torch.ones(100)}, old, _use_new_zipfile_serialization=False)
+    assert of_torch(whole) == ""
+    assert of_torch(old) == ""
+    assert of_torch(torn) == "it begins like a checkpoint and its end is missing"

@@ -1,0 +1,13 @@
+"""`premortem drill train.py`: a mutation score for training code.
+
+The user's script runs once as it is, once watched, and once for each mutant: the same script with one mistake in it,
+made at run time around torch's own functions. A mutant counts only where an independent witness saw that the training
+became another one; then premortem must have told it.
+
+    director.py   launches, one process each, in a folder that is thrown away
+      child.py      overlay, witness, then `under`, premortem, `over`, then the script
+      witness.py    fingerprints of the weights, counts, times; ends the run at the limit
+      mutants/      one file each
+    scoring.py    pure: what was heard -> took effect? caught? family right?
+    page.py       for people and as JSON
+"""

@@ -1,0 +1,23 @@
+"""The optimizer was built on a copy of the model: it steps parameters that nobody uses."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from premortem.drill.mutants.base import Mutant
+
+
+class StaleOptimizer(Mutant):
+    """The optimizer was built on a copy of the model: it steps parameters that nobody uses."""
+
+    name = "stale-optimizer"
+    families = frozenset({"optimizer-ownership", "update-order"})
+    needs = "builds no optimizer"
+
+    def over(self) -> None:
+        self.stage.on_build(self._copied)
+
+    def _copied(self, given: dict[str, Any]) -> None:
+        self.touched += 1
+        given["params"] = copy.deepcopy(given["params"])

@@ -1,0 +1,89 @@
+"""What the drill tells a child, and what it hears from it: JSON, through files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    argv: list[str]
+    scratch: str
+    results: str
+    watched: bool
+    mutant: str = ""
+    backwards: int = 0  # after as many backward passes it is over; 0: see `steps`
+    steps: int = 0  # after as many optimizer steps it is over; 0: never
+    at_least: float = 0.0  # but not before as many seconds of training
+    saves: int = 0  # of the clean run
+    per_step: int = 1  # backward passes, in the clean run
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> Order:
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """A finding, and when it came."""
+
+    code: str
+    name: str
+    family: str
+    severity: str
+    step: int
+    line: int | None = None  # of the script
+    seconds: float | None = None  # since the first backward pass
+
+    @property
+    def loud(self) -> bool:
+        return self.severity in {"error", "warning"}
+
+
+@dataclass
+class Heard:
+    """All that is known of one run."""
+
+    ended: str = ""  # empty: its process died before it could say anything
+    code: int = 0  # how the process ended; negative: by that signal
+    late: bool = False
+    cut: bool = False  # at the limit, and not by itself
+    steps: int = 0
+    backwards: int = 0
+    saves: int = 0
+    touched: int = 0  # how often the mutant did something
+    detail: str = ""  # what it did, where that needs words
+    prints: dict[str, int] = field(default_factory=dict)  # backward passes so far -> fingerprint of the state
+    step_seconds: float | None = None  # median
+    findings: list[Told] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)  # files that were saved and are not whole
+    tail: str = ""
+
+    @classmethod
+    def read(cls, results: Path, findings: Path) -> Heard:
+        heard = cls()
+        times: dict[str, float] = {}
+        for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else ():
+            fact: dict[str, Any] = json.loads(line)
+            if "told" in fact:
+                times.setdefault(fact["told"], fact["seconds"])
+            else:
+                for name, value in fact.items():
+                    setattr(heard, name, value)
+        if findings.exists():
+            record = json.loads(findings.read_text(encoding="utf-8"))
+            heard.findings = [_told(each, times) for each in record["findings"]]
+        return heard
+
+
+def _told(finding: Mapping[str, Any], times: Mapping[str, float]) -> Told:
+    names = ("code", "name", "family", "severity", "step")
+    line = finding["where"]["line"]
+    return Told(**{name: finding[name] for name in names}, line=line, seconds=times.get(finding["code"]))

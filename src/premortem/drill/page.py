@@ -1,0 +1,132 @@
+"""What a drill says, for a person and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console as Terminal
+from rich.table import Table
+from rich.text import Text
+
+from premortem import __version__
+from premortem.drill.director import Drill
+from premortem.drill.mutants import by_name
+from premortem.drill.scoring import CAUGHT, MISSED, Clean, Score
+from premortem.plain import plain
+
+_STYLES = {CAUGHT: "green", MISSED: "bold red"}
+
+
+def show(done: Drill, terminal: Terminal) -> None:
+    if done.clean is None:
+        terminal.print(Text(f"nothing was drilled: {done.problem}", "bold"))
+        if done.tail:
+            terminal.print(Text("the last lines of the script:", "dim"), Text(done.tail, "dim"), sep="\n")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for head in ("mutant", "", "family", "step", "seconds", "what was said"):
+        table.add_column(head, no_wrap=head != "what was said")
+    for each in done.scores:
+        table.add_row(*_row(each))
+    terminal.print(table)
+    terminal.print()
+    for line in (verdict(done), *about_clean(done.clean)):
+        terminal.print(Text(line, "bold" if line == verdict(done) else ""))
+
+
+def _row(score: Score) -> tuple[Text | str, ...]:
+    outcome = Text(score.outcome, _STYLES.get(score.outcome, "dim"))
+    if score.told is None:
+        return score.mutant, outcome, "", "", "", score.detail or (_about(score) if score.effective else "")
+    told = score.told
+    family = told.family if score.right_family else f"{told.family} (not expected)"
+    seconds = f"{told.seconds:.1f}" if told.seconds is not None else "end"
+    return score.mutant, outcome, family, str(told.step), seconds, f"{told.code} {told.name}"
+
+
+def _about(score: Score) -> str:
+    return (by_name(score.mutant).__doc__ or "").partition("\n")[0]
+
+
+def verdict(done: Drill) -> str:
+    effective, caught = len(done.effective), len(done.caught)
+    if not effective:
+        return "no mutant took effect in this script"
+    right = sum(score.right_family for score in done.caught)
+    idle = len(done.scores) - effective
+    rest = f"; {idle} do not apply or change nothing" if idle else ""
+    return (
+        f"{caught} of {effective} mutants that took effect were caught, {right} with the right family{rest}"
+    )
+
+
+def about_clean(clean: Clean) -> list[str]:
+    lines = []
+    alarms = clean.false_alarms
+    if alarms:
+        said = ", ".join(f"{told.code} {told.name} at step {told.step}" for told in alarms)
+        lines.append(f"on the script as it is: {said}. A mutant is not counted as caught by these.")
+    else:
+        lines.append(f"on the script as it is: no alarm in {clean.watched.steps} steps")
+    if clean.overhead is not None and clean.alone.step_seconds is not None:
+        lines.append(
+            f"a step takes {clean.alone.step_seconds * 1e3:.2f} ms alone and {clean.overhead:.2f} times that watched"
+        )
+    if not clean.repeats:
+        lines.append(
+            "two runs of the script differ by themselves, so a mutant counts as effective where it did something"
+        )
+    return lines
+
+
+def record(done: Drill) -> str:
+    clean = done.clean
+    text = json.dumps(
+        plain(
+            {
+                "premortem": __version__,
+                "problem": done.problem,
+                "score": len(done.caught) / len(done.effective) if done.effective else None,
+                "effective": len(done.effective),
+                "caught": len(done.caught),
+                "right_family": sum(score.right_family for score in done.caught),
+                "clean": _clean(clean) if clean is not None else None,
+                "mutants": [_score(each) for each in done.scores],
+            }
+        ),
+        allow_nan=False,
+        indent=2,
+    )
+    return text + "\n"
+
+
+def _clean(clean: Clean) -> dict[str, Any]:
+    return {
+        "steps": clean.alone.steps,
+        "whole": not clean.alone.cut,
+        "repeats": clean.repeats,
+        "overhead": clean.overhead,
+        "step_seconds": clean.alone.step_seconds,
+        "step_seconds_watched": clean.watched.step_seconds,
+        "false_alarms": [asdict(told) for told in clean.false_alarms],
+    }
+
+
+def _score(score: Score) -> dict[str, Any]:
+    cls, told = by_name(score.mutant), score.told
+    return {
+        "name": score.mutant,
+        "about": _about(score),
+        "expected": sorted(cls.families),
+        "took_effect": score.effective,
+        "caught": score.outcome == CAUGHT,
+        "outcome": score.outcome,
+        "detail": score.detail,
+        "right_family": score.right_family,
+        "step": told.step if told is not None else None,
+        "seconds": told.seconds if told is not None else None,
+        "finding": asdict(told) if told is not None else None,
+        "others": [asdict(each) for each in score.others],
+    }
