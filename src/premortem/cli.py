@@ -95,6 +95,9 @@ def run_parser() -> Parser:
         metavar="9h|17:30|slurm|kaggle|colab|auto",
         help="save and stop in time before this",
     )
+    parser.add_argument(
+        "--nproc", metavar="N|gpu", help="start so many ranks with torchrun, each of them watched"
+    )
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return parser
 
@@ -123,6 +126,14 @@ def run(tokens: Sequence[str]) -> int:
         from premortem.vault.remote import Remote
 
         Remote(options.mirror).check()
+
+    if options.nproc is not None:
+        from premortem import torchrun
+        from premortem.arguments import without
+
+        own = without(command.options, "--nproc")
+        program = [*(["-m"] if command.module else []), command.target, *command.argv]
+        return torchrun.run(options.nproc, own, program, options.folder, quiet=options.quiet)
 
     from premortem import launch
 

@@ -86,7 +86,7 @@ class Watcher:
         self._cwd = working_folder()
         self._attachment: Attachment | None = None
         self._hook: ImportHook | None = None
-        self._stopping: Finding | None = None
+        self.stopping: Finding | None = None  # at which the run is to be ended
 
     # -- the loop -------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class Watcher:
         if self.on_finding is not None and told is not None:  # else a finding before it explains it
             self.on_finding(told)
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
-            self._stopping = finding
+            self.stopping = finding
 
     def _surpassed(self, finding: Finding) -> list[Finding]:
         """What was found so far, without what this one says better: the same diagnosis, then only measured."""
@@ -223,10 +223,10 @@ class Watcher:
 
     def _stop_if_decided(self) -> None:
         # At a step boundary, where weights and optimizer agree.
-        if self._stopping is not None:
-            if self._stopping.name in policy.WEIGHTS_ARE_GOOD:
+        if self.stopping is not None:
+            if self.stopping.name in policy.WEIGHTS_ARE_GOOD:
                 self._keep_last_good()
-            stop(self._stopping)
+            stop(self.stopping)
 
     def _keep_last_good(self) -> None:
         if self._attachment is None or self.journal is None:

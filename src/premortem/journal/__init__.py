@@ -4,8 +4,8 @@ It can be read while it is written, and is whole after `kill -9`. The run writes
 everything that comes after (report, replay, a live page) reads through `Run`.
 """
 
-from premortem.journal.folders import claim_folder, default_folder
+from premortem.journal.folders import claim_folder, default_folder, rank_folder
 from premortem.journal.read import Fault, Run, Step
 from premortem.journal.write import Journal, never_fatal
 
-__all__ = ["Fault", "Journal", "Run", "Step", "claim_folder", "default_folder", "never_fatal"]
+__all__ = ["Fault", "Journal", "Run", "Step", "claim_folder", "default_folder", "never_fatal", "rank_folder"]
