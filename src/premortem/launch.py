@@ -291,7 +291,9 @@ class Supervision:
             self._ranks.wait()
             findings, folder = self._ranks.findings() or findings, self._ranks.folder or folder
             self.console.unsaid(findings)
-        self.console.summary(findings, self.watcher.steps if self.watcher else 0, folder, ending.reason == "stopped")
+        self.console.summary(
+            findings, self.watcher.steps if self.watcher else 0, folder, ending.reason == "stopped"
+        )
 
     @property
     def capsules(self) -> list[Path]:

@@ -73,7 +73,9 @@ class Ranks:
                 self._asked_for.write(run, findings)
             return
         own = self.folder / f"rank-{self.mine.rank}" / FILE
-        FindingsFile(own, self._on_problem).write({**run, "launch": launch(), "rank": self.mine.rank}, findings)
+        FindingsFile(own, self._on_problem).write(
+            {**run, "launch": launch(), "rank": self.mine.rank}, findings
+        )
         with locked(self.folder):
             merge = merged(self.folder)
             for file in (FindingsFile(self.folder / FILE, self._on_problem), self._asked_for):
@@ -151,6 +153,7 @@ def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
         finding if "ranks" in finding.evidence else finding.with_evidence(ranks=ranks)
         for finding, ranks in seen.values()
     ]
+    union = _without_received(union)
     cards = {cls.card.code: cls.card for cls in detectors.ALL}
     first = {name: value for name, value in every[0][0].items() if name not in {"launch", "rank"}}
     told = ("rank", "exit_code", "reason", "steps", "seconds", "folder")
@@ -161,6 +164,18 @@ def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
         "ranks": [{name: run.get(name) for name in told} for run, _ in every],
     }
     return record, fold(union, cards)
+
+
+def _without_received(findings: list[Finding]) -> list[Finding]:
+    """Gradients are averaged: one rank's NaN reaches all. Those that only received it say so, and are not believed
+    when another rank has seen where it came from."""
+    received = [f for f in findings if f.name == "masked-non-finite" and not _origin(f)]
+    sources = [f for f in findings if f.family.startswith("numerics") and f not in received and f.where.file]
+    return [f for f in findings if f not in received] if sources else findings
+
+
+def _origin(finding: Finding) -> bool:
+    return bool(finding.evidence.get("origin") or finding.evidence.get("masked_by"))
 
 
 def _louder(one: Finding, other: Finding) -> Finding:

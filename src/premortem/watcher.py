@@ -36,6 +36,7 @@ from premortem.windows import Windows
 
 if TYPE_CHECKING:
     from premortem.actions.safekeeping import Safekeeping
+    from premortem.actions.together import Together
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
     from premortem.vault.deadline import Deadline
@@ -85,6 +86,7 @@ class Watcher:
         self._argv: list[str] = []
         self._cwd = working_folder()
         self._attachment: Attachment | None = None
+        self._together: Together | None = None
         self._hook: ImportHook | None = None
         self.stopping: Finding | None = None  # at which the run is to be ended
 
@@ -175,9 +177,11 @@ class Watcher:
     def attach(self) -> None:
         """Install the probes in torch, which is imported if it was not."""
         if self._attachment is None:
+            from premortem.actions.together import Together
             from premortem.probes import Attachment
 
             self._attachment = Attachment(self.emit, self._probe_failed)
+            self._together = Together(self._attachment.ranks)
             self._attachment.optimizers.after_step.append(lambda *_: self._stop_if_decided())
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
@@ -222,8 +226,10 @@ class Watcher:
             self._attachment.introduce(objects)
 
     def _stop_if_decided(self) -> None:
-        # At a step boundary, where weights and optimizer agree.
-        if self.stopping is not None:
+        # At a step boundary, where weights and optimizer agree, and every rank with every other.
+        stopping = self.stopping if self._together is None else self._together.due(self.stopping)
+        if stopping is not None:
+            self.stopping = stopping
             if self.stopping.name in policy.WEIGHTS_ARE_GOOD:
                 self._keep_last_good()
             stop(self.stopping)
