@@ -1073,7 +1073,7 @@ class Digest(NamedTuple):
     batch: int | None = None  # fingerprint of what the model was given last
     loader: Sequence[Any] = ()  # file and line of the loop over it
     passes: int = 0
-    index: int = 0
+    drawn: int = 0  # batches of this pass
     length: int | None = None
     # seconds of a step, the median since the last digest
     seconds: float = 0.0

@@ -155,10 +155,10 @@ def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
     ]
     union = _without_received(union)
     cards = {cls.card.code: cls.card for cls in detectors.ALL}
-    first = {name: value for name, value in every[0][0].items() if name not in {"launch", "rank"}}
+    shown = {name: value for name, value in every[0][0].items() if name not in {"launch", "rank"}}
     told = ("rank", "exit_code", "reason", "steps", "seconds", "folder")
     record = {
-        **first,
+        **shown,
         "exit_code": exit_code([run for run, _ in every]),
         "folder": str(folder),
         "ranks": [{name: run.get(name) for name in told} for run, _ in every],

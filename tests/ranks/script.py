@@ -10,7 +10,6 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
-from torch.utils.data.distributed import DistributedSampler as _Sampler  # noqa: F401 - people import it so
 
 WORDS = set(sys.argv[1:])
 STEPS = 40
@@ -48,7 +47,7 @@ if wrapped:
         model,
         find_unused_parameters="find-unused" in WORDS,
         static_graph="static-graph" in WORDS,
-        broadcast_buffers="own-statistics" not in WORDS,
+        **({"broadcast_buffers": False} if "own-statistics" in WORDS else {}),
     )
     called = model if "bare" in WORDS else ddp
     if "bare-on-one" in WORDS and rank == 1:
@@ -85,7 +84,7 @@ if "no-sampler" in WORDS or "pieces" in WORDS:
     generator = torch.Generator().manual_seed(5)
     loader = DataLoader(data, batch_size=16, shuffle=True, generator=generator)
 elif WORDS & {"uneven", "join", "uneven-ends"}:
-    mine = range(0, 160) if rank == 0 else range(160, 256)
+    mine = range(160) if rank == 0 else range(160, 256)
     loader = DataLoader(Subset(data, mine), batch_size=16)
 else:
     loader = DataLoader(data, batch_size=16, sampler=DistributedSampler(data, seed=3))
@@ -112,6 +111,8 @@ def train_step(x, y, number):
             average([p.grad for p in model.parameters() if p.grad is not None])
         if "clip" in WORDS or ("clip-on-one" in WORDS and rank == 1):
             nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+        if "nan" in WORDS and rank == 1:
+            next(model.parameters()).grad.fill_(float("nan"))
         if "scaled-on-one" in WORDS and rank == 1:
             for p in model.parameters():
                 p.grad.mul_(0.5)
@@ -122,14 +123,20 @@ def train_step(x, y, number):
     optimizer.zero_grad()
     if "steps-in-no-sync" in WORDS and number % 4 == 0:
         average([p.data for p in model.parameters()])
-    time.sleep(0.015 if "slow-computing" in WORDS and rank == 1 else 0.0)
+    time.sleep(0.06 if "slow-computing" in WORDS and rank == 1 else 0.0)
 
 
 if "slow-data" in WORDS and rank == 1:
     collate = loader.collate_fn
-    loader.collate_fn = lambda samples: (time.sleep(0.03), collate(samples))[1]
+    loader.collate_fn = lambda samples: (time.sleep(0.06), collate(samples))[1]
 
-steps = STEPS if not WORDS & {"slow-data", "slow-computing", "not-slow"} else 140
+steps = (
+    100_000
+    if "endless" in WORDS
+    else STEPS
+    if not WORDS & {"slow-data", "slow-computing", "not-slow"}
+    else 100
+)
 number = epoch = 0
 while number < steps:
     if "no-set-epoch" not in WORDS and isinstance(loader.sampler, DistributedSampler):
@@ -153,13 +160,13 @@ while number < steps:
     if "evaluates-on-first" in WORDS and rank == 0:
         model.eval()
         with torch.no_grad():
-            for x, y in held_out:
+            for x, _ in held_out:
                 model(x)
         model.train()
     if "evaluates" in WORDS:
         model.eval()
         with torch.no_grad():
-            for x, y in held_out:
+            for x, _ in held_out:
                 model(x)
         model.train()
     if "dies" in WORDS and rank == 1:

@@ -118,7 +118,7 @@ class RanksApart(Detector):
     ) -> Finding:
         self._told = True
         first = event.names[apart[0]]
-        among = f"{len(apart)} of {len(event.names)} parameters" if len(apart) > 1 else "the only one"
+        among = f"{len(apart)} of {len(event.names)} that were compared"
         return self.finding(
             event,
             f"the {len(every)} ranks hold different values of `{first}` after step {event.step} ({among})",

@@ -51,7 +51,7 @@ class RanksOutOfStep(Detector):
             return
         self._told = True
         ahead = odd(every, passes)
-        positions = {str(d.rank): f"epoch {d.passes}, batch {d.index}" for d in every}
+        positions = {str(d.rank): f"epoch {d.passes}, batch {d.drawn}" for d in every}
         yield self.finding(
             event,
             f"after step {event.step} {named(ahead)} is not in the epoch of the other ranks",

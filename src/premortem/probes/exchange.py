@@ -16,7 +16,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import torch.distributed as dist
+import torch
 
 _PERIOD = 0.2  # seconds between two looks at the store
 _CROWD = 512  # ranks; with more of them each looks less often
@@ -118,6 +118,7 @@ class Exchange:
 
 def connect(prefix: str) -> Any:
     """A connection of our own to the store of the default group; None where it is not one that can be shared so."""
+    dist: Any = torch.distributed
     store: Any = dist.distributed_c10d._get_default_store()
     while isinstance(store, dist.PrefixStore):
         store = store.underlying_store

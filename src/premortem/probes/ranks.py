@@ -68,7 +68,7 @@ class RanksProbe:
         self._joined = False
 
     def install(self) -> None:
-        self.session.around(DistributedDataParallel, "__init__", after=self._wrapped)
+        self.models.on_birth.append(self._wrapped)
         self.session.around(DataLoader, "__iter__", before=self._pass_starts)
         self.loaders.on_batch.append(self._batch_drawn)
         self.optimizers.after_step.append(self._stepped)
@@ -106,8 +106,10 @@ class RanksProbe:
 
     # -- what happens in a step -----------------------------------------------------------
 
-    def _wrapped(self, note: Any, result: Any, wrapper: Any, *args: Any, **kwargs: Any) -> None:
-        self._wrappers.append((weakref.ref(wrapper), user_site()))
+    def _wrapped(self, module: nn.Module) -> None:
+        if not isinstance(module, DistributedDataParallel):
+            return
+        self._wrappers.append((weakref.ref(module), user_site()))
         if self.exchange is None and among_ranks() and torch.distributed.get_world_size() > 1:
             self._begin()
 
@@ -232,7 +234,7 @@ class RanksProbe:
         facts.update(self._position())
         for reference, site in self._wrappers:
             wrapper = reference()
-            if wrapper is not None:
+            if wrapper is not None and hasattr(wrapper, "_module_parameters"):
                 facts.update(self._wrapper(wrapper, site, held))
                 break
         return facts
@@ -246,7 +248,7 @@ class RanksProbe:
         return {
             "loader": [epoch.at.file, epoch.at.line] if epoch.at is not None else [],
             "passes": self.loaders.started.get(key, 0),
-            "index": epoch.batches,
+            "drawn": epoch.batches,
             "length": None
             if isinstance(loader.dataset, torch.utils.data.IterableDataset)
             else length(loader),
