@@ -182,6 +182,7 @@ class Watcher:
 
             self._attachment = Attachment(self.emit, self._probe_failed)
             self._together = Together(self._attachment.ranks)
+            self._attachment.ranks.say = self.on_problem
             self._attachment.optimizers.after_step.append(lambda *_: self._stop_if_decided())
             if self.policy.refuses:
                 from premortem.actions.guard import Guard

@@ -95,7 +95,7 @@ torch.manual_seed(100 + rank)  # dropout differs from rank to rank
 def average(tensors):
     for tensor in tensors:
         dist.all_reduce(tensor)
-        tensor /= world
+        tensor.div_(world)
 
 
 def train_step(x, y, number):
@@ -150,9 +150,7 @@ while number < steps:
         for index, (x, y) in enumerate(loader):
             if "uneven-ends" in WORDS and index == 5:
                 break
-            if "one-batch" in WORDS:
-                x, y = data[:16]
-            train_step(x, y, number)
+            train_step(*(data[:16] if "one-batch" in WORDS else (x, y)), number)
             number += 1
             if number >= steps:
                 break

@@ -114,6 +114,16 @@ def test_a_rank_that_is_killed_keeps_nobody_waiting(tmp_path):
     assert record["run"]["exit_code"] is None
 
 
+@pytest.mark.exhaustive
+def test_sharded_parameters_are_left_alone_and_that_is_said(tmp_path):
+    codes, record, printed = together(tmp_path, script=SCRIPT.with_name("sharded.py"))
+    assert codes == [0, 0], printed
+    assert record["findings"] == []
+    assert faults_of_ours(tmp_path) == []
+    assert "not watched yet" in printed[0]
+    assert all("whole" in each for each in printed)
+
+
 @pytest.mark.slow
 def test_nproc_starts_torchrun_and_ends_with_its_own_exit_code(tmp_path):
     command = [sys.executable, "-m", "premortem", "run", "--nproc", "2", "--policy", "strict"]

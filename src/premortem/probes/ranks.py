@@ -10,6 +10,7 @@ import time
 import weakref
 import zlib
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from statistics import median
 from typing import Any
@@ -47,6 +48,7 @@ class RanksProbe:
         self.clipping = clipping
         self.exchange: Exchange | None = None
         self.step_seconds = 0.0  # of late
+        self.say: Callable[[str], None] | None = None
         self._groups = 0  # process groups that were seen so far
         self._wrappers: list[tuple[weakref.ref[Any], Site | None]] = []
         self._clear()
@@ -69,9 +71,20 @@ class RanksProbe:
 
     def install(self) -> None:
         self.models.on_birth.append(self._wrapped)
+        self.optimizers.met.append(self._met)
         self.session.around(DataLoader, "__iter__", before=self._pass_starts)
         self.loaders.on_batch.append(self._batch_drawn)
         self.optimizers.after_step.append(self._stepped)
+
+    def _met(self, optimizer: Any) -> None:
+        """A look at a shard can be a collective, which not all ranks would join: better blind than a deadlock."""
+        held = [p for group in getattr(optimizer, "param_groups", ()) for p in group["params"]]
+        if any(getattr(p, "placements", None) is not None for p in held):
+            self.session.on = False
+            if self.say is not None and torch.distributed.get_rank() == 0:
+                self.say(
+                    "the parameters are sharded (FSDP2, DTensor), which is not watched yet; the run goes on"
+                )
 
     # -- coming and going -----------------------------------------------------------------
 

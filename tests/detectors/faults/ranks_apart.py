@@ -1,7 +1,7 @@
 from tests.detectors.ranked import run
 
-APART = dict(values=(-1, -2), sums=(0.0, 0.0))
-ALONE = dict(group=(), wrapped_at=())
+APART = {"values": (-1, -2), "sums": (0.0, 0.0)}
+ALONE = {"group": (), "wrapped_at": ()}
 
 
 def later(step):
