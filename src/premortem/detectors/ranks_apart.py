@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from premortem.cards import Card
@@ -58,7 +58,7 @@ class RanksApart(Detector):
         self._apart = 0  # digests in a row since, in which they were not
         self._shared = 0  # digests in which only the gradients were the same
         self._last: list[int] = []
-        self._before: list[tuple[int, int, int]] = []  # of each rank at the last digest in which all agreed
+        self._before: dict[int, tuple[int, int, int]] = {}  # of each rank when it last agreed with the others
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if not isinstance(event, RanksSeen) or self._told or not event.names:
@@ -78,7 +78,7 @@ class RanksApart(Detector):
         if apart:
             yield self._say(event, every, apart, reason(every, apart, self._before))
         else:
-            self._before = [(d.backwards, d.clips, d.refused) for d in every]
+            self._before.update({d.rank: (d.backwards, d.clips, d.refused) for d in every})
 
     def _unwrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Iterable[Finding]:
         """Nobody has said that they should agree: they must have shown it."""
@@ -89,7 +89,7 @@ class RanksApart(Detector):
             values = list(every[0].values)
             self._together += own_data and bool(self._last) and values != self._last
             self._last, self._apart = values, 0
-            self._before = [(d.backwards, d.clips, d.refused) for d in every]
+            self._before.update({d.rank: (d.backwards, d.clips, d.refused) for d in every})
             return
         same_slope = all(not differ([d.gradients[index] for d in every]) for index in range(len(event.names)))
         self._shared = self._shared + 1 if same_slope and own_data and any(every[0].gradients) else 0
@@ -133,7 +133,9 @@ class RanksApart(Detector):
         )
 
 
-def reason(every: Sequence[Digest], apart: Sequence[int], before: Sequence[tuple[int, int, int]]) -> Reason:
+def reason(
+    every: Sequence[Digest], apart: Sequence[int], before: Mapping[int, tuple[int, int, int]]
+) -> Reason:
     """Why they parted, by what else is different between them."""
     wrapped = site(every[0].wrapped_at)
     bare = [d.rank for d in every if d.bare and not d.called]
@@ -165,7 +167,8 @@ def reason(every: Sequence[Digest], apart: Sequence[int], before: Sequence[tuple
             wrapped,
             "replaced after wrapping",
         )
-    then = before if len(before) == len(every) else [(0, 0, 0)] * len(every)
+    known = all(d.rank in before for d in every)
+    then = [before[d.rank] if known else (0, 0, 0) for d in every]
     steps = [d.backwards - old[0] for d, old in zip(every, then, strict=True)]
     clips = [d.clips - old[1] for d, old in zip(every, then, strict=True)]
     refused = [d.refused - old[2] for d, old in zip(every, then, strict=True)]

@@ -80,8 +80,8 @@ class Taken:
         return {
             "values": [int(each) for each in values],
             "gradients": slopes,
-            "sums": sums,
-            "sizes": sizes,
+            "sums": [float(f"{each:.8g}") for each in sums],  # short, as they travel as text
+            "sizes": [float(f"{each:.8g}") for each in sizes],
         }
 
 

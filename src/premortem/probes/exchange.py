@@ -19,7 +19,9 @@ from typing import Any
 import torch
 
 _PERIOD = 0.2  # seconds between two looks at the store
-_CROWD = 512  # ranks; with more of them each looks less often
+_CROWD = (
+    512  # ranks; of more of them each looks less often, and only so many, others each time, deliver a round
+)
 _TIMEOUT = timedelta(seconds=5)
 _PATIENCE = 20.0  # seconds for the ranks to deliver a round
 _MOST_ROUNDS = 16
@@ -40,8 +42,8 @@ class Exchange:
         self.each_look: Callable[[], None] | None = None  # called now and then, in the thread
         self._prefix = prefix
         self._fault = fault
-        self._outbox: deque[tuple[int, dict[str, Any]]] = deque(maxlen=_MOST_ROUNDS)
-        self._awaited: deque[tuple[int, float]] = deque()
+        self._outbox: deque[tuple[int, int, dict[str, Any]]] = deque(maxlen=_MOST_ROUNDS)
+        self._awaited: deque[tuple[int, int, float]] = deque()
         self._store: Any = None
         self._over = threading.Event()
         self._wake = threading.Event()
@@ -57,9 +59,16 @@ class Exchange:
         """Seconds after which every rank has surely heard of something."""
         return 1.0 + 4 * self.period
 
-    def tell(self, step: int, digest: dict[str, Any]) -> None:
+    def reporters(self, turn: int) -> list[int]:
+        """The ranks that deliver this round, the first one always among them."""
+        stride = -(-self.world // _CROWD)
+        return [rank for rank in range(self.world) if rank == 0 or rank % stride == turn % stride]
+
+    def tell(self, step: int, turn: int, digest: dict[str, Any]) -> None:
         """Never waits: the thread sends it."""
-        self._outbox.append((step, digest))
+        stride = -(-self.world // _CROWD)
+        if self.rank == 0 or self.rank % stride == turn % stride:
+            self._outbox.append((step, turn, digest))
 
     def propose(self, record: dict[str, Any]) -> dict[str, Any]:
         """End the run at `record["step"]`. Of several proposals the first stands, for all. Raises RuntimeError."""
@@ -95,16 +104,16 @@ class Exchange:
     def _look(self) -> None:
         store = self._store
         while self._outbox:
-            step, digest = self._outbox[0]
+            step, turn, digest = self._outbox[0]
             store.set(f"{step}/{self.rank}", json.dumps(digest, separators=(",", ":")))
             if self.rank == 0:
-                self._awaited.append((step, time.monotonic()))
+                self._awaited.append((step, turn, time.monotonic()))
             self._outbox.popleft()
         if self.stop is None and store.check([_STOP]):
             self.stop = json.loads(store.get(_STOP))
         while self._awaited:
-            step, since = self._awaited[0]
-            keys = [f"{step}/{rank}" for rank in range(self.world)]
+            step, turn, since = self._awaited[0]
+            keys = [f"{step}/{rank}" for rank in self.reporters(turn)]
             if store.check(keys):
                 self.rounds.append((step, [json.loads(value) for value in store.multi_get(keys)]))
             elif time.monotonic() - since < _PATIENCE:

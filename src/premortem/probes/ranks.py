@@ -54,7 +54,7 @@ class RanksProbe:
         self._clear()
 
     def _clear(self) -> None:
-        self._on_their_way: deque[tuple[int, Taken, dict[str, Any], list[str]]] = deque()
+        self._on_their_way: deque[tuple[int, int, Taken, dict[str, Any], list[str]]] = deque()
         self._names: dict[int, list[str]] = {}
         self._turn = 0
         self._ended = time.monotonic()
@@ -218,7 +218,7 @@ class RanksProbe:
             named.get(key, (f"parameter {index}", 0))[0] for key, index in zip(keys, picked, strict=True)
         ]
         taken = Taken([parameters[index] for index in picked], self._turn)
-        self._on_their_way.append((step, taken, self._facts(exchange, held, parameters), names))
+        self._on_their_way.append((step, self._turn, taken, self._facts(exchange, held, parameters), names))
         self._turn += 1
         self._called.clear()
         self._batch = None
@@ -293,9 +293,9 @@ class RanksProbe:
         }
 
     def _send(self, exchange: Exchange, wait: bool = False) -> None:
-        while self._on_their_way and (wait or self._on_their_way[0][1].arrived):
-            step, taken, facts, names = self._on_their_way.popleft()
-            exchange.tell(step, {**facts, **taken.read()})
+        while self._on_their_way and (wait or self._on_their_way[0][2].arrived):
+            step, turn, taken, facts, names = self._on_their_way.popleft()
+            exchange.tell(step, turn, {**facts, **taken.read()})
             if exchange.rank == 0:
                 self._names[step] = names
 
