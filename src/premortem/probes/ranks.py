@@ -101,6 +101,10 @@ class RanksProbe:
             self.session.rest.given.append(self._given)
             self.session.around(torch.autograd, "backward", before=self._back, after=self._was_back)
             self.session.around(_BaseDataLoaderIter, "__next__", before=self._fetch, after=self._fetched)
+            if hasattr(DistributedDataParallel, "_sync_buffers"):  # here, too, ranks wait for each other
+                self.session.around(
+                    DistributedDataParallel, "_sync_buffers", before=self._back, after=self._synced
+                )
             with suppress(ImportError):
                 from torch.distributed.algorithms.join import Join
 
@@ -138,6 +142,9 @@ class RanksProbe:
 
     def _was_back(self, started: float, *args: Any, **kwargs: Any) -> None:
         self._backwards += 1
+        self._went_back += time.monotonic() - started
+
+    def _synced(self, started: float, *args: Any) -> None:
         self._went_back += time.monotonic() - started
 
     def _fetch(self, *args: Any) -> float:
