@@ -153,8 +153,10 @@ class Supervision:
 
     def settled(self, ending: Ending) -> Ending:
         """A run that came to its own end before the step at which all ranks had agreed to stop was stopped too."""
-        decided = self.watcher.stopping if self.watcher is not None else None
-        if decided is None or self._ranks is None or ending.reason != "finished":
+        if self._ranks is None or self.watcher is None or ending.reason != "finished":
+            return ending
+        decided = self.watcher.stopping
+        if decided is None:
             return ending
         return Ending(reason="stopped", exit_code=STOPPED, message=f"{decided.code} {decided.name}")
 
