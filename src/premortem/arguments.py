@@ -78,6 +78,18 @@ def _command(own: list[str], words: Iterable[str], *, module: bool) -> Command:
     return Command(own, target, module, argv)
 
 
+def without(options: Sequence[str], name: str) -> list[str]:
+    """Words of a command line without one option and its value."""
+    kept: list[str] = []
+    words = iter(options)
+    for word in words:
+        if word == name:
+            next(words, None)
+        elif not word.startswith(f"{name}="):
+            kept.append(word)
+    return kept
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     # Without their dashes, which all options share and which would make them look alike.
     bare = {name.lstrip("-"): name for name in known}

@@ -110,6 +110,9 @@ def run_parser() -> Parser:
         metavar="URL|mailto:ADDRESS|COMMAND",
         help="send findings and the end of the run to a webhook, by e-mail or to a shell command",
     )
+    parser.add_argument(
+        "--nproc", metavar="N|gpu", help="start so many ranks with torchrun, each of them watched"
+    )
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return parser
 
@@ -138,6 +141,14 @@ def run(tokens: Sequence[str]) -> int:
         from premortem.vault.remote import Remote
 
         Remote(options.mirror).check()
+
+    if options.nproc is not None:
+        from premortem import torchrun
+        from premortem.arguments import without
+
+        own = without(command.options, "--nproc")
+        program = [*(["-m"] if command.module else []), command.target, *command.argv]
+        return torchrun.run(options.nproc, own, program, options.folder, quiet=options.quiet)
 
     sinks: list[Sink] = []
     if options.sink or options.notify:

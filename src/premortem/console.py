@@ -60,6 +60,12 @@ class Console:
         # The empty line also ends the line that a progress bar has left open.
         self._print([Text(), *self._head(finding), *self._body(finding)])
 
+    def unsaid(self, findings: Iterable[Finding]) -> None:
+        """Of all ranks' findings those that the first rank, which speaks, has not seen."""
+        for finding in findings:
+            if 0 not in finding.evidence.get("ranks", (0,)):
+                self.finding(finding)
+
     def summary(self, findings: Sequence[Finding], steps: int, journal: Path | None, stopped: bool) -> None:
         """One line about the run, and one about where to read on."""
         if self.quiet:

@@ -24,7 +24,7 @@ Objects of the run are known by small integers ("keys") that stay the same for t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -1073,3 +1073,57 @@ class LoadedWeightsChanged(Event):
 def all_events() -> Iterator[type[Event]]:
     """Every kind of event there is."""
     yield from Event.__subclasses__()
+
+
+# --- many ranks ------------------------------------------------------------------------------
+
+
+class Digest(NamedTuple):
+    """What one rank says of itself after a step. Sequences are parallel to `RanksSeen.names`."""
+
+    rank: int
+    signature: int  # of the shapes and types of all parameters in training
+    values: Sequence[int]  # a hash of sampled values of each parameter
+    gradients: Sequence[int]  # likewise of its gradient; 0 where there is none
+    sums: Sequence[float]  # of the sampled values
+    sizes: Sequence[float]  # of their absolute values
+    rates: Sequence[float]  # learning rates of all groups
+    backwards: int  # so far
+    clips: int
+    refused: int
+    # DistributedDataParallel
+    group: Sequence[int] = ()  # ranks that hold the same model; empty without it
+    wrapped_at: Sequence[Any] = ()  # file and line
+    called: bool = False  # the wrapper, in training, since the last digest
+    bare: bool = False  # the module inside it, likewise
+    replaced: Sequence[str] = ()  # parameters of the module that the wrapper does not know
+    stranger: bool = False  # what is trained is not the wrapped module, but looks like it
+    apart_on_purpose: bool = False  # a communication hook, model averaging, a step inside no_sync, Join
+    buffers: int = 0  # a hash; 0 when they are broadcast, or there are none
+    # data
+    batch: int | None = None  # fingerprint of what the model was given last
+    loader: Sequence[Any] = ()  # file and line of the loop over it
+    passes: int = 0
+    drawn: int = 0  # batches of this pass
+    length: int | None = None
+    # seconds of a step, the median since the last digest
+    seconds: float = 0.0
+    waiting: float = 0.0  # for data
+    computing: float = 0.0  # outside of backward passes, in which ranks wait for each other
+
+
+@dataclass(slots=True, kw_only=True)
+class RanksSeen(Event):
+    """All ranks after the same step, side by side. Only the first rank hears of it."""
+
+    names: Sequence[str]  # of the parameters that are compared this time
+    ranks: Sequence[Digest]
+
+
+@dataclass(slots=True, kw_only=True)
+class ShuffleStarted(Event):
+    """A pass over a loader with a shuffling DistributedSampler begins."""
+
+    loader: int
+    epoch: int  # what `set_epoch` has set
+    trained: int  # optimizer steps during the pass before

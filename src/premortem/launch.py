@@ -27,14 +27,15 @@ from typing import TYPE_CHECKING, Any
 
 from premortem import __version__
 from premortem.console import Console
-from premortem.errors import Stopped, UsageError
+from premortem.errors import STOPPED, Stopped, UsageError
 from premortem.events import LogLine, RunEnded, RunStarted
 from premortem.findings import Finding
 from premortem.findings_file import FindingsFile
 from premortem.gauges import revision
-from premortem.journal import Journal, claim_folder, default_folder, never_fatal
+from premortem.journal import Journal, claim_folder, default_folder, never_fatal, rank_folder
 from premortem.logs import Tee
 from premortem.program import Ending, Program
+from premortem.ranks import LAUNCHED, Ranks, place, stamp
 from premortem.termination import Termination
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def run(options: RunOptions) -> int:
     After Ctrl-C it raises KeyboardInterrupt, so that Python ends the process the way a shell expects:
     by the signal. The traceback has been printed by then.
     """
-    console = Console(options.quiet)
+    mine = place(os.environ)
+    console = Console(options.quiet or (mine is not None and mine.rank != 0))
     program = Program(target=options.target, module=options.module, argv=options.argv)
     try:
         program.check()
@@ -85,6 +87,7 @@ def run(options: RunOptions) -> int:
     except UsageError as error:  # a module that is missing inside a package that is there
         console.problem(str(error))
         ending = Ending(reason="exited", exit_code=USAGE_ERROR, message=str(error))
+    ending = supervision.settled(ending)
     supervision.end(ending)
     if options.autopsy and ending.reason == "stopped":
         autopsy(supervision.capsules, console)
@@ -118,6 +121,8 @@ class Supervision:
         self.watcher: Watcher | None = None
         self._relay: Relay | None = None
         self._tees: list[Tee] = []
+        mine = place(os.environ)
+        self._ranks = Ranks(mine, options.findings, console.problem) if mine is not None else None
         self._file = FindingsFile(options.findings, console.problem) if options.findings else None
         self._termination = Termination(self._terminated, self._save, self._busy, self._grace)
 
@@ -157,6 +162,15 @@ class Supervision:
         streams = [sys.stdout] if sys.stdout is sys.stderr else [sys.stdout, sys.stderr]
         self._tees = [Tee(stream, self._printed) for stream in streams]
 
+    def settled(self, ending: Ending) -> Ending:
+        """A run that came to its own end before the step at which all ranks had agreed to stop was stopped too."""
+        if self._ranks is None or self.watcher is None or ending.reason != "finished":
+            return ending
+        decided = self.watcher.stopping
+        if decided is None:
+            return ending
+        return Ending(reason="stopped", exit_code=STOPPED, message=f"{decided.code} {decided.name}")
+
     def end(self, ending: Ending) -> None:
         """Say the last words, or leave them to the end of the process if threads of the user's still work."""
         if os.getpid() != self._pid:
@@ -180,7 +194,7 @@ class Supervision:
     def _open_journal(self, name: str) -> None:
         chosen = self.options.folder
         try:
-            folder = claim_folder(chosen) if chosen else default_folder(name)
+            folder = self._claim(chosen, name)
         except OSError as error:
             self.console.problem(
                 f"the run folder {chosen or Path('.premortem', 'runs')} cannot be made "
@@ -222,6 +236,13 @@ class Supervision:
             outcome = Outcome(reason=ending.reason, steps=steps, findings=self._findings())
             # After a signal there may be few seconds left.
             self._relay.close(outcome, 5.0 if ending.reason == "interrupted" else 15.0)
+
+    def _claim(self, chosen: Path | None, name: str) -> Path:
+        if self._ranks is not None:
+            shared = f"{stamp()}-{name}-{os.getppid()}"
+            self._ranks.folder, own = rank_folder(chosen, shared, self._ranks.mine.rank)
+            return own
+        return claim_folder(chosen) if chosen else default_folder(name)
 
     def _open_mirror(self) -> Mirror | None:
         if self.options.mirror is None:
@@ -303,9 +324,7 @@ class Supervision:
         with never_fatal("findings", self.journal):
             self._write_findings()
         with never_fatal("console", self.journal):
-            folder = self.journal.path.parent if self.journal else None
-            steps = self.watcher.steps if self.watcher else 0
-            self.console.summary(self._findings(), steps, folder, ending.reason == "stopped")
+            self._sum_up(ending)
         with never_fatal("sinks", self.journal):
             self._close_sinks(ending)
         with never_fatal("journal", self.journal):
@@ -315,6 +334,19 @@ class Supervision:
         with never_fatal("signals", self.journal):
             self._termination.close()
 
+    def _sum_up(self, ending: Ending) -> None:
+        folder = self.journal.path.parent if self.journal else None
+        findings = self._findings()
+        if self._ranks is not None:
+            if LAUNCHED in os.environ or not self._ranks.speaks:
+                return  # the launcher sees all ranks to their end; elsewhere the first one speaks
+            self._ranks.wait()
+            findings, folder = self._ranks.findings() or findings, self._ranks.folder or folder
+            self.console.unsaid(findings)
+        self.console.summary(
+            findings, self.watcher.steps if self.watcher else 0, folder, ending.reason == "stopped"
+        )
+
     @property
     def capsules(self) -> list[Path]:
         return self.watcher.capsules if self.watcher is not None else []
@@ -323,7 +355,9 @@ class Supervision:
         return self.watcher.findings if self.watcher is not None else []
 
     def _write_findings(self) -> None:
-        if self._file is not None:
+        if self._ranks is not None:
+            self._ranks.write(self._record(), self._findings())
+        elif self._file is not None:
             self._file.write(self._record(), self._findings())
 
     def _note(self, ending: Ending) -> None:

@@ -28,6 +28,7 @@ from premortem.windows import Windows
 
 if TYPE_CHECKING:
     from premortem.actions.safekeeping import Safekeeping
+    from premortem.actions.together import Together
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
     from premortem.sinks.relay import Relay
@@ -126,8 +127,9 @@ class Watcher:
         self._argv: list[str] = []
         self._cwd = working_folder()
         self._attachment: Attachment | None = None
+        self._together: Together | None = None
         self._hook: ImportHook | None = None
-        self._stopping: Finding | None = None
+        self.stopping: Finding | None = None  # at which the run is to be ended
 
     # -- the loop -------------------------------------------------------------------------
 
@@ -199,7 +201,7 @@ class Watcher:
         if told is not None:  # else a finding before it explains it
             self._tell(told)
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
-            self._stopping = finding
+            self.stopping = finding
 
     def _tell(self, finding: Finding) -> None:
         if self.on_finding is not None:
@@ -228,12 +230,15 @@ class Watcher:
     def attach(self) -> None:
         """Install the probes in torch, which is imported if it was not."""
         if self._attachment is None:
+            from premortem.actions.together import Together
             from premortem.probes import Attachment
 
             if self._audience is not None:
                 self._audience.arriving()
             self._attachment = Attachment(self.emit, self._probe_failed)
             _attached.append(self)
+            self._together = Together(self._attachment.ranks)
+            self._attachment.ranks.say = self.on_problem
             self._attachment.optimizers.after_step.append(lambda *_: self._stop_if_decided())
             if self.policy.refuses:
                 from premortem.actions.guard import Guard
@@ -286,11 +291,13 @@ class Watcher:
             self._attachment.optimizers.after_step.append(lambda *_: call())
 
     def _stop_if_decided(self) -> None:
-        # At a step boundary, where weights and optimizer agree.
-        if self._stopping is not None:
-            if self._stopping.name in policy.WEIGHTS_ARE_GOOD:
+        # At a step boundary, where weights and optimizer agree, and every rank with every other.
+        stopping = self.stopping if self._together is None else self._together.due(self.stopping)
+        if stopping is not None:
+            self.stopping = stopping
+            if self.stopping.name in policy.WEIGHTS_ARE_GOOD:
                 self._keep_last_good()
-            stop(self._stopping)
+            stop(self.stopping)
 
     def _keep_last_good(self) -> None:
         if self._attachment is None or self.journal is None:

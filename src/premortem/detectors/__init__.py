@@ -79,6 +79,9 @@ from premortem.detectors.parameter_without_optimizer import ParameterWithoutOpti
 from premortem.detectors.plateau_fed_non_finite import PlateauFedNonFinite
 from premortem.detectors.plateau_wrong_mode import PlateauWrongMode
 from premortem.detectors.poisoned_checkpoint import PoisonedCheckpoint
+from premortem.detectors.rank_lags_behind import RankLagsBehind
+from premortem.detectors.ranks_apart import RanksApart
+from premortem.detectors.ranks_out_of_step import RanksOutOfStep
 from premortem.detectors.raw_scores_in_bce import RawScoresInBce
 from premortem.detectors.refused_too_often import RefusedTooOften
 from premortem.detectors.reseeded_every_step import ReseededEveryStep
@@ -86,6 +89,7 @@ from premortem.detectors.reshape_as_transpose import ReshapeAsTranspose
 from premortem.detectors.restored_own_live_weights import RestoredOwnLiveWeights
 from premortem.detectors.rounded_away import RoundedAway
 from premortem.detectors.same_batch_every_step import SameBatchEveryStep
+from premortem.detectors.same_data_on_every_rank import SameDataOnEveryRank
 from premortem.detectors.saturated_activations import SaturatedActivations
 from premortem.detectors.saved_weights_never_change import SavedWeightsNeverChange
 from premortem.detectors.scaled_gradients_stepped import ScaledGradientsStepped
@@ -102,11 +106,13 @@ from premortem.detectors.scheduler_stepped_per_micro_batch import SchedulerStepp
 from premortem.detectors.scheduler_stepped_twice import SchedulerSteppedTwice
 from premortem.detectors.settings_overwritten_by_file import SettingsOverwrittenByFile
 from premortem.detectors.shapes_do_not_fit import ShapesDoNotFit
+from premortem.detectors.shuffle_repeats_every_epoch import ShuffleRepeatsEveryEpoch
 from premortem.detectors.sigmoid_before_bce_with_logits import SigmoidBeforeBceWithLogits
 from premortem.detectors.soft_labels_no_probabilities import SoftLabelsNoProbabilities
 from premortem.detectors.softmax_before_cross_entropy import SoftmaxBeforeCrossEntropy
 from premortem.detectors.softmax_over_one_class import SoftmaxOverOneClass
 from premortem.detectors.state_not_in_checkpoint import StateNotInCheckpoint
+from premortem.detectors.statistics_apart import StatisticsApart
 from premortem.detectors.statistics_never_collected import StatisticsNeverCollected
 from premortem.detectors.statistics_not_finite import StatisticsNotFinite
 from premortem.detectors.step_never_called import StepNeverCalled
@@ -120,6 +126,7 @@ from premortem.detectors.target_out_of_reach import TargetOutOfReach
 from premortem.detectors.train_and_eval_inputs_differ import TrainAndEvalInputsDiffer
 from premortem.detectors.train_and_val_on_different_scales import TrainAndValOnDifferentScales
 from premortem.detectors.trained_in_eval_mode import TrainedInEvalMode
+from premortem.detectors.unequal_batches import UnequalBatches
 from premortem.detectors.uninformative_labels import UninformativeLabels
 from premortem.detectors.unnormalised_inputs import UnnormalisedInputs
 from premortem.detectors.unscaled_targets import UnscaledTargets
@@ -263,6 +270,13 @@ ALL: tuple[type[Detector], ...] = (
     StatisticsNotFinite,  # PM453
     MetricNotFinite,  # PM454
     ComparedWithItself,  # PM455
+    RanksApart,  # PM481
+    RanksOutOfStep,  # PM482
+    SameDataOnEveryRank,  # PM483
+    ShuffleRepeatsEveryEpoch,  # PM484
+    UnequalBatches,  # PM485
+    StatisticsApart,  # PM486
+    RankLagsBehind,  # PM487
 )
 
 __all__ = ["ALL", "Detector"]

@@ -4,7 +4,7 @@ It can be read while it is written, and is whole after `kill -9`. The run writes
 everything that comes after (report, replay, a live page) reads through `Run`.
 """
 
-from premortem.journal.folders import claim_folder, default_folder
+from premortem.journal.folders import claim_folder, default_folder, rank_folder
 from premortem.journal.read import Audit, Columns, Fault, Number, Run, Step
 from premortem.journal.write import Journal, never_fatal
 
@@ -19,4 +19,5 @@ __all__ = [
     "claim_folder",
     "default_folder",
     "never_fatal",
+    "rank_folder",
 ]

@@ -33,6 +33,15 @@ def claim_folder(folder: Path) -> Path:
     return folder
 
 
+def rank_folder(chosen: Path | None, name: str, rank: int) -> tuple[Path, Path]:
+    """The folder that all ranks share, and this rank's own in it. `name` is the same for all. Raises OSError."""
+    shared = Path.cwd() / (chosen or HOME / "runs" / name)
+    shared.mkdir(parents=True, exist_ok=True)
+    if chosen is None:
+        _keep_out_of_git(shared.parent.parent)
+    return shared, claim_folder(shared / f"rank-{rank}")
+
+
 def _make(base: Path, first: int) -> Path:
     for number in count(first):
         folder = base if number == 1 else base.with_name(f"{base.name}-{number}")

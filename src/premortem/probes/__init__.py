@@ -29,6 +29,7 @@ from premortem.probes.modules import Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.pairs import Pairs
 from premortem.probes.questions import Questions
+from premortem.probes.ranks import RanksProbe
 from premortem.probes.recent import Recent
 from premortem.probes.recorder import Recorder
 from premortem.probes.rest import Rest
@@ -74,6 +75,8 @@ class Attachment:
         self.schedulers = Schedulers(session, self.optimizers)
         self.scalers = Scalers(session, self.optimizers, self.stats, inquest)
         self.scalers.left_out.append(self.recorder.left_out)
+        clipping = Clipping(session, self.optimizers)
+        self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
@@ -86,7 +89,7 @@ class Attachment:
             self.loaders,
             self.schedulers,
             self.scalers,
-            Clipping(session, self.optimizers),
+            clipping,
             Questions(session, inquest),
             Seeds(session),
             Draws(session),
@@ -96,6 +99,7 @@ class Attachment:
             inquest.lookout,
             self.recorder,
             self.memory,
+            self.ranks,
         )
         for probe in probes:
             probe.install()
@@ -152,6 +156,7 @@ class Attachment:
         self.stats.drain()
         with self.session.looking_at("pairs"):
             self.pairs.drain()
+        self.ranks.close()
 
     def detach(self) -> None:
         self.drain()

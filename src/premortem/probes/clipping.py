@@ -17,12 +17,17 @@ class Clipping:
     def __init__(self, session: Session, optimizers: Optimizers) -> None:
         self.session = session
         self.optimizers = optimizers
+        self.calls = 0
 
     def install(self) -> None:
         # Two names for one function: `torch.nn.utils.clip_grad_norm_` is what people call.
         for owner in (utils, clip_grad):
             for name, after in (("clip_grad_norm_", self._by_norm), ("clip_grad_value_", self._by_value)):
-                self.session.around(owner, name, after=after, resting=self.session.rest.clipped)
+                self.session.around(owner, name, after=after, resting=self._rested)
+
+    def _rested(self, *args: Any, **kwargs: Any) -> None:
+        self.calls += 1
+        self.session.rest.clipped(*args, **kwargs)
 
     def _by_norm(
         self, note: Any, norm: Any, parameters: Any, max_norm: Any = None, *args: Any, **kw: Any
@@ -36,6 +41,7 @@ class Clipping:
         self._tell("value", float(kw.get("clip_value", clip_value)), None)
 
     def _tell(self, kind: str, limit: float, norm: float | None) -> None:
+        self.calls += 1
         self.optimizers.gradients_replaced()
         tracks = [track for track in self.optimizers.live() if track.steps]
         self.session.emit(

@@ -76,6 +76,7 @@ class Models:
         self.session = session
         self.known: dict[int, Model] = {}
         self.before_forward: list[Callable[[], None]] = []
+        self.on_birth: list[Callable[[nn.Module], None]] = []
         self.on_call: list[
             Callable[[Model, bool, list[torch.Tensor]], None]
         ] = []  # a root, and what it is given
@@ -124,6 +125,8 @@ class Models:
 
     def _born(self, module: nn.Module, *args: Any, **kwargs: Any) -> None:
         self.births[id(module)] = (weakref.ref(module), self.session.tick())
+        for hears in self.on_birth:
+            hears(module)
 
     def _watch_noise(self) -> None:
         """Layers that behave differently in training tell, by the mode they really ran in."""
@@ -783,7 +786,14 @@ def misspelt_in(name: str, module: nn.Module, key_of: Callable[[Any], int]) -> I
 
 def uses(module: nn.Module, attribute: str) -> bool:
     """Whether the module's class has an attribute of that name for a purpose of its own."""
-    own = [cls for cls in type(module).__mro__ if not cls.__module__.startswith("torch.")]
+    own = [
+        cls
+        for cls in type(module).__mro__
+        if not cls.__module__.startswith("torch.")
+        or cls.__module__.startswith(
+            ("torch.nn.parallel.", "torch.distributed.")
+        )  # `require_backward_grad_sync`
+    ]
     methods = [getattr(method, "__code__", None) for cls in own for method in vars(cls).values()]
     return any(code is not None and attribute in (*code.co_names, *code.co_varnames) for code in methods)
 

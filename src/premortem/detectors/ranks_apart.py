@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.replicas import data_parallel, differ, named, odd, parted, site
+from premortem.events import Digest, Event, RanksSeen, Site
+from premortem.findings import Finding, Severity
+
+_IN_STEP = 2  # digests in which ranks without a wrapper must have moved together before they can part
+_STARTS = 2  # digests in which the gradients agree and the weights do not
+
+
+class Reason(NamedTuple):
+    cause: str
+    remedy: str
+    ranks: list[int]
+    at: Site | None = None
+    kind: str = ""
+
+
+class RanksApart(Detector):
+    """Ranks that should hold the same weights hold different ones.
+
+    ## Why it matters
+    Every rank trains a model of its own, on its share of the data. The loss goes down, nothing raises, and what is
+    saved is the first rank's model: most of the compute was for nothing.
+
+    ## Usual causes
+    - the module is called itself, not its `DistributedDataParallel` wrapper, so no gradient is averaged
+    - the model, or a part of it, was built anew or moved after it was wrapped
+    - gradients are clipped, a step is skipped, or the learning rate is set, on one rank only
+    - without a wrapper: ranks that average their gradients but began with different weights
+
+    ## What to do
+    Call the wrapper. Wrap last, and build the optimizer after that. Do on every rank what changes gradients, weights
+    or rates; without a wrapper, broadcast the weights of the first rank once before the first step.
+
+    ## When it stays silent
+    Where ranks part on purpose: a communication hook, model averaging, steps inside `no_sync`, `Join`; shards and
+    pieces of a model; ranks that never moved together and share no gradient.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM481",
+        name="ranks-apart",
+        family="distributed",
+        severity=Severity.ERROR,
+        explains=("statistics-apart", "step-without-new-gradients"),
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+
+    def __init__(self) -> None:
+        self._told = False
+        self._together = 0  # digests in which weights that had moved were the same everywhere
+        self._apart = 0  # digests in a row since, in which they were not
+        self._shared = 0  # digests in which only the gradients were the same
+        self._last: list[int] = []
+        self._before: dict[int, tuple[int, int, int]] = {}  # of each rank when it last agreed with the others
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        if not isinstance(event, RanksSeen) or self._told or not event.names:
+            return
+        every = data_parallel(event)
+        if any(d.apart_on_purpose for d in event.ranks):
+            self._together = self._shared = 0
+        elif every:
+            yield from self._wrapped(event, every)
+        elif not any(d.group for d in event.ranks) and not differ([d.signature for d in event.ranks]):
+            yield from self._unwrapped(event, event.ranks)
+        elif any(d.group for d in event.ranks) and not every:
+            self._together = self._shared = 0
+
+    def _wrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Iterable[Finding]:
+        apart = [index for index in range(len(event.names)) if parted(every, index)]
+        if apart:
+            yield self._say(event, every, apart, reason(every, apart, self._before))
+        else:
+            self._before.update({d.rank: (d.backwards, d.clips, d.refused) for d in every})
+
+    def _unwrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Iterable[Finding]:
+        """Nobody has said that they should agree: they must have shown it."""
+        apart = [index for index in range(len(event.names)) if parted(every, index)]
+        batches = [d.batch for d in every]
+        own_data = None not in batches and differ(batches)
+        if not apart:
+            values = list(every[0].values)
+            self._together += own_data and bool(self._last) and values != self._last
+            self._last, self._apart = values, 0
+            self._before.update({d.rank: (d.backwards, d.clips, d.refused) for d in every})
+            return
+        same_slope = all(not differ([d.gradients[index] for d in every]) for index in range(len(event.names)))
+        self._shared = self._shared + 1 if same_slope and own_data and any(every[0].gradients) else 0
+        if self._shared == _STARTS and not self._together:
+            why = Reason(
+                "The gradients are the same on all ranks, so they are averaged; the weights they are applied to are not. "
+                "The ranks did not begin with the same weights.",
+                "Seed every rank alike before the model is built, or broadcast the first rank's weights once "
+                "(`DistributedDataParallel` does that).",
+                odd(every, [tuple(d.values) for d in every]),
+                kind="start",
+            )
+            yield self._say(event, every, apart, why)
+        elif self._together >= _IN_STEP:
+            self._apart += 1
+            if self._apart == _STARTS:
+                yield self._say(event, every, apart, reason(every, apart, self._before), Severity.WARNING)
+
+    def _say(
+        self,
+        event: RanksSeen,
+        every: Sequence[Digest],
+        apart: list[int],
+        why: Reason,
+        severity: Severity = Severity.ERROR,
+    ) -> Finding:
+        self._told = True
+        first = event.names[apart[0]]
+        among = f"{len(apart)} of {len(event.names)} that were compared"
+        return self.finding(
+            event,
+            f"the {len(every)} ranks hold different values of `{first}` after step {event.step} ({among})",
+            cause=why.cause,
+            remedy=why.remedy,
+            at=why.at,
+            parameter=first,
+            severity=severity,
+            ranks=why.ranks,
+            kind=why.kind,
+            parameters=[event.names[index] for index in apart[:8]],
+        )
+
+
+def reason(
+    every: Sequence[Digest], apart: Sequence[int], before: Mapping[int, tuple[int, int, int]]
+) -> Reason:
+    """Why they parted, by what else is different between them."""
+    wrapped = site(every[0].wrapped_at)
+    bare = [d.rank for d in every if d.bare and not d.called]
+    if bare:
+        return Reason(
+            f"{named(bare).capitalize()} called the module itself, not the DistributedDataParallel around it: its gradients "
+            "are never averaged.",
+            "Call the wrapper in the training loop; use `.module` only to save and to look.",
+            bare,
+            wrapped,
+            "bare module",
+        )
+    strangers = [d.rank for d in every if d.stranger]
+    if strangers:
+        return Reason(
+            "The model in training is not the one that was wrapped, though it looks like it: it was built again.",
+            "Wrap the model that is trained, and build the optimizer from it.",
+            strangers,
+            wrapped,
+            "another model",
+        )
+    replaced = [d.rank for d in every if d.replaced]
+    if replaced:
+        names = next(d.replaced for d in every if d.replaced)
+        return Reason(
+            f"`{names[0]}` was put into the model after it was wrapped: the wrapper does not average its gradient.",
+            "Change the model first, then wrap it, then build the optimizer.",
+            replaced,
+            wrapped,
+            "replaced after wrapping",
+        )
+    known = all(d.rank in before for d in every)
+    then = [before[d.rank] if known else (0, 0, 0) for d in every]
+    steps = [d.backwards - old[0] for d, old in zip(every, then, strict=True)]
+    clips = [d.clips - old[1] for d, old in zip(every, then, strict=True)]
+    refused = [d.refused - old[2] for d, old in zip(every, then, strict=True)]
+    for answers, kind, cause in (
+        (
+            steps,
+            "skipped",
+            "made another number of backward passes for the same number of steps: a step was left out",
+        ),
+        (refused, "refused", "did not apply an update that the others have applied"),
+        (clips, "clipped", "clipped its gradients another number of times than the others"),
+        ([tuple(d.rates) for d in every], "rate", "has another learning rate than the others"),
+        (
+            [tuple(bool(d.gradients[index]) for index in apart) for d in every],
+            "unused",
+            "has no gradient for parameters that have one on the others",
+        ),
+    ):
+        if differ(answers):
+            ranks = odd(every, answers)
+            return Reason(
+                f"{named(ranks).capitalize()} {cause}.",
+                "Do on every rank what changes gradients, steps or rates: conditions must not depend on the rank or "
+                "on its own data.",
+                ranks,
+                kind=kind,
+            )
+    ranks = odd(every, [tuple(d.values[index] for index in apart) for d in every])
+    if all(differ([d.gradients[index] for d in every]) for index in apart[:1]):
+        return Reason(
+            "Their gradients differ at the step itself: they were not averaged, or changed afterwards on one rank.",
+            "Move and convert the model before it is wrapped, not after; leave gradients alone between `backward` and "
+            "`step`, or change them on every rank.",
+            ranks,
+            wrapped,
+            "gradients",
+        )
+    return Reason(
+        "Rate and gradients are the same: the weights or the optimizer's state were already different.",
+        "Load the checkpoint on every rank, optimizer and all, or broadcast it.",
+        ranks,
+        wrapped,
+        "state",
+    )

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.replicas import data_parallel, differ, site
+from premortem.events import Event, RanksSeen
+from premortem.findings import Finding, Severity
+
+_ENOUGH = 3  # different batches, each of them the same on all ranks
+
+
+class SameDataOnEveryRank(Detector):
+    """All ranks train on the very same batches.
+
+    ## Why it matters
+    Averaging equal gradients changes nothing: N ranks do the work of one. A schedule that was made for the larger
+    batch is wrong as well.
+
+    ## Usual causes
+    - no `DistributedSampler`: every rank draws from the whole data with the same seed
+    - a data set that is split by a rank that is always 0
+
+    ## What to do
+    Give the loader a `DistributedSampler`, or split the data by the rank.
+
+    ## When it stays silent
+    When one batch is repeated on purpose, and for ranks that are no replicas (tensor and pipeline parallel ranks share
+    their data).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM483", name="same-data-on-every-rank", family="distributed", severity=Severity.WARNING
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+
+    def __init__(self) -> None:
+        self._same: list[int] = []
+        self._told = False
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        every = data_parallel(event) if isinstance(event, RanksSeen) and not self._told else []
+        batches = [d.batch for d in every]
+        if not every or None in batches:
+            return
+        if differ(batches):
+            self._same = []
+            return
+        if batches[0] is not None and batches[0] not in self._same:
+            self._same.append(batches[0])
+        if len(self._same) == _ENOUGH:
+            self._told = True
+            yield self.finding(
+                event,
+                f"the {len(every)} ranks were given the same batch at each of {_ENOUGH} steps that were compared",
+                cause="The data is not split among the ranks, so all of them compute the same gradient.",
+                remedy="Give the loader a `DistributedSampler` (and no `shuffle`), or split the data by the rank.",
+                at=site(every[0].loader),
+                ranks=[d.rank for d in every],
+            )

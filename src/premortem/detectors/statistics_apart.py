@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.detectors.replicas import data_parallel, differ, odd, site
+from premortem.events import Event, RanksSeen
+from premortem.findings import Finding, Severity
+
+_ENOUGH = 3  # digests
+
+
+class StatisticsApart(Detector):
+    """Running statistics (batch norm) differ between the ranks, and nothing brings them together.
+
+    ## Why it matters
+    In evaluation every rank has a model of its own, and the checkpoint has the statistics of one rank's data only.
+
+    ## Usual causes
+    `DistributedDataParallel(..., broadcast_buffers=False)` with ordinary batch norm.
+
+    ## What to do
+    Leave `broadcast_buffers` on, or convert the model with `nn.SyncBatchNorm.convert_sync_batchnorm`. Where each
+    rank's share of the data is large this is a matter of taste, so it is a remark.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM486", name="statistics-apart", family="distributed", severity=Severity.INFO
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+
+    def __init__(self) -> None:
+        self._seen = 0
+
+    def observe(self, event: Event) -> Iterable[Finding]:
+        every = data_parallel(event) if isinstance(event, RanksSeen) else []
+        answers = [d.buffers for d in every]
+        if not every or 0 in answers or any(d.apart_on_purpose for d in every):
+            return
+        self._seen = self._seen + 1 if differ(answers) else 0
+        if self._seen == _ENOUGH:
+            yield self.finding(
+                event,
+                "the running statistics of the model differ between the ranks",
+                cause="Buffers are not broadcast, so each rank collects the statistics of its own data.",
+                remedy="Leave `broadcast_buffers` on, or convert the model to `nn.SyncBatchNorm`.",
+                at=site(every[0].wrapped_at),
+                ranks=odd(every, answers),
+            )

@@ -1,0 +1,102 @@
+"""A few numbers that stand for a model: equal on two ranks when the model is, cheap enough to be taken in a run.
+
+Of every parameter sixteen values, other ones each time, are hashed by one small product on their device; nothing waits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+_SAMPLED = 16  # values of a tensor
+_MOST = 256  # parameters in one digest; of more of them, others each time
+_BITS = (1 << 52) - 1  # what a float64 holds exactly: hashes travel beside sums
+_STEP = 7919  # a prime: how far the sample moves from one digest to the next
+
+
+def comparable(parameter: Any) -> bool:
+    """Not a shard, of which every rank has another, and not a placeholder."""
+    if type(parameter).__name__ == "FlatParameter" or not isinstance(parameter, torch.Tensor):
+        return False
+    if getattr(parameter, "placements", None) is not None:
+        return False
+    return parameter.numel() > 0 and parameter.layout == torch.strided and not parameter.is_complex()
+
+
+def chosen(parameters: list[torch.Tensor], turn: int) -> list[int]:
+    stride = -(-len(parameters) // _MOST)
+    return list(range(turn % stride, len(parameters), stride)) if stride else []
+
+
+class Taken:
+    """Numbers about parameters and their gradients, perhaps still on their way from the device."""
+
+    def __init__(self, parameters: list[torch.Tensor], turn: int) -> None:
+        shift = turn * _STEP
+        places: dict[tuple[int, torch.device], torch.Tensor] = {}
+        values, slopes, self._without = [], [], []
+        for number, parameter in enumerate(parameters):
+            size = parameter.numel()
+            at = places.get((size, parameter.device))
+            if at is None:
+                spread = torch.arange(_SAMPLED, device=parameter.device) * max(1, size // _SAMPLED)
+                at = places[size, parameter.device] = (spread + shift) % size
+            value = torch.take(parameter.detach(), at)
+            grad = parameter.grad
+            if grad is None or grad.layout != torch.strided or grad.numel() != size:
+                self._without.append(number)
+                slopes.append(torch.zeros_like(value))
+            else:
+                slopes.append(torch.take(grad, at))
+            values.append(value)
+        matrix = torch.stack([value.float() for value in values])
+        packed = torch.stack(
+            [
+                _hashed(matrix),
+                _hashed(torch.stack([slope.float() for slope in slopes])),
+                matrix.double().sum(1),
+                matrix.double().abs().sum(1),
+            ]
+        )
+        self._event: Any = None
+        if packed.device.type == "cuda":
+            self._host = torch.empty(packed.shape, dtype=packed.dtype, pin_memory=True)
+            self._host.copy_(packed, non_blocking=True)
+            self._event = torch.cuda.Event()
+            self._event.record()
+        else:
+            self._host = packed
+
+    @property
+    def arrived(self) -> bool:
+        return self._event is None or bool(self._event.query())
+
+    def read(self) -> dict[str, list[Any]]:
+        values, gradients, sums, sizes = self._host.tolist()
+        slopes = [int(each) or 1 for each in gradients]
+        for number in self._without:
+            slopes[number] = 0
+        return {
+            "values": [int(each) for each in values],
+            "gradients": slopes,
+            "sums": [float(f"{each:.8g}") for each in sums],  # short, as they travel as text
+            "sizes": [float(f"{each:.8g}") for each in sizes],
+        }
+
+
+def hash_of(tensors: list[torch.Tensor]) -> int:
+    """Of small tensors on the CPU, such as running statistics; 0 when there are none there."""
+    rows = [
+        torch.take(t.detach(), torch.arange(_SAMPLED) % t.numel()).float()
+        for t in tensors[:_MOST]
+        if t.device.type == "cpu" and t.is_floating_point() and t.numel()
+    ]
+    return int(_hashed(torch.stack(rows)).sum()) & _BITS if rows else 0
+
+
+def _hashed(matrix: torch.Tensor) -> torch.Tensor:
+    bits = matrix.view(torch.int32).to(torch.int64)
+    weights = torch.arange(1, _SAMPLED + 1, device=matrix.device) * 0x9E3779B1
+    mixed = (bits * weights).sum(1)
+    return ((mixed ^ (mixed >> 17)) & _BITS).double()

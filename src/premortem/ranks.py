@@ -1,0 +1,207 @@
+"""A run of many processes: which of them this is, where each writes, and what all of them found, as one.
+
+    .premortem/runs/RUN/rank-0/journal.sqlite   each rank has a journal of its own
+                        rank-0/findings.json    and says what it has found so far
+                        rank-1/...
+                        findings.json           all of it, merged: whoever has news writes it, under a lock
+
+Files and no messages: a rank that was killed has said what it said, and nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from premortem import detectors
+from premortem.errors import STOPPED
+from premortem.findings import Certainty, Finding, Severity
+from premortem.findings_file import FindingsFile
+from premortem.folding import fold
+
+LAUNCHED = "PREMORTEM_LAUNCHED"  # set by `premortem run --nproc`, which then says the last words itself
+FILE = "findings.json"
+_PATIENCE = 3.0  # seconds, at the end, for ranks of this machine that are about to end too
+_SURE = list(Certainty)
+_LOUD = list(Severity)
+
+
+class Place(NamedTuple):
+    """Which of several processes this is, as torchrun and its like tell it."""
+
+    rank: int
+    world: int
+    nearby: int  # processes on this machine
+
+
+def place(environ: Mapping[str, str]) -> Place | None:
+    """None when this process is the whole run."""
+    try:
+        found = Place(
+            int(environ["RANK"]),
+            int(environ["WORLD_SIZE"]),
+            int(environ.get("LOCAL_WORLD_SIZE", environ["WORLD_SIZE"])),
+        )
+    except (KeyError, ValueError):
+        return None
+    return found if found.world > 1 else None
+
+
+class Ranks:
+    """The ranks of one launch that write into the same folder."""
+
+    def __init__(self, mine: Place, findings: Path | None, on_problem: Callable[[str], None]) -> None:
+        self.mine = mine
+        self._on_problem = on_problem
+        self._asked_for = FindingsFile(findings, on_problem) if findings else None
+        self.folder: Path | None = None  # of the run, once it was made
+
+    @property
+    def speaks(self) -> bool:
+        return self.mine.rank == 0
+
+    def write(self, run: dict[str, Any], findings: Sequence[Finding]) -> None:
+        """What this rank found, and with it what all have found."""
+        if self.folder is None:  # no folder, so nobody to merge with: the first rank speaks for itself
+            if self._asked_for is not None and self.speaks:
+                self._asked_for.write(run, findings)
+            return
+        own = self.folder / f"rank-{self.mine.rank}" / FILE
+        FindingsFile(own, self._on_problem).write(
+            {**run, "launch": launch(), "rank": self.mine.rank}, findings
+        )
+        with locked(self.folder):
+            merge = merged(self.folder)
+            for file in (FindingsFile(self.folder / FILE, self._on_problem), self._asked_for):
+                if file is not None and merge is not None:
+                    file.write(*merge)
+
+    def wait(self) -> None:
+        """For ranks nearby to have said their last words; not for long, as they may never do so."""
+        until = time.monotonic() + _PATIENCE
+        while self.folder is not None and time.monotonic() < until:
+            ended = [run for run, _ in reports(self.folder) if run.get("ended")]
+            if len(ended) >= self.mine.nearby:
+                return
+            time.sleep(0.05)
+
+    def findings(self) -> list[Finding] | None:
+        merge = merged(self.folder) if self.folder is not None else None
+        return None if merge is None else merge[1]
+
+
+def launch() -> str:
+    """The same for all ranks that one torchrun has started, and for no others."""
+    return f"{os.getppid()}-{_started(os.getppid())}"
+
+
+def _started(pid: int) -> int:
+    """When a process came into being, in the kernel's ticks; 0 where there is no /proc."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def stamp() -> str:
+    """When the launcher was started, in the form of a run's folder; today, where that cannot be known."""
+    ticks = _started(os.getppid())
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/stat").read_text().splitlines()
+        boot = int(next(line for line in lines if line.startswith("btime")).split()[1])
+        if ticks:
+            started = boot + ticks / os.sysconf("SC_CLK_TCK")
+            return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(started))
+    return time.strftime("%Y%m%d", time.gmtime())
+
+
+# --- merging ---------------------------------------------------------------------------------
+
+
+def reports(folder: Path) -> list[tuple[dict[str, Any], list[Finding]]]:
+    """What each rank of the newest launch has written, by rank."""
+    found = []
+    for path in folder.glob(f"rank-*/{FILE}"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            record = json.loads(path.read_text())
+            found.append((record["run"], [Finding.from_json(each) for each in record["findings"]]))
+    if not found:
+        return []
+    newest = max(found, key=lambda each: str(each[0]["started"]))[0]["launch"]
+    return sorted((each for each in found if each[0]["launch"] == newest), key=lambda each: each[0]["rank"])
+
+
+def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
+    """One record and one set of findings, each with the ranks that saw it."""
+    every = reports(folder)
+    if not every:
+        return None
+    seen: dict[Any, tuple[Finding, list[int]]] = {}
+    for run, findings in every:
+        for finding in findings:
+            same = (finding.code, finding.where)
+            first, ranks = seen.get(same, (finding, []))
+            seen[same] = (_louder(first, finding), [*ranks, run["rank"]])
+    union = [
+        finding if "ranks" in finding.evidence else finding.with_evidence(ranks=ranks)
+        for finding, ranks in seen.values()
+    ]
+    union = _without_received(union)
+    cards = {cls.card.code: cls.card for cls in detectors.ALL}
+    shown = {name: value for name, value in every[0][0].items() if name not in {"launch", "rank"}}
+    told = ("rank", "exit_code", "reason", "steps", "seconds", "folder")
+    record = {
+        **shown,
+        "exit_code": exit_code([run for run, _ in every]),
+        "folder": str(folder),
+        "ranks": [{name: run.get(name) for name in told} for run, _ in every],
+    }
+    return record, fold(union, cards)
+
+
+def _without_received(findings: list[Finding]) -> list[Finding]:
+    """Gradients are averaged: one rank's NaN reaches all. Those that only received it say so, and are not believed
+    when another rank has seen where it came from."""
+    received = [f for f in findings if f.name == "masked-non-finite" and not _origin(f)]
+    sources = [f for f in findings if f.family.startswith("numerics") and f not in received and f.where.file]
+    return [f for f in findings if f not in received] if sources else findings
+
+
+def _origin(finding: Finding) -> bool:
+    return bool(finding.evidence.get("origin") or finding.evidence.get("masked_by"))
+
+
+def _louder(one: Finding, other: Finding) -> Finding:
+    """The same diagnosis, seen by two ranks: as early, as sure and as loud as either."""
+    best = min(one, other, key=lambda f: (_LOUD.index(f.severity), _SURE.index(f.certainty)))
+    return replace(best, step=min(one.step, other.step))
+
+
+def exit_code(runs: Sequence[Mapping[str, Any]]) -> int | None:
+    """Of all ranks together: premortem's own when it stopped one, else the first that is no success."""
+    codes = [run.get("exit_code") for run in runs]
+    if any(run.get("reason") == "stopped" for run in runs):
+        return STOPPED
+    if None in codes:
+        return None
+    return next((int(code) for code in codes if code), 0)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One writer at a time, so that the last one has read all others. Without locks (Windows) the last one wins."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with (folder / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

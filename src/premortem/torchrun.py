@@ -1,0 +1,56 @@
+"""`premortem run --nproc N`: torchrun starts premortem in every rank; here its end is waited for, and told once."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from premortem import ranks
+from premortem.console import Console
+from premortem.errors import STOPPED, MissingExtra, UsageError
+from premortem.journal.folders import default_folder
+
+WORDS = ("gpu", "cpu", "auto", "xpu")  # torchrun counts them itself
+
+
+def run(nproc: str, own: Sequence[str], program: Sequence[str], folder: Path | None, *, quiet: bool) -> int:
+    """`own` are premortem's options without `--nproc`; `program` is the script with its arguments."""
+    if nproc not in WORDS and not (nproc.isdigit() and int(nproc) > 0):
+        raise UsageError(f"`--nproc {nproc}` is no number of processes; give one, or gpu")
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtra("`premortem run --nproc`", "torch")
+    name = Path(next(word for word in program if word != "-m")).stem
+    shared = folder if folder is not None else default_folder(name)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={nproc}"]
+    command += ["-m", "premortem", "run", *own, *([] if folder else ["--folder", str(shared)]), *program]
+    process = subprocess.Popen(command, env={**os.environ, ranks.LAUNCHED: str(os.getpid())})
+    interrupted = False
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:  # the terminal has told torchrun too, which tells the ranks
+            interrupted = True
+    code = conclude(shared.absolute(), code, Console(quiet))
+    if interrupted:
+        sys.excepthook = lambda *_: None
+        raise KeyboardInterrupt
+    return code
+
+
+def conclude(folder: Path, code: int, console: Console) -> int:
+    """The last words about all ranks, and the exit code of the run."""
+    with ranks.locked(folder):
+        merge = ranks.merged(folder)
+    if merge is None:
+        return code
+    record, findings = merge
+    console.unsaid(findings)
+    stopped = record["exit_code"] == STOPPED
+    console.summary(findings, record["steps"], folder, stopped)
+    # A rank that was killed has no exit code of its own: then torchrun's stands.
+    return int(record["exit_code"] or code)

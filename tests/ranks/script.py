@@ -1,0 +1,176 @@
+"""A training on several ranks, whose faults and habits are chosen by name: `script.py WORD...`."""
+
+import contextlib
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
+
+WORDS = set(sys.argv[1:])
+STEPS = 40
+dist.init_process_group("gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Linear(8, 16)
+        self.norm = nn.BatchNorm1d(16)
+        self.drop = nn.Dropout(0.1)
+        self.head = nn.Linear(16, 1)
+        self.spare = nn.Linear(16, 1)
+
+    def forward(self, x):
+        hidden = self.drop(torch.relu(self.norm(self.stem(x))))
+        if "checkpointing" in WORDS:
+            return torch.utils.checkpoint.checkpoint(self.head, hidden, use_reentrant=False)
+        both = self.head(hidden)
+        spare = "find-unused" not in WORDS or (rank == 0 and float(x.sum()) > 0)
+        return both + self.spare(hidden) if spare else both
+
+
+torch.manual_seed(rank if "seeds" in WORDS else 0)
+model = Net()
+if "checkpointing" in WORDS or "static-graph" in WORDS:
+    model.spare = None
+    if "static-graph" in WORDS:
+        model.forward = lambda x: model.head(torch.relu(model.norm(model.stem(x))))
+wrapped = not WORDS & {"by-hand", "seeds", "ensemble", "local-sgd", "diloco", "pieces", "parts-later"}
+if wrapped:
+    ddp = DistributedDataParallel(
+        model,
+        find_unused_parameters="find-unused" in WORDS,
+        static_graph="static-graph" in WORDS,
+        **({"broadcast_buffers": False} if "own-statistics" in WORDS else {}),
+    )
+    called = model if "bare" in WORDS else ddp
+    if "bare-on-one" in WORDS and rank == 1:
+        called = model
+else:
+    called = model
+    if WORDS & {"by-hand", "local-sgd", "diloco", "parts-later"}:
+        for tensor in model.state_dict().values():
+            dist.broadcast(tensor, 0)
+if "replaced-head" in WORDS:
+    torch.manual_seed(0)
+    model.head = nn.Linear(16, 1)
+if "rebuilt" in WORDS:
+    torch.manual_seed(0)
+    called = model = Net()
+if "moved" in WORDS:  # what a move to another device does to the gradients' hooks
+    for module in model.modules():
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            setattr(module, name, nn.Parameter(parameter.detach().clone()))
+if "pieces" in WORDS:  # tensor parallel: other weights of the same shape, and the same data
+    with torch.no_grad():
+        model.stem.weight.add_(rank)
+rate = 0.02 if "rate" in WORDS and rank == 1 else 0.01
+if "hook" in WORDS:
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+
+    ddp.register_comm_hook(None, fp16_compress_hook)
+optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+
+torch.manual_seed(1)
+inputs = torch.randn(256, 8)
+data = TensorDataset(inputs, inputs[:, :1] * 2 + inputs[:, 1:2] + 0.3 * torch.randn(256, 1))
+if "no-sampler" in WORDS or "pieces" in WORDS:
+    generator = torch.Generator().manual_seed(5)
+    loader = DataLoader(data, batch_size=16, shuffle=True, generator=generator)
+elif WORDS & {"uneven", "join", "uneven-ends"}:
+    mine = range(160) if rank == 0 else range(160, 256)
+    loader = DataLoader(Subset(data, mine), batch_size=16)
+else:
+    loader = DataLoader(data, batch_size=16, sampler=DistributedSampler(data, seed=3))
+held_out = DataLoader(TensorDataset(inputs[:64], inputs[:64, :1]), sampler=DistributedSampler(inputs[:64]))
+torch.manual_seed(100 + rank)  # dropout differs from rank to rank
+
+
+def average(tensors):
+    for tensor in tensors:
+        dist.all_reduce(tensor)
+        tensor.div_(world)
+
+
+def train_step(x, y, number):
+    if "accumulate" in WORDS and number % 2 == 0:
+        with ddp.no_sync():
+            (nn.functional.mse_loss(called(x), y) / 2).backward()
+        return
+    local = "steps-in-no-sync" in WORDS and number % 4
+    with ddp.no_sync() if local else contextlib.nullcontext():
+        loss = nn.functional.mse_loss(called(x), y)
+        loss.backward()
+        if WORDS & {"by-hand", "seeds"} or ("parts-later" in WORDS and number < 12):
+            average([p.grad for p in model.parameters() if p.grad is not None])
+        if "clip" in WORDS or ("clip-on-one" in WORDS and rank == 1):
+            nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+        if "nan" in WORDS and rank == 1:
+            next(model.parameters()).grad.fill_(float("nan"))
+        if "scaled-on-one" in WORDS and rank == 1:
+            for p in model.parameters():
+                p.grad.mul_(0.5)
+        if not ("skip-on-one" in WORDS and rank == 1 and number % 5 == 4):
+            optimizer.step()
+        if ("local-sgd" in WORDS and number % 4 == 3) or ("diloco" in WORDS and number % 10 == 9):
+            average([p.data for p in model.parameters()])
+    optimizer.zero_grad()
+    if "steps-in-no-sync" in WORDS and number % 4 == 0:
+        average([p.data for p in model.parameters()])
+    time.sleep(0.06 if "slow-computing" in WORDS and rank == 1 else 0.0)
+
+
+if "slow-data" in WORDS and rank == 1:
+    collate = loader.collate_fn
+    loader.collate_fn = lambda samples: (time.sleep(0.06), collate(samples))[1]
+
+steps = (
+    100_000
+    if "endless" in WORDS
+    else STEPS
+    if not WORDS & {"slow-data", "slow-computing", "not-slow"}
+    else 100
+)
+number = epoch = 0
+while number < steps:
+    if "no-set-epoch" not in WORDS and isinstance(loader.sampler, DistributedSampler):
+        loader.sampler.set_epoch(epoch)
+    within = contextlib.nullcontext()
+    if "join" in WORDS:
+        from torch.distributed.algorithms.join import Join
+
+        within = Join([ddp])
+    with within:
+        for index, (x, y) in enumerate(loader):
+            if "uneven-ends" in WORDS and index == 5:
+                break
+            train_step(*(data[:16] if "one-batch" in WORDS else (x, y)), number)
+            number += 1
+            if number >= steps:
+                break
+    epoch += 1
+    if "evaluates-on-first" in WORDS and rank == 0:
+        model.eval()
+        with torch.no_grad():
+            for x, _ in held_out:
+                model(x)
+        model.train()
+    if "evaluates" in WORDS:
+        model.eval()
+        with torch.no_grad():
+            for x, _ in held_out:
+                model(x)
+        model.train()
+    if "dies" in WORDS and rank == 1:
+        os.kill(os.getpid(), 9)
+    if "join" in WORDS and epoch == 3:
+        break
+    time.sleep(0.1)
+time.sleep(0.5)
+dist.destroy_process_group()
