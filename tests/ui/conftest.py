@@ -14,9 +14,10 @@ from http.cookiejar import CookieJar
 
 import pytest
 
+from premortem.errors import JournalError
 from premortem.events import StepStats
 from premortem.findings import Certainty, Finding, Severity
-from premortem.journal import Journal
+from premortem.journal import Journal, Run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TRAINS = """
@@ -136,14 +137,16 @@ def training(tmp_path):
             text=True,
         )
         processes.append(process)
-        from premortem.journal import Run
 
         def stepped():
             assert process.poll() is None, process.stdout.read()
             if not (folder / "journal.sqlite").is_file():
                 return None
-            with Run(folder) as run:
-                newest = run.newest()
+            try:
+                with Run(folder) as run:
+                    newest = run.newest()
+            except JournalError:  # its file is there, its tables are not
+                return None
             return newest is not None and newest.step > 5
 
         until(stepped, 60)
@@ -219,7 +222,9 @@ def visit(chromium):
         page.on(
             "request",
             lambda request: (
-                None if request.url.startswith((server.base, "data:")) else page.complaints.append(request.url)
+                None
+                if request.url.startswith((server.base, "data:"))
+                else page.complaints.append(request.url)
             ),
         )
         page.goto(server.url)

@@ -1,5 +1,6 @@
 """The server, asked without a browser: who may come in, what a page holds, and that it never writes by itself."""
 
+import contextlib
 import http.client
 import json
 import math
@@ -27,7 +28,14 @@ EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 def test_without_the_token_nothing_is_told(serve, journal, tmp_path):
     journal("secret", losses=[1.0])
     server = serve(tmp_path / "runs")
-    for path in ("/", "/runs/secret", "/events", "/static/page.js", "/runs/secret/plots/timeline", "/?token=wrong"):
+    for path in (
+        "/",
+        "/runs/secret",
+        "/events",
+        "/static/page.js",
+        "/runs/secret/plots/timeline",
+        "/?token=wrong",
+    ):
         status, headers, text = server.stranger(path)
         assert (status, "secret" in text) == (403, False), path
         assert "default-src 'none'" in headers["content-security-policy"]
@@ -71,7 +79,12 @@ def test_another_page_cannot_ask_anything_of_a_run(serve, training, tmp_path):
     server = serve(tmp_path / "runs")
     server.get("/")
     path = "/runs/live/ask/stop"
-    for headers in ({}, {"x-premortem": "1"}, {"x-premortem": "1", "origin": "http://evil.example"}, {"origin": server.base}):
+    for headers in (
+        {},
+        {"x-premortem": "1"},
+        {"x-premortem": "1", "origin": "http://evil.example"},
+        {"origin": server.base},
+    ):
         assert server.get(path, method="POST", headers=headers)[0] == 403
     assert server.get(path)[0] == 405, "only a POST asks"
     assert not list((tmp_path / "runs" / "live").glob("asked-*"))
@@ -120,7 +133,12 @@ def test_a_folder_without_runs_says_how_to_make_one(serve, tmp_path):
 def test_what_a_run_is_called_is_only_text(serve, journal, tmp_path):
     journal("<script>alert(3)<", losses=[1.0], argv=[EVIL], findings=[finding(message=EVIL)])
     server = serve(tmp_path / "runs")
-    for path in ("/", "/?q=%3Cscript%3E&verdict=%22%3E%3Cscript%3E", "/runs/%3Cscript%3Ealert(3)%3C", "/runs/%3Cscript%3E"):
+    for path in (
+        "/",
+        "/?q=%3Cscript%3E&verdict=%22%3E%3Cscript%3E",
+        "/runs/%3Cscript%3Ealert(3)%3C",
+        "/runs/%3Cscript%3E",
+    ):
         text = server.get(path)[2]
         assert "<script>alert" not in text, path
         assert "<img" not in text, path
@@ -139,7 +157,7 @@ def test_a_run_without_a_step_and_one_of_nothing_but_nan_are_shown(serve, journa
     assert server.get("/runs/nan")[0] == 200
     drawn = server.get("/runs/nan/plots/timeline")[2]
     assert "NaN, inf, -inf" in drawn
-    json.loads(drawn, parse_constant=lambda word: pytest.fail(word))
+    json.loads(drawn, parse_constant=pytest.fail)
     assert "−∞" in server.get("/")[2]
 
 
@@ -148,7 +166,9 @@ def test_half_a_journal_and_strangers_are_a_sentence(serve, journal, tmp_path):
     for name in ("half", "text", "nothing"):
         (tmp_path / "runs" / name).mkdir()
     (tmp_path / "runs" / "half" / whole.name).write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
-    (tmp_path / "runs" / "text" / whole.name).write_text("this is no database, but long enough to look like one" * 9)
+    (tmp_path / "runs" / "text" / whole.name).write_text(
+        "this is no database, but long enough to look like one" * 9
+    )
     (tmp_path / "runs" / "nothing" / whole.name).touch()
     server = serve(tmp_path / "runs")
     assert set(names(server.get("/")[2])) == {"whole", "half", "text", "nothing"}
@@ -190,12 +210,11 @@ def events(server, path):
     server.get("/")
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     connection.request("GET", path, headers={"cookie": f"premortem-{server.port}={server.token}"})
-    reply = connection.getresponse()
-    assert reply.headers["content-type"].startswith("text/event-stream")
-    while line := reply.readline().decode():
-        if line.startswith("data: "):
-            yield line.removeprefix("data: ").strip()
-    connection.close()
+    with contextlib.closing(connection), connection.getresponse() as reply:
+        assert reply.headers["content-type"].startswith("text/event-stream")
+        while line := reply.readline().decode():
+            if line.startswith("data: "):
+                yield line.removeprefix("data: ").strip()
 
 
 def test_a_run_that_trains_is_told_again_and_again_until_it_is_gone(serve, training, tmp_path):
@@ -207,7 +226,7 @@ def test_a_run_that_trains_is_told_again_and_again_until_it_is_gone(serve, train
     process.wait()
     until(lambda: "It ended without a word" in server.get("/runs/live")[2])
     shutil.rmtree(tmp_path / "runs" / "live")
-    assert "gone" in list(iter(lambda: next(heard), "gone")) + ["gone"]
+    assert "gone" in heard
     heard.close()
     status, _headers, text = server.get("/runs/live")
     assert (status, "may have been deleted" in text) == (404, True)
@@ -233,6 +252,11 @@ def meta(tmp_path, name="live"):
         return run.meta
 
 
+def newest(tmp_path):
+    with Run(tmp_path / "runs" / "live") as run:
+        return run.newest().step
+
+
 def test_save_saves_and_the_run_goes_on(serve, training, tmp_path):
     import torch
 
@@ -244,9 +268,8 @@ def test_save_saves_and_the_run_goes_on(serve, training, tmp_path):
     kept = torch.load(answer["path"], weights_only=True)
     assert kept["step"] == answer["step"]
     assert process.poll() is None
-    with Run(tmp_path / "runs" / "live") as run:
-        reached = run.newest().step
-    until(lambda: Run(tmp_path / "runs" / "live").newest().step > reached)
+    reached = newest(tmp_path)
+    until(lambda: newest(tmp_path) > reached)
     assert until(lambda: "Saved at step" in server.get("/runs/live")[2])
 
 
@@ -301,8 +324,12 @@ def test_what_cannot_be_done_is_one_sentence(words, sentence, tmp_path, monkeypa
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path):
-    code = "import sys; sys.modules.update(uvicorn=None); from premortem.cli import main; sys.exit(main(['ui']))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    code = (
+        "import sys; sys.modules.update(uvicorn=None); from premortem.cli import main; sys.exit(main(['ui']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
     assert done.returncode == 1
     assert "pip install 'premortem[ui]'" in done.stderr
 

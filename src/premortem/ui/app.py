@@ -33,8 +33,9 @@ STILL_THERE = 15.0  # seconds after which silence is broken, so that nobody take
 
 
 class Pages:
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, over: Callable[[], bool]) -> None:
         self._runs = runs
+        self._over = over
         self._stories = Stories()
         self._scene = html.scene(HOME)
         self._files = {
@@ -130,11 +131,11 @@ class Pages:
             self._runs.look()
             return str(self._runs.changes)
 
-        return _stream(request, state)
+        return self._stream(request, state)
 
     async def run_events(self, request: Request) -> Response:
         journal = await run_in_threadpool(self._runs.find, request.path_params["name"])
-        return _stream(request, lambda: self._stories.state(journal) if journal is not None else "gone")
+        return self._stream(request, lambda: self._stories.state(journal) if journal is not None else "gone")
 
     def _page(self, template: str, status: int = 200, **values: Any) -> Response:
         import bokeh
@@ -145,26 +146,26 @@ class Pages:
     def _sorry(self, name: str, sentence: str, status: int) -> Response:
         return self._page("sorry.html", status, name=name, sentence=sentence)
 
+    def _stream(self, request: Request, state: Callable[[], str]) -> Response:
+        """Server-sent events: the state at once, and then whenever it is another one."""
 
-def _stream(request: Request, state: Callable[[], str]) -> Response:
-    """Server-sent events: the state at once, and then whenever it is another one."""
+        async def events() -> AsyncIterator[str]:
+            known, silent = "", 0.0
+            while not self._over() and not await request.is_disconnected():
+                now = await run_in_threadpool(state)
+                if now != known:
+                    known, silent = now, 0.0
+                    yield f"data: {now}\n\n"
+                elif silent >= STILL_THERE:
+                    silent = 0.0
+                    yield ": still there\n\n"
+                await asyncio.sleep(TICK)
+                silent += TICK
 
-    async def events() -> AsyncIterator[str]:
-        known, silent = "", 0.0
-        while not await request.is_disconnected():
-            now = await run_in_threadpool(state)
-            if now != known:
-                known, silent = now, 0.0
-                yield f"data: {now}\n\n"
-            elif silent >= STILL_THERE:
-                silent = 0.0
-                yield ": still there\n\n"
-            await asyncio.sleep(TICK)
-            silent += TICK
-
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(events(), media_type="text/event-stream", headers=headers)
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        return StreamingResponse(events(), media_type="text/event-stream", headers=headers)
 
 
-def make(runs: Runs) -> Starlette:
-    return Starlette(routes=Pages(runs).routes())
+def make(runs: Runs, over: Callable[[], bool]) -> Starlette:
+    """`over` says when the server is about to end: nobody listens any longer then."""
+    return Starlette(routes=Pages(runs, over).routes())

@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
         from premortem.ui import app
         from premortem.ui.gate import Gate
 
-        pages = app.make(Runs(folder))
+        pages = app.make(Runs(folder), lambda: server.should_exit)
     except ModuleNotFoundError as error:
         raise MissingExtra("`premortem ui`", "ui") from error
     listening = listen(options.port)
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
             server_header=False,
             lifespan="off",
             ws="none",
-            timeout_graceful_shutdown=1,  # a page that listens does not keep us
+            timeout_graceful_shutdown=2,  # a page that listens does not keep us
         )
     )
     sys.stdout.write(f"http://127.0.0.1:{port}/?token={token}\n")
