@@ -93,6 +93,8 @@ def test_a_run_that_trains_goes_on_before_ones_eyes_and_keeps_the_zoom(serve, tr
     page.wait_for_function(f"{LAST} > {before + 20}", timeout=30_000)
     first = page.evaluate(RANGE)
     page.wait_for_function(f"{RANGE}[1] > {first[1]}", timeout=30_000)
+    page.evaluate("document.querySelector('[data-plot=timeline]').scrollIntoView({behavior: 'instant'})")
+    page.wait_for_timeout(200)
     box = page.locator("[data-plot=timeline]").bounding_box()
     page.mouse.move(box["x"] + 200, box["y"] + 100)
     page.mouse.down()

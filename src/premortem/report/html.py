@@ -30,7 +30,7 @@ def page(story: Story) -> str:
 
 def drawings(story: Story) -> dict[str, Drawing]:
     """All plots of a page by their names. Each is made when it is called: that is what takes time."""
-    plots = _plots()
+    plots = ready()
     items: dict[str, Drawing] = {}
     shown = {**story.curves, **grouped(story.metrics)}
     if shown:
@@ -46,7 +46,7 @@ def drawings(story: Story) -> dict[str, Drawing]:
 
 
 def comparison_page(comparison: Comparison) -> str:
-    plots = _plots()
+    plots = ready()
     items: dict[str, Drawing] = {}
     shown: dict[str, dict[str, Curve]] = {}
     for name, story in (("A", comparison.left), ("B", comparison.right)):
@@ -67,7 +67,8 @@ def grouped(metrics: Mapping[str, Curve]) -> dict[str, dict[str, Curve]]:
     return found
 
 
-def _plots() -> Any:
+def ready() -> Any:
+    """The plots, with their library loaded. Raises MissingExtra."""
     try:
         from premortem.report import plots
     except ModuleNotFoundError as error:
@@ -110,11 +111,11 @@ def library() -> Path:
 
 
 def encoded(drawing: Drawing) -> Any:
-    return _plots().item(drawing())
+    return ready().item(drawing())
 
 
 def _render(template: str, items: Mapping[str, Drawing], **values: Any) -> str:
-    _plots()  # says what to install
+    ready()  # says what to install
     values |= {
         "items": sorted(items),
         "style": _ours((HOME / "page.css").read_text(encoding="utf-8")),

@@ -37,6 +37,7 @@ class Pages:
         self._runs = runs
         self._over = over
         self._stories = Stories()
+        html.ready()  # now, and not when the first run is opened
         self._scene = html.scene(HOME)
         self._files = {
             "bokeh.js": html.library(),

@@ -3,9 +3,10 @@
   const form = document.querySelector("form.filters"), search = form.elements.q;
   const links = () => [...document.querySelectorAll(".runs a")];
 
+  let asked = 0;
   const show = async () => {
-    const fresh = await live.fetched(location.href);
-    if (!fresh) return;
+    const mine = ++asked, fresh = await live.fetched(location.href);
+    if (!fresh || mine !== asked) return; // somebody has asked for something else since
     const chosen = document.activeElement?.closest?.(".runs a")?.getAttribute("href");
     document.getElementById("listing").replaceChildren(...fresh.getElementById("listing").childNodes);
     if (chosen) links().find((link) => link.getAttribute("href") === chosen)?.focus({ preventScroll: true });
@@ -14,8 +15,8 @@
 
   let wait;
   const filter = () => {
-    const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
-    history.replaceState(null, "", asked.size ? `/?${asked}` : "/");
+    const wanted = new URLSearchParams([...new FormData(form)].filter(([, value]) => value)).toString();
+    history.replaceState(null, "", wanted ? `/?${wanted}` : "/");
     show();
   };
   form.addEventListener("submit", (event) => { event.preventDefault(); filter(); });

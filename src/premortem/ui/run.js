@@ -20,21 +20,37 @@
   const root = (view) => (view.roots ? [...view.roots][0] : [...view][0]).model;
   const zoomed = (range) => range.reset_start !== null && (range.start !== range.reset_start || range.end !== range.reset_end);
 
-  // A plot is drawn anew, and then takes the place of the old one: where one had zoomed in, one stays.
+  // New numbers in the plot that is there: zoom, tooltip and hidden lines stay. False when it has become another plot.
+  const refill = (place, data) => {
+    const shown = root(views.get(place.dataset.plot)).document;
+    const fresh = shown.constructor.from_json(data.doc);
+    const before = [...shown.all_models], after = [...fresh.all_models];
+    const kinds = (models) => models.map((model) => model.type).join();
+    if (kinds(before) !== kinds(after)) return false;
+    before.forEach((model, at) => {
+      const other = after[at];
+      if (model.type === "ColumnDataSource") model.data = other.data;
+      else if (model.type === "Span") model.location = other.location;
+      else if (model.type === "FactorRange") model.factors = other.factors;
+      else if (model.type === "Range1d") {
+        const stay = zoomed(model) ? {} : { start: other.start, end: other.end };
+        model.setv({ bounds: other.bounds, reset_start: other.start, reset_end: other.end, ...stay });
+      }
+    });
+    return true;
+  };
+
+  // A plot of another make is drawn beside the old one, and then takes its place.
   const redraw = async (place, data) => {
     const before = views.get(place.dataset.plot);
-    const ranges = models(before, "Figure").map((plot) => plot.x_range);
-    const kept = ranges.map((range) => (zoomed(range) ? [range.start, range.end] : null));
-    const hidden = models(before, "GlyphRenderer").map((line) => line.visible);
+    const kept = models(before, "Figure").map(({ x_range: range }) => (zoomed(range) ? { start: range.start, end: range.end } : null));
     const fresh = document.createElement("div");
     for (const each of place.attributes) fresh.setAttribute(each.name, each.value);
     fresh.style.cssText = `position:absolute;visibility:hidden;width:${place.clientWidth}px`;
     place.after(fresh);
     const after = await embed(fresh, data);
-    models(after, "Figure").forEach((plot, at) => { if (kept[at]) plot.x_range.setv({ start: kept[at][0], end: kept[at][1] }); });
-    const lines = models(after, "GlyphRenderer");
-    if (lines.length === hidden.length) lines.forEach((line, at) => { line.visible = hidden[at]; });
-    await new Promise((done) => setTimeout(done, 60)); // two frames, in which it is painted
+    models(after, "Figure").forEach((plot, at) => { if (kept[at]) plot.x_range.setv(kept[at]); });
+    await new Promise((done) => setTimeout(done, 60)); // until it is painted
     fresh.style.cssText = "";
     place.remove();
     root(before).document.clear();
@@ -51,7 +67,8 @@
       if (!near(place) || versions.get(name) === state) continue;
       const now = state, data = await item(name);
       if (!data) continue;
-      await (views.has(name) ? redraw(place, data) : embed(place, data));
+      if (!views.has(name)) await embed(place, data);
+      else if (!refill(place, data)) await redraw(place, data);
       versions.set(name, now);
     }
   };

@@ -74,6 +74,7 @@ class Runs:
         self._known: dict[str, tuple[Key, Entry]] = {}
         self._alive: frozenset[str] = frozenset()
         self._unread = 0
+        self._good_for = FRESH
 
     def find(self, name: str) -> Path | None:
         """The journal of a run that is in the folder, by the name of its own."""
@@ -83,19 +84,27 @@ class Runs:
 
     def look(self) -> None:
         with self._lock:
-            if time.monotonic() - self._looked < FRESH and not self._unread:
+            began = time.monotonic()
+            fresh = began - self._looked < self._good_for
+            if fresh and not self._unread:
                 return
-            before = set(self._places)
-            self._places = dict(self._walk())
-            gone = before - set(self._places)
-            for name in gone:
-                self._known.pop(name, None)
-            self.changes += bool(gone)
-            self._read()
+            if not fresh:
+                self._look_around()
+            self._read(began + BUDGET, again=not fresh)
             alive = frozenset(name for name, (_key, entry) in self._known.items() if entry.running)
             self.changes += alive != self._alive
             self._alive = alive
-            self._looked = time.monotonic()
+            if not fresh:  # a large folder is looked at less often
+                self._looked = time.monotonic()
+                self._good_for = max(FRESH, 3.0 * min(self._looked - began, BUDGET))
+
+    def _look_around(self) -> None:
+        before = set(self._places)
+        self._places = dict(self._walk())
+        gone = before - set(self._places)
+        for name in gone:
+            self._known.pop(name, None)
+        self.changes += bool(gone)
 
     def listing(self, query: str = "", wanted: str = "", page: int = 1) -> Listing:
         self.look()
@@ -128,11 +137,13 @@ class Runs:
         except OSError:
             return  # no run was made yet, or the folder is gone
 
-    def _read(self) -> None:
-        end = time.monotonic() + BUDGET
+    def _read(self, end: float, *, again: bool) -> None:
+        """What is new; and `again` what has changed."""
         self._unread = 0
         for name, (journal, changed) in sorted(self._places.items(), key=lambda item: -item[1][1]):
             known = self._known.get(name)
+            if known is not None and not again:
+                continue
             if known is None and time.monotonic() > end:
                 self._unread += 1
                 continue
