@@ -13,12 +13,21 @@
     place.id = `plot-${counted++}`;
     const made = await Bokeh.embed.embed_item(data, place.id);
     views.set(place.dataset.plot, made);
+    // What a range was at first tells later whether somebody has zoomed.
+    for (const range of models(made, "Range1d")) range.setv({ reset_start: range.start, reset_end: range.end });
     premortem.dress();
     return made;
   };
   const models = (view, type) => [...root(view).document.all_models].filter((model) => model.type === type);
   const root = (view) => (view.roots ? [...view.roots][0] : [...view][0]).model;
-  const zoomed = (range) => range.reset_start !== null && (range.start !== range.reset_start || range.end !== range.reset_end);
+  const zoomed = (range) => range.start !== range.reset_start || range.end !== range.reset_end;
+
+  // Bokeh keeps a list of all that was ever made.
+  const forget = (made) => {
+    made.clear();
+    const at = Bokeh.documents.indexOf(made);
+    if (at >= 0) Bokeh.documents.splice(at, 1);
+  };
 
   // New numbers in the plot that is there: zoom, tooltip and hidden lines stay. False when it has become another plot.
   const refill = (place, data) => {
@@ -26,6 +35,7 @@
     const fresh = shown.constructor.from_json(data.doc);
     const before = [...shown.all_models], after = [...fresh.all_models];
     const kinds = (models) => models.map((model) => model.type).join();
+    forget(fresh);
     if (kinds(before) !== kinds(after)) return false;
     before.forEach((model, at) => {
       const other = after[at];
@@ -53,7 +63,7 @@
     await new Promise((done) => setTimeout(done, 60)); // until it is painted
     fresh.style.cssText = "";
     place.remove();
-    root(before).document.clear();
+    forget(root(before).document);
   };
 
   const near = (place) => {

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from premortem.errors import JournalError
@@ -58,6 +59,7 @@ class Stories:
             running = alive(told)
             if running:
                 told.verdict = told.verdict._replace(ending="It is running.")
+                told.meta["seconds"] = since(told.meta.get("started"))  # its own are written at the end
             now = time.monotonic()
             opened = Opened(key, told, running, now - began, now, html.drawings(told))
             with self._lock:
@@ -81,6 +83,13 @@ class Stories:
 
 def due(opened: Opened) -> bool:
     return time.monotonic() - opened.read > max(AT_LEAST, SHARE * opened.seconds)
+
+
+def since(started: object) -> float | None:
+    try:
+        return time.time() - datetime.fromisoformat(str(started)).timestamp()
+    except ValueError:
+        return None
 
 
 def alive(told: story.Story) -> bool:
