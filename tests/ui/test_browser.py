@@ -13,7 +13,7 @@ READY = "html[data-ready=yes]"
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 LAST = """(() => { const lines = Bokeh.documents.flatMap((d) => [...d.all_models]).filter((m) => m.type == 'ColumnDataSource');
 return Math.max(...lines.flatMap((s) => [...(s.data.x ?? s.data.get?.('x') ?? [])])); })()"""
-RANGE = """(() => { const r = Bokeh.documents.flatMap((d) => [...d.all_models]).find((m) => m.type == 'Figure').x_range;
+RANGE = """(() => { const r = Bokeh.documents.flatMap((d) => [...d.all_models]).find((m) => m.type == 'Figure' && m.title.text == 'loss').x_range;
 return [r.start, r.end]; })()"""
 
 

@@ -230,7 +230,7 @@ def test_a_run_that_trains_is_told_again_and_again_until_it_is_gone(serve, train
     heard.close()
     status, _headers, text = server.get("/runs/live")
     assert (status, "may have been deleted" in text) == (404, True)
-    assert names(server.get("/")[2]) == []
+    until(lambda: names(server.get("/")[2]) == [])
 
 
 def test_the_list_says_when_a_run_has_come(serve, journal, tmp_path):
