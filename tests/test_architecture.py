@@ -11,7 +11,18 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 PACKAGE = SOURCE / "premortem"
-VOCABULARY = {"premortem", "events", "findings", "cards", "errors", "plain", "windows", "failures", "configs"}
+VOCABULARY = {
+    "premortem",
+    "events",
+    "findings",
+    "cards",
+    "errors",
+    "plain",
+    "windows",
+    "failures",
+    "configs",
+    "asked",
+}
 
 # What a room may import besides the standard library, the vocabulary and itself.
 # These rooms are pure: a recorded run can be replayed through them on a machine without torch.
@@ -34,6 +45,8 @@ PURE = {
         "jinja2",
         "markupsafe",
     },
+    # The same for all runs of a folder, and what a browser is told.
+    "ui": {"journal", "report", "starlette", "uvicorn", "bokeh"},
     "catalog": {"detectors", "lint", "preflight"},
     # tomli is the standard library's tomllib for Python 3.10; the server is for editors, and an extra.
     "lint": {"rich", "ruamel", "tomli", "pygls", "lsprotocol"},

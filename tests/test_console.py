@@ -183,12 +183,12 @@ def test_the_summary_counts_and_points_on(tmp_path, monkeypatch, capsys):
         finding(),
         finding(code="T002", severity=Severity.INFO),
     ]
-    summary(found, journal=tmp_path / ".premortem" / "0412.sqlite")
+    summary(found, journal=tmp_path / ".premortem" / "runs" / "0412")
     assert (
         capsys.readouterr().err
         == """
 premortem watched 1,200 steps: 2 errors, 1 warning, 1 remark
-  journal .premortem/0412.sqlite; premortem explain T101 T001 T002
+  premortem report .premortem/runs/0412; premortem explain T101 T001 T002
 """
     )
 

@@ -14,6 +14,7 @@ ROOMS += [
     "premortem.replay.page",
     "premortem.lint.verb",
     "premortem.report.verb",
+    "premortem.ui.verb",
 ]
 # What `import torch` finds where torch is not installed.
 NO_TORCH = "import sys; sys.modules['torch'] = None; "

@@ -399,6 +399,31 @@ def report(tokens: Sequence[str]) -> int:
     return verb.run(options)
 
 
+# --- ui --------------------------------------------------------------------------------------
+
+
+def ui_parser() -> Parser:
+    parser = Parser(
+        prog="premortem ui",
+        usage="premortem ui [options] [DIR]",
+        description="All runs of a folder on a local page, live while they train. Only this machine can open it, with the "
+        "address that is printed.",
+    )
+    parser.add_argument(
+        "folder", type=Path, nargs="?", metavar="DIR", help="a folder of runs (default: .premortem/runs here)"
+    )
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="default: any that is free")
+    return parser
+
+
+def ui(tokens: Sequence[str]) -> int:
+    options = ui_parser().parse(tokens)
+
+    from premortem.ui import verb
+
+    return verb.run(options)
+
+
 # --- lint ------------------------------------------------------------------------------------
 
 
@@ -597,6 +622,7 @@ VERBS: dict[str, Verb] = {
     "fit": Verb("know before the run whether it fits on the GPU", fit_parser, fit),
     "replay": Verb("run a failed step again until its cause is proved", replay_parser, replay),
     "report": Verb("what happened in a run, as one page; two runs compared", report_parser, report),
+    "ui": Verb("all runs on a local page, live while they train", ui_parser, ui),
     "lint": Verb("read training code and configs before they run", lint_parser, lint),
     "server": Verb("lint while you type, in your editor", server_parser, server),
     "ckpt": Verb("look at checkpoints, verify them, bring them back", ckpt_parser, ckpt, ckpt_verbs),

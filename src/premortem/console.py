@@ -19,6 +19,7 @@ from __future__ import annotations
 import io
 import linecache
 import os
+import shlex
 import sys
 import textwrap
 from collections import Counter
@@ -73,7 +74,7 @@ class Console:
         worst = min((f.severity for f in findings), key=list(Severity).index, default=None)
         verdict = Text(_verdict(findings, steps, stopped), COLOURS[worst] if worst else "bold")
         codes = dict.fromkeys(f.code for f in findings)
-        pointers = [f"journal {_shorten(str(journal))}"] if journal else []
+        pointers = [f"premortem report {shlex.quote(_shorten(str(journal)))}"] if journal else []
         pointers += [f"premortem explain {' '.join(codes)}"] if codes else []
         more = [Text("  " + _clean("; ".join(pointers)), "dim")] if pointers else []
         self._print([Text(), verdict, *more])

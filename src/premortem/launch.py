@@ -25,7 +25,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem import __version__
+from premortem import __version__, asked
 from premortem.console import Console
 from premortem.errors import STOPPED, Stopped, UsageError
 from premortem.events import LogLine, RunEnded, RunStarted
@@ -89,7 +89,7 @@ def run(options: RunOptions) -> int:
         ending = Ending(reason="exited", exit_code=USAGE_ERROR, message=str(error))
     ending = supervision.settled(ending)
     supervision.end(ending)
-    if options.autopsy and ending.reason == "stopped":
+    if options.autopsy and ending.reason == "stopped" and ending.message != asked.REASON:
         autopsy(supervision.capsules, console)
     if ending.reason == "interrupted":
         sys.excepthook = lambda *_: None

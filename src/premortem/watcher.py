@@ -255,13 +255,16 @@ class Watcher:
 
                 folder = self.journal.path.parent / "capsules"
                 Capsules(self._attachment, folder, self._argv, self._cwd, self._capsule_written)
-                self._keep_safe(self._attachment, self.journal.path.parent)
+                self._keep_safe(self._attachment, self.journal)
             if self._audience is not None:
                 self._audience.attached(self)
 
-    def _keep_safe(self, attachment: Attachment, folder: Path) -> None:
+    def _keep_safe(self, attachment: Attachment, journal: Journal) -> None:
+        from premortem.actions.requests import Requests
         from premortem.actions.safekeeping import Safekeeping
 
+        folder = journal.path.parent
+        say = self.on_problem or (lambda _sentence: None)
         self.safekeeping = Safekeeping(
             attachment,
             folder,
@@ -269,10 +272,13 @@ class Watcher:
             deadline=self.deadline,
             changes=self.policy.refuses,
             settle=self._stop_if_decided,
-            say=self.on_problem or (lambda _sentence: None),
+            say=say,
             have_done=self._have_done,
         )
         self.safekeeping.install()
+        requests = Requests(folder, self.safekeeping, journal.note, say)
+        journal.looks.append(requests.look)
+        attachment.optimizers.after_step.append(requests.stepped)
         if self.on_step is not None:
             self.after_each_step(self.on_step)
 

@@ -141,6 +141,12 @@ class Run:
         last = self._read("SELECT time FROM steps ORDER BY rowid DESC LIMIT 1", float)
         return (first[0], last[0]) if first and last else None
 
+    def newest(self) -> Step | None:
+        """The last step that was written down."""
+        found = self._read("SELECT max(rowid) FROM steps", lambda last: last)
+        last = self.steps(found[0], found[0]) if found[0] is not None else []
+        return last[0] if last else None
+
     def numbers(self) -> list[Number]:
         """Printed metrics and gauges, in the order they were seen."""
         return self._read_new(

@@ -60,6 +60,7 @@ class Journal:
         # Asked by the writer: numbers that become series, and what only has a newest state. They may not wait.
         self.gauges: list[Callable[[], Mapping[str, float]]] = []
         self.accounts: dict[str, Callable[[], Any]] = {}
+        self.looks: list[Callable[[], None]] = []  # at every beat: has somebody asked for something?
         self._pulse = Pulse()
         self._rows_of = Rows()
 
@@ -210,6 +211,9 @@ class Journal:
     def _observations(self, *, last: bool) -> list[Row]:
         """What nobody told: where the time goes, what the memory holds, accounts."""
         rows: list[Row] = []
+        for look in self.looks:
+            with never_fatal("look", self):
+                look()
         number = self._pulse.beats
         if number % GAUGED == 1 or last:
             numbers: dict[str, float] = {}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,34 +17,37 @@ from premortem.report.curves import Curve
 from premortem.report.story import Story
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
 HOME = Path(__file__).parent
+Drawing = Callable[[], Any]
 
 
 def page(story: Story) -> str:
-    plots = _plots()
-    items: dict[str, Any] = {}
+    return _render("page.html", drawings(story), story=story)
+
+
+def drawings(story: Story) -> dict[str, Drawing]:
+    """All plots of a page by their names. Each is made when it is called: that is what takes time."""
+    plots = ready()
+    items: dict[str, Drawing] = {}
     shown = {**story.curves, **grouped(story.metrics)}
     if shown:
-        items["timeline"] = plots.timeline(shown, story.told, story.marks, story.steps)
+        items["timeline"] = partial(plots.timeline, shown, story.told, story.marks, story.steps)
     for place, told in enumerate(story.told):
         if told.window:
-            drawn = [
-                plots.curves(name, {"": curve}, told=[told], height=150)
-                for name, curve in told.window.items()
-            ]
-            items[f"window-{place}"] = plots.column(*drawn, sizing_mode="stretch_width", spacing=4)
+            items[f"window-{place}"] = partial(plots.window, told)
     for heat in story.heats:
-        items[f"heat-{heat.what}"] = plots.heat(heat)
+        items[f"heat-{heat.what}"] = partial(plots.heat, heat)
     if story.memory:
-        items["memory"] = plots.memory(story.memory)
-    return _render("page.html", items, story=story)
+        items["memory"] = partial(plots.memory, story.memory)
+    return items
 
 
 def comparison_page(comparison: Comparison) -> str:
-    plots = _plots()
-    items: dict[str, Any] = {}
+    plots = ready()
+    items: dict[str, Drawing] = {}
     shown: dict[str, dict[str, Curve]] = {}
     for name, story in (("A", comparison.left), ("B", comparison.right)):
         for plot, lines in {**story.curves, **grouped(story.metrics)}.items():
@@ -51,7 +55,7 @@ def comparison_page(comparison: Comparison) -> str:
                 shown.setdefault(plot, {})[f"{name} {line}".strip()] = curve
     if shown:
         last = max(comparison.left.steps, comparison.right.steps)
-        items["timeline"] = plots.timeline(shown, (), (), last)
+        items["timeline"] = partial(plots.timeline, shown, (), (), last)
     return _render("comparison.html", items, comparison=comparison)
 
 
@@ -63,7 +67,8 @@ def grouped(metrics: Mapping[str, Curve]) -> dict[str, dict[str, Curve]]:
     return found
 
 
-def _plots() -> Any:
+def ready() -> Any:
+    """The plots, with their library loaded. Raises MissingExtra."""
     try:
         from premortem.report import plots
     except ModuleNotFoundError as error:
@@ -71,19 +76,18 @@ def _plots() -> Any:
     return plots
 
 
-def _render(template: str, items: Mapping[str, Any], **values: Any) -> str:
-    import bokeh
+def scene(*folders: Path) -> Environment:
+    """Templates of the report, and of these folders before them."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    plots = _plots()
-    scene = Environment(
-        loader=FileSystemLoader(HOME),
+    made = Environment(
+        loader=FileSystemLoader([*folders, HOME]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    scene.filters.update(
+    made.filters.update(
         prose=prose,
         explained=explained,
         diff=diff,
@@ -95,17 +99,31 @@ def _render(template: str, items: Mapping[str, Any], **values: Any) -> str:
         capital=words.capital,
         sentence=words.sentence,
     )
-    library = Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js"
-    return scene.get_template(template).render(
-        **values,
-        count=words.count,
-        version=__version__,
-        items=sorted(items),
-        style=_ours((HOME / "page.css").read_text(encoding="utf-8")),
-        script=_ours((HOME / "page.js").read_text(encoding="utf-8")),
-        library=_ours(library.read_text(encoding="utf-8")) if items else "",
-        plots=_ours(embedded({name: plots.item(model) for name, model in items.items()})),
-    )
+    made.globals.update(count=words.count, version=__version__)
+    return made
+
+
+def library() -> Path:
+    """The plotting library's JavaScript."""
+    import bokeh
+
+    return Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js"
+
+
+def encoded(drawing: Drawing) -> Any:
+    return ready().item(drawing())
+
+
+def _render(template: str, items: Mapping[str, Drawing], **values: Any) -> str:
+    ready()  # says what to install
+    values |= {
+        "items": sorted(items),
+        "style": _ours((HOME / "page.css").read_text(encoding="utf-8")),
+        "script": _ours((HOME / "page.js").read_text(encoding="utf-8")),
+        "library": _ours(library().read_text(encoding="utf-8")) if items else "",
+        "plots": _ours(embedded({name: encoded(drawing) for name, drawing in items.items()})),
+    }
+    return scene().get_template(template).render(**values)
 
 
 def _ours(text: str) -> Markup:

@@ -1,6 +1,5 @@
 "use strict";
 (() => {
-  const items = JSON.parse(document.getElementById("plots").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const touch = window.matchMedia("(pointer: coarse)").matches;
 
@@ -22,21 +21,28 @@
     }
   };
 
-  const places = [...document.querySelectorAll("[data-plot]")].filter((place) => place.dataset.plot in items);
-  places.forEach((place, number) => { place.id = `plot-${number}`; });
-  Promise.all(places.map((place) => Bokeh.embed.embed_item(items[place.dataset.plot], place.id))).then(() => {
+  // Plots that were just embedded get the page's looks.
+  const dress = () => {
     // A finger that scrolls the page must not zoom a plot.
     if (touch) for (const shown of Bokeh.documents) for (const model of shown.all_models)
       if (model.type === "Toolbar") model.setv({ active_drag: null });
     paint(dark.matches);
-    dark.addEventListener("change", () => paint(dark.matches));
-    // Paper does not wait for the next frame: the canvases are drawn at once.
-    const draw = (view) => {
-      if (typeof view.paint === "function") view.paint();
-      for (const child of view.child_views ?? []) draw(child);
-    };
-    window.addEventListener("beforeprint", () => { paint(false); for (const view of Bokeh.index) draw(view); });
-    window.addEventListener("afterprint", () => paint(dark.matches));
     document.documentElement.dataset.ready = "yes";
-  });
+  };
+  // Paper does not wait for the next frame: the canvases are drawn at once.
+  const draw = (view) => {
+    if (typeof view.paint === "function") view.paint();
+    for (const child of view.child_views ?? []) draw(child);
+  };
+  dark.addEventListener("change", () => paint(dark.matches));
+  window.addEventListener("beforeprint", () => { paint(false); for (const view of Bokeh.index) draw(view); });
+  window.addEventListener("afterprint", () => paint(dark.matches));
+  globalThis.premortem = { dress };
+
+  const given = document.getElementById("plots");
+  if (!given) return; // a live page fetches them
+  const items = JSON.parse(given.textContent);
+  const places = [...document.querySelectorAll("[data-plot]")].filter((place) => place.dataset.plot in items);
+  places.forEach((place, number) => { place.id = `plot-${number}`; });
+  Promise.all(places.map((place) => Bokeh.embed.embed_item(items[place.dataset.plot], place.id))).then(dress);
 })();

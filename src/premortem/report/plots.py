@@ -28,7 +28,7 @@ from premortem.report.heatmap import NOT_FINITE, heat
 from premortem.report.story import Mark
 from premortem.report.told import Told
 
-__all__ = ["column", "curves", "heat", "item", "memory", "timeline"]
+__all__ = ["curves", "heat", "item", "memory", "timeline", "window"]
 
 LINES = ("#4477aa", "#cc7744", "#339988", "#aa5599", "#888844", "#6677cc", "#558855", "#996666")
 TONES = {Severity.ERROR: "#cc3333", Severity.WARNING: "#c98a00", Severity.INFO: "#7a8694"}
@@ -80,6 +80,12 @@ def curves(
         plot.legend.location = "top_right"
         plot.legend.click_policy = "hide"
     return plot
+
+
+def window(told: Told) -> Any:
+    """The numbers around a finding."""
+    drawn = [curves(name, {"": curve}, told=[told], height=150) for name, curve in told.window.items()]
+    return column(*drawn, sizing_mode="stretch_width", spacing=4)
 
 
 def memory(lines: Mapping[str, Curve]) -> Any:

@@ -56,14 +56,17 @@ class Told:
         return f"{shortened(where.file)}:{where.line}" if where.file and where.line else where.file or ""
 
 
-def tell(run: Run) -> list[Told]:
+def roots(run: Run) -> list[Finding]:
     """Root causes, errors first."""
     found: list[Finding] = []
     for finding in run.first_findings(PER_CODE):
         found = [*without_surpassed(found, finding), finding]
-    cards = {entry.card.code: entry.card for entry in catalog.entries()}
-    known, sources = run.codes(), run.sources()
-    kept = fold(found, cards)
+    return fold(found, {entry.card.code: entry.card for entry in catalog.entries()}) if found else []
+
+
+def tell(run: Run) -> list[Told]:
+    """Each root cause with all that belongs to it."""
+    known, sources, kept = run.codes(), run.sources(), roots(run)
     shown: Counter[str] = Counter(finding.code for finding in kept)
     listed: list[Told] = []
     for finding in kept:

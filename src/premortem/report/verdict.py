@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from premortem import asked
 from premortem.findings import Certainty, Severity
 from premortem.report import words
 from premortem.report.told import Told, worst
@@ -69,7 +70,7 @@ def ending(meta: Mapping[str, Any], journal: Path) -> str:
         case "finished":
             return "It ran to its end."
         case "stopped":
-            return "premortem stopped it."
+            return f"It was stopped: {message}." if message == asked.REASON else "premortem stopped it."
         case "crashed":
             said = f": {message}" if message else ""
             return words.sentence(f"It crashed with `{meta.get('error') or 'an exception'}`{said}")

@@ -1,0 +1,172 @@
+"""The pages and what is behind them.
+
+GET  /                          the list: ?q=words&verdict=bad&page=2
+GET  /events                    a word whenever the list has changed
+GET  /runs/NAME                 the report's page of a run, without its plots
+GET  /runs/NAME/plots/PLOT      one of them
+GET  /runs/NAME/events          a word whenever the run has gone on; "gone" when it was deleted
+POST /runs/NAME/ask/save|stop   the only thing that is written: an empty file in the run's folder
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from premortem import asked
+from premortem.errors import JournalError
+from premortem.report import html
+from premortem.ui.runs import VERDICTS, Runs
+from premortem.ui.stories import Stories
+
+HOME = Path(__file__).parent
+TICK = 0.5  # seconds between two looks
+STILL_THERE = 15.0  # seconds after which silence is broken, so that nobody takes the line for dead
+
+
+class Pages:
+    def __init__(self, runs: Runs, over: Callable[[], bool]) -> None:
+        self._runs = runs
+        self._over = over
+        self._stories = Stories()
+        html.ready()  # now, and not when the first run is opened
+        self._scene = html.scene(HOME)
+        self._files = {
+            "bokeh.js": html.library(),
+            "page.js": html.HOME / "page.js",
+            "page.css": html.HOME / "page.css",
+            **{name: HOME / name for name in ("ui.css", "live.js", "list.js", "run.js")},
+        }
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/", self.all_runs),
+            Route("/events", self.list_events),
+            Route("/runs/{name}", self.run),
+            Route("/runs/{name}/plots/{plot}", self.plot),
+            Route("/runs/{name}/events", self.run_events),
+            Route("/runs/{name}/ask/{what}", self.ask, methods=["POST"]),
+            Route("/static/{name}", self.static),
+        ]
+
+    # Functions that are not `async` run in a thread of their own.
+
+    def all_runs(self, request: Request) -> Response:
+        query = request.query_params.get("q", "")[:200]
+        wanted = request.query_params.get("verdict", "")
+        wanted = wanted if wanted in VERDICTS else ""
+        number = request.query_params.get("page", "1")
+        listing = self._runs.listing(query, wanted, int(number) if number.isdecimal() else 1)
+        return self._page(
+            "list.html",
+            listing=listing,
+            query=query,
+            wanted=wanted,
+            verdicts=VERDICTS,
+            folder=str(self._runs.folder),
+        )
+
+    def run(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        journal = self._runs.find(name)
+        if journal is None:
+            return self._sorry(name, "There is no such run in this folder. It may have been deleted.", 404)
+        try:
+            opened = self._stories.open(journal)
+        except JournalError as error:
+            return self._sorry(name, str(error), 422 if journal.is_file() else 404)
+        told = opened.story
+        return self._page(
+            "run.html",
+            name=name,
+            story=told,
+            items=sorted(opened.drawings),
+            running=opened.running,
+            state=self._stories.state(journal),
+            waiting=asked.waiting(journal.parent) if opened.running else [],
+            answer=told.meta.get("asked"),
+        )
+
+    def plot(self, request: Request) -> Response:
+        journal = self._runs.find(request.path_params["name"])
+        if journal is None:
+            return PlainTextResponse("there is no such run", 404)
+        try:
+            text = self._stories.open(journal).plot(request.path_params["plot"])
+        except (JournalError, KeyError):
+            return PlainTextResponse("there is no such plot", 404)
+        return Response(text, media_type="application/json", headers={"cache-control": "no-store"})
+
+    def ask(self, request: Request) -> Response:
+        what = request.path_params["what"]
+        journal = self._runs.find(request.path_params["name"])
+        if journal is None or what not in asked.ALL:
+            return JSONResponse({"said": "There is no such run, or no such request."}, 404)
+        try:
+            if not self._stories.open(journal).running:
+                return JSONResponse({"said": "This run is over."}, 409)
+            asked.ask(journal.parent, what)
+        except (JournalError, OSError) as error:
+            return JSONResponse({"said": f"That cannot be asked of this run ({error})."}, 409)
+        return JSONResponse({"said": "Asked. It is done at the end of the step that is being made."}, 202)
+
+    def static(self, request: Request) -> Response:
+        file = self._files.get(request.path_params["name"])
+        if file is None:
+            return PlainTextResponse("there is no such file", 404)
+        kind = "text/css" if file.suffix == ".css" else "text/javascript"
+        # The library is large, and another one has another address.
+        kept = "private, max-age=604800, immutable" if "v" in request.query_params else "no-cache"
+        return Response(file.read_bytes(), media_type=kind, headers={"cache-control": kept})
+
+    async def list_events(self, request: Request) -> Response:
+        def state() -> str:
+            self._runs.look()
+            return str(self._runs.changes)
+
+        return self._stream(request, state)
+
+    async def run_events(self, request: Request) -> Response:
+        journal = await run_in_threadpool(self._runs.find, request.path_params["name"])
+        return self._stream(request, lambda: self._stories.state(journal) if journal is not None else "gone")
+
+    def _page(self, template: str, status: int = 200, **values: Any) -> Response:
+        import bokeh
+
+        text = self._scene.get_template(template).render(library_version=bokeh.__version__, **values)
+        return HTMLResponse(text, status, headers={"cache-control": "no-store"})
+
+    def _sorry(self, name: str, sentence: str, status: int) -> Response:
+        return self._page("sorry.html", status, name=name, sentence=sentence)
+
+    def _stream(self, request: Request, state: Callable[[], str]) -> Response:
+        """Server-sent events: the state at once, and then whenever it is another one."""
+
+        async def events() -> AsyncIterator[str]:
+            known, silent = "", 0.0
+            while not self._over() and not await request.is_disconnected():
+                now = await run_in_threadpool(state)
+                if now != known:
+                    known, silent = now, 0.0
+                    yield f"data: {now}\n\n"
+                elif silent >= STILL_THERE:
+                    silent = 0.0
+                    yield ": still there\n\n"
+                await asyncio.sleep(TICK)
+                silent += TICK
+
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        return StreamingResponse(events(), media_type="text/event-stream", headers=headers)
+
+
+def make(runs: Runs, over: Callable[[], bool]) -> Starlette:
+    """`over` says when the server is about to end: nobody listens any longer then."""
+    return Starlette(routes=Pages(runs, over).routes())

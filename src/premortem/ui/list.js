@@ -1,0 +1,47 @@
+"use strict";
+(() => {
+  const form = document.querySelector("form.filters"), search = form.elements.q;
+  const links = () => [...document.querySelectorAll(".runs a")];
+
+  let asked = 0;
+  const show = async () => {
+    const mine = ++asked, fresh = await live.fetched(location.href);
+    if (!fresh || mine !== asked) return; // somebody has asked for something else since
+    const chosen = document.activeElement?.closest?.(".runs a")?.getAttribute("href");
+    document.getElementById("listing").replaceChildren(...fresh.getElementById("listing").childNodes);
+    if (chosen) links().find((link) => link.getAttribute("href") === chosen)?.focus({ preventScroll: true });
+    document.documentElement.dataset.shown = String(Number(document.documentElement.dataset.shown ?? 0) + 1);
+  };
+
+  let wait;
+  const filter = () => {
+    const wanted = new URLSearchParams([...new FormData(form)].filter(([, value]) => value)).toString();
+    history.replaceState(null, "", wanted ? `/?${wanted}` : "/");
+    show();
+  };
+  form.addEventListener("submit", (event) => { event.preventDefault(); filter(); });
+  form.addEventListener("change", filter);
+  form.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(filter, 150); });
+
+  const move = (by) => {
+    const all = links(), at = all.indexOf(document.activeElement);
+    const to = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
+    to?.focus();
+    to?.scrollIntoView({ block: "nearest" });
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target === search, choosing = event.target.tagName === "SELECT";
+    if (event.key === "Escape") {
+      if (typing && search.value) { search.value = ""; filter(); }
+      document.activeElement.blur();
+    } else if (event.key === "ArrowDown" && !choosing || event.key === "j" && !typing) move(1);
+    else if (event.key === "ArrowUp" && !choosing || event.key === "k" && !typing) move(-1);
+    else if (event.key === "/" && !typing) search.select();
+    else if (event.key === "Enter" && typing) links()[0]?.focus();
+    else return;
+    event.preventDefault();
+  });
+
+  live.listen(document.getElementById("listing").dataset.events, "", show);
+})();

@@ -1,0 +1,205 @@
+"""The list of runs: what is worth knowing of each, read once and again only when its journal has changed.
+
+A folder may hold ten thousand. Each call reads for a fraction of a second, newest first, and the next one goes on.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from premortem.errors import JournalError
+from premortem.findings import Severity
+from premortem.journal import Run, schema
+from premortem.report import told, verdict, words
+
+BUDGET = 0.4  # seconds of reading in one call
+FRESH = 0.5  # seconds for which a look at the folder is good enough
+PER_PAGE = 50
+VERDICTS = ("running", "bad", "doubtful", "good", "unreadable")
+
+Key = tuple[tuple[int, int], ...]
+
+
+class Entry(NamedTuple):
+    """What a journal says of its run as a whole."""
+
+    name: str
+    journal: Path
+    meta: dict[str, Any]
+    script: str
+    started: str
+    steps: int
+    loss: float | None
+    tone: str  # that of the verdict; "unreadable" where there is none
+    found: str
+    message: str
+
+    @property
+    def running(self) -> bool:
+        return self.meta.get("reason") == "running" and verdict.alive(self.meta, self.journal)
+
+    @property
+    def state(self) -> str:
+        if self.tone == "unreadable":
+            return "unreadable"
+        reason = str(self.meta.get("reason") or "unknown")
+        return ("running" if self.running else "killed") if reason == "running" else reason
+
+
+class Listing(NamedTuple):
+    """One page of the list."""
+
+    entries: Sequence[Entry]
+    matching: int
+    total: int
+    unread: int  # journals that nobody has looked into yet
+    page: int
+    pages: int
+
+
+class Runs:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.changes = 0  # grows when something is to be shown anew
+        self._lock = threading.Lock()
+        self._looked = -math.inf
+        self._places: dict[str, tuple[Path, float]] = {}  # name → journal, and when its folder last changed
+        self._known: dict[str, tuple[Key, Entry]] = {}
+        self._alive: frozenset[str] = frozenset()
+        self._unread = 0
+        self._good_for = FRESH
+
+    def find(self, name: str) -> Path | None:
+        """The journal of a run that is in the folder, by the name of its own."""
+        self.look()
+        place = self._places.get(name)
+        return place[0] if place is not None and place[0].is_file() else None
+
+    def look(self) -> None:
+        with self._lock:
+            began = time.monotonic()
+            fresh = began - self._looked < self._good_for
+            if fresh and not self._unread:
+                return
+            if not fresh:
+                self._look_around()
+            self._read(began + BUDGET, again=not fresh)
+            alive = frozenset(name for name, (_key, entry) in self._known.items() if entry.running)
+            self.changes += alive != self._alive
+            self._alive = alive
+            if not fresh:  # a large folder is looked at less often
+                self._looked = time.monotonic()
+                self._good_for = max(FRESH, 3.0 * min(self._looked - began, BUDGET))
+
+    def _look_around(self) -> None:
+        before = set(self._places)
+        self._places = dict(self._walk())
+        gone = before - set(self._places)
+        for name in gone:
+            self._known.pop(name, None)
+        self.changes += bool(gone)
+
+    def listing(self, query: str = "", wanted: str = "", page: int = 1) -> Listing:
+        self.look()
+        parts = query.lower().split()
+        found = [
+            entry
+            for _key, entry in list(self._known.values())
+            if all(part in f"{entry.name} {entry.script} {entry.message}".lower() for part in parts)
+            and (not wanted or wanted == (entry.state if wanted == "running" else entry.tone))
+        ]
+        found.sort(key=lambda entry: (entry.started, entry.name), reverse=True)
+        pages = max(1, -(-len(found) // PER_PAGE))
+        page = min(max(page, 1), pages)
+        shown = found[(page - 1) * PER_PAGE : page * PER_PAGE]
+        return Listing(shown, len(found), len(self._places), self._unread, page, pages)
+
+    def _walk(self) -> Iterator[tuple[str, tuple[Path, float]]]:
+        own = self.folder / schema.FILE  # --folder DIR: the first run is in it, the others below
+        if own.is_file():
+            yield self.folder.absolute().name, (own, own.stat().st_mtime)
+        try:
+            with os.scandir(self.folder) as entries:
+                for entry in entries:
+                    try:
+                        if entry.is_dir():
+                            changed = entry.stat().st_mtime
+                            yield entry.name, (Path(entry.path) / schema.FILE, changed)
+                    except OSError:
+                        continue  # it goes away while we look
+        except OSError:
+            return  # no run was made yet, or the folder is gone
+
+    def _read(self, end: float, *, again: bool) -> None:
+        """What is new; and `again` what has changed."""
+        self._unread = 0
+        for name, (journal, changed) in sorted(self._places.items(), key=lambda item: -item[1][1]):
+            known = self._known.get(name)
+            if known is not None and not again:
+                continue
+            if known is None and time.monotonic() > end:
+                self._unread += 1
+                continue
+            key = key_of(journal)
+            if not key:
+                self._places.pop(name)  # a folder without a journal is no run
+                self.changes += self._known.pop(name, None) is not None
+            elif known is None or known[0] != key:
+                self._known[name] = key, read(name, journal, changed)
+                self.changes += 1
+
+
+def key_of(journal: Path) -> Key:
+    """Changes when something was written; empty when there is no journal."""
+    found: list[tuple[int, int]] = []
+    for path in (str(journal), f"{journal}-wal"):
+        try:
+            seen = os.stat(path)  # noqa: PTH116 - quicker, and there are many
+        except OSError:
+            if not found:
+                return ()
+            continue
+        found.append((seen.st_mtime_ns, seen.st_size))
+    return tuple(found)
+
+
+def read(name: str, journal: Path, changed: float) -> Entry:
+    """Few rows, however long the run was. What cannot be read says so in its place."""
+    try:
+        with Run(journal) as run:
+            meta, newest, found = run.meta, run.newest(), told.roots(run)
+        heaviest = found[0] if found else None
+        severity = heaviest.severity if heaviest is not None else None
+        tones = {Severity.ERROR: "bad", Severity.WARNING: "doubtful"}
+        tone = tones.get(severity, "good") if severity is not None else "good"
+        crashed = tone == "good" and meta.get("reason") == "crashed"
+        argv = [str(word) for word in meta.get("argv") or ["?"]]
+        return Entry(
+            name=name,
+            journal=journal,
+            meta=meta,
+            script=" ".join(argv),
+            started=str(meta.get("started") or _stamp(changed)),
+            steps=max(int(meta.get("steps") or 0), newest.step if newest is not None else 0),
+            loss=newest.loss if newest is not None else None,
+            tone="doubtful" if crashed else tone,
+            found=words.count(len(found), "finding") if found else "",
+            message=heaviest.message if heaviest is not None else _ending(meta, journal),
+        )
+    except (JournalError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return Entry(name, journal, {}, "", _stamp(changed), 0, None, "unreadable", "", str(error))
+
+
+def _ending(meta: dict[str, Any], journal: Path) -> str:
+    return "" if meta.get("reason") in {"running", "finished"} else verdict.ending(meta, journal)
+
+
+def _stamp(moment: float) -> str:
+    return datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="milliseconds")
