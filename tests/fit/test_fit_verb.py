@@ -169,6 +169,7 @@ def test_a_process_with_threads_is_not_forked(script, tmp_path):
         "argv": ["--device", "cuda"],
         "device": "h100",
         "share": 0.96,
+        "reserve": 1.12,
     }
     places = {
         "answer": str(answer),

@@ -171,6 +171,7 @@ class MaskedNonFinite(Detector):
                 yield self._said(
                     event,
                     f"NaN gradients were wiped out between backward and step, {self._cleaned} times so far",
+                    wiped=True,
                 )
                 return
         if not (finite and broken and event.loss is not None):
@@ -225,6 +226,7 @@ class MaskedNonFinite(Detector):
         parameter: str = "",
         *,
         skips: bool = False,
+        wiped: bool = False,
     ) -> Finding:
         self._done = True
         mask = self._mask if self._mask is not None and self._mask.origin else mask or self._mask
@@ -239,7 +241,7 @@ class MaskedNonFinite(Detector):
         bearer = sentence(origin) if origin is not None else mask.origin if mask is not None else ""
         birth = f" It came from here: {bearer}." if bearer else ""
         # Nothing hides it when it was born on the way back.
-        behind = mask is None and not skips and origin is not None and origin.stage == "backward"
+        behind = mask is None and not (skips or wiped) and origin is not None and origin.stage == "backward"
         hidden = _BORN_BEHIND if behind else _THROWN if skips else _HIDDEN
         blamed = mask.at if mask is not None else origin.at if origin is not None else None
         return self.finding(

@@ -93,8 +93,8 @@ class Journal:
             self._put(Entry("meta", now, (key, value)))
 
     def source(self, path: str) -> None:
-        """Keep the text of this file, as it is now."""
-        self._put(Entry("sources", time.time(), path))
+        """Keep the text of this file, as it is when the writer starts."""
+        self._put(Entry("sources", time.time(), path), start=False)
 
     def finding(self, finding: Finding) -> None:
         """Returns when the finding is safe from `kill -9` (or the disk has hung for too long)."""
@@ -120,19 +120,19 @@ class Journal:
             self._bell.put(None)
             self._thread.join(WAIT + PAUSE)
 
-    def _put(self, entry: Entry) -> bool:
+    def _put(self, entry: Entry, *, start: bool = True) -> bool:
         if not self.keeps:
             return False
         if len(self._backlog) >= BACKLOG:
             self._dropped += 1
             return False
         self._backlog.append(entry)
-        if self._thread is None:
+        if self._thread is None and start:
             self._start()
         return True
 
     def _start(self) -> None:
-        """The writer starts with the first entry: a script that never trains gets no extra thread."""
+        """The writer starts with the first entry of the run itself: a script that never trains gets no extra thread."""
         with self._starting:
             if self._thread is not None:
                 return

@@ -97,7 +97,12 @@ class Archive:
     def _local(self, info: zipfile.ZipInfo) -> tuple[tuple[Any, ...], bool]:
         """The unused fields in front of a record, and whether torch's padding follows them."""
         self._file.seek(info.header_offset)
-        fields = _LOCAL.unpack(self._file.read(_LOCAL.size))
+        head = self._file.read(_LOCAL.size)
+        if len(head) < _LOCAL.size:  # it became shorter while it was read
+            raise VaultError(
+                f"the record `{info.filename}` ends behind the end of the file", record=info.filename
+            )
+        fields = _LOCAL.unpack(head)
         extra = self._file.read(fields[9] + fields[10])[fields[9] :]
         return (fields[1], *fields[4:6]), b"FB" in extra
 
