@@ -191,7 +191,7 @@ def ram_cache(result: dict[str, Any]) -> str:
     notes = (
         f"{result['images']:,} PNG images of {result['side']}×{result['side']}, {result['decoded_mib']:.0f} MiB decoded, "
         f"{result['workers']} workers on {result['machine']}; the page cache reads decoded `.npy` files, the dictionary is one in the "
-        f"dataset, so in each worker. All of it in the fourth epoch; images/s on a machine that others use too. torch {result['torch']}, `python bench/ram_cache.py`."
+        f"dataset, so in each worker. All of it in the fourth epoch; torch {result['torch']}, `python bench/ram_cache.py`."
     )
     return "\n".join([*rows, "", notes])
 
