@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src"
 PACKAGE = SOURCE / "premortem"
 VOCABULARY = {
     "premortem",
+    "amounts",
     "events",
     "findings",
     "cards",
@@ -31,6 +32,7 @@ PURE = {
     "policy": set(),
     "journal": set(),
     "configs": {"ruamel", "tomli"},
+    "statusline": {"rich"},
     "console": {"rich", "logs"},  # what it writes is not read as the script's
     # It reads what others wrote; the plotting library and the templates are an extra.
     "report": {

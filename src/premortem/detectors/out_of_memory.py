@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from premortem import events
+from premortem.amounts import scaled
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import OUT_OF_MEMORY, BatchSplit, Event, OptimizerStep, RunEnded
@@ -195,9 +196,5 @@ def evidence(event: events.OutOfMemory) -> dict[str, Any]:
 
 
 def amount(size: float | None) -> str:
-    value = float(size or 0)
-    for unit in ("bytes", "KiB", "MiB"):
-        if abs(value) < 1024:
-            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.3g} {unit}"
-        value /= 1024
-    return f"{value:.3g} GiB"
+    number, unit = scaled(size or 0, "GiB")
+    return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.3g} {unit}"

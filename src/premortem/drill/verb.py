@@ -24,9 +24,10 @@ def run(options: argparse.Namespace, command: Command) -> int:
 
     from premortem.drill import page
     from premortem.drill.director import DrillOptions, drill
+    from premortem.statusline import status_line
 
     chosen = _chosen(options.only)
-    with Terminal(stderr=True, highlight=False, markup=False).status("starting") as status:
+    with status_line("starting") as tell:
         done = drill(
             DrillOptions(
                 argv=[*(["-m"] if command.module else []), command.target, *command.argv],
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
                 steps=options.steps,
                 seconds=options.seconds,
                 jobs=options.jobs or max(1, (os.cpu_count() or 2) // 2),
-                tell=status.update,
+                tell=tell,
             )
         )
     if not options.quiet:

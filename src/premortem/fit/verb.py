@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rich.console import Console as Terminal
@@ -18,6 +16,7 @@ from premortem.fit.answer import NO, answer
 from premortem.fit.measure import measured, must_have_a_card
 from premortem.fit.trials import Asked, NotRehearsed, Trials
 from premortem.program import INTERRUPTED, Program
+from premortem.statusline import status_line
 
 DOES_NOT_FIT = 1
 
@@ -45,7 +44,7 @@ def _run(options: argparse.Namespace, command: Command) -> int:
         show_output=options.show_output,
     )
     try:
-        with _progress(quiet=options.quiet) as told, Trials(asked) as trials:
+        with status_line("rehearsing the script", quiet=options.quiet) as told, Trials(asked) as trials:
             found = answer(trials, quick=options.quick, told=told)
             if options.measure:
                 told("running it for real")
@@ -61,17 +60,6 @@ def _run(options: argparse.Namespace, command: Command) -> int:
     if not options.quiet:
         page.show(found, gpu, terminal)
     return DOES_NOT_FIT if found.verdict == NO else 0
-
-
-@contextlib.contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """One line that is written over, for a person at a terminal."""
-    terminal = Terminal(stderr=True, highlight=False, markup=False, emoji=False)
-    if quiet or not terminal.is_terminal:
-        yield lambda _sentence: None
-        return
-    with terminal.status("rehearsing the script") as status:
-        yield status.update
 
 
 def _indented(text: str) -> str:

@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from premortem.amounts import scaled
+
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _AMOUNT = re.compile(r"\s*([0-9.]+)\s*(?:(%)|([kmgt]?)(i?)b?)\s*", re.IGNORECASE)
@@ -29,11 +31,8 @@ def in_bytes(amount: float | str) -> int:
 
 
 def in_words(size: float) -> str:
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if abs(size) < 1024:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"
+    number, unit = scaled(size)
+    return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
 
 
 def free() -> int:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import time
 import traceback
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console as Terminal
 
 from premortem import preflight
 from premortem.arguments import Command
@@ -24,6 +20,7 @@ from premortem.lint import rules
 from premortem.preflight import conclusion, config, data, environment, page, rehearsal
 from premortem.preflight.project import Part, Project, Survey, Tell
 from premortem.program import INTERRUPTED, Program
+from premortem.statusline import status_line
 from premortem.vault import deadline
 
 # In the order of their price: what is found early need not be waited for.
@@ -116,7 +113,7 @@ def _key(finding: Finding) -> tuple[str, str, str]:
 
 def run(options: argparse.Namespace, command: Command) -> int:
     checking = Checking(project(options, command), rehearses=not options.no_rehearsal)
-    with _progress(quiet=options.quiet) as tell:
+    with status_line("looking", quiet=options.quiet) as tell:
         checking.run(tell)
     if options.findings is not None:
         FindingsFile(options.findings, Console().problem).write(checking.record(), checking.findings)
@@ -186,14 +183,3 @@ def _write(file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise PremortemError(f"`--json {file}` cannot be written ({error.strerror})") from None
-
-
-@contextlib.contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """One line that is written over, for a person at a terminal."""
-    terminal = Terminal(stderr=True, highlight=False, markup=False, emoji=False)
-    if quiet or not terminal.is_terminal:
-        yield lambda _sentence: None
-        return
-    with terminal.status("looking") as status:
-        yield status.update

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from premortem.amounts import scaled
 from premortem.findings import Where
 
 
 def size(count: float) -> str:
     """`1.5 GiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} TiB"
+    number, unit = scaled(count)
+    return f"{number:.0f} B" if unit == "bytes" else f"{number:.1f} {unit}"
 
 
 def short(path: str | Path) -> str:

@@ -37,6 +37,7 @@ def call(tokens: Sequence[str]) -> int:
 
     from premortem.proof import page
     from premortem.proof.prove import ProofOptions, prove
+    from premortem.statusline import status_line
 
     rules = parser()
     command = split(rules, tokens)
@@ -48,14 +49,14 @@ def call(tokens: Sequence[str]) -> int:
     terminal = Terminal(highlight=False, markup=False, emoji=False)
     if not terminal.is_terminal:
         terminal.width = 140
-    with Terminal(stderr=True, highlight=False, markup=False).status("starting") as status:
+    with status_line("starting") as tell:
         proof = prove(
             ProofOptions(
                 argv=[*(["-m"] if command.module else []), command.target, *command.argv],
                 steps=options.steps,
                 seconds=options.seconds,
                 resume_with=options.resume_with,
-                tell=status.update,
+                tell=tell,
             )
         )
     if options.json:

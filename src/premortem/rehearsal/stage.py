@@ -20,6 +20,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.cutting import Pass
 from premortem.fit.speed.machine import synchronize
+from premortem.probes.loaders import length
 
 
 class Play(Protocol):
@@ -205,10 +206,3 @@ class Stage:
             return result
 
         return save
-
-
-def length(loader: Any) -> int | None:
-    try:
-        return len(loader)
-    except (TypeError, NotImplementedError):
-        return None

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from premortem.amounts import scaled
+
 ITEMS = 6  # of a list or a mapping in a table
 LONG = 400  # characters of one value
 
@@ -26,11 +28,10 @@ def count(amount: int, noun: str, plural: str = "") -> str:
 def size(amount: float | None) -> str:
     if amount is None or not math.isfinite(amount):
         return "–"
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(amount) < 1024 or unit == "GiB":
-            return f"{amount:.0f} {unit}" if unit == "B" or abs(amount) >= 100 else f"{amount:.1f} {unit}"
-        amount /= 1024
-    raise AssertionError  # the last unit takes everything
+    number, unit = scaled(amount, "GiB")
+    if unit == "bytes":
+        return f"{number:.0f} B"
+    return f"{number:.0f} {unit}" if abs(number) >= 100 else f"{number:.1f} {unit}"
 
 
 def duration(seconds: float | None) -> str:

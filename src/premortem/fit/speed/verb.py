@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import AbstractContextManager, nullcontext
 
 from rich.console import Console as Terminal
 
@@ -12,6 +11,7 @@ from premortem.errors import UsageError
 from premortem.fit.speed import page
 from premortem.fit.speed.director import SpeedOptions, measure
 from premortem.plain import dumps
+from premortem.statusline import status_line
 
 NOTHING_MEASURED = 1
 
@@ -31,18 +31,11 @@ def run(options: argparse.Namespace, command: Command) -> int:
         steps=options.steps,
         show_output=options.show_output,
     )
-    with waiting(options):
+    first = f"measuring the script's own steps, for {options.seconds:g} s at most"
+    with status_line(first, quiet=options.quiet or options.show_output):
         report = measure(asked)
     if options.json is not None:
         options.json.write_text(dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
     if not options.quiet:
         page.show(report, Terminal(highlight=False, markup=False, emoji=False))
     return 0 if report.baseline_ms is not None else NOTHING_MEASURED
-
-
-def waiting(options: argparse.Namespace) -> AbstractContextManager[object]:
-    """One line that is written over, for a person at a terminal."""
-    terminal = Terminal(stderr=True, highlight=False, markup=False, emoji=False)
-    if options.quiet or options.show_output or not terminal.is_terminal:
-        return nullcontext()
-    return terminal.status(f"measuring the script's own steps, for {options.seconds:g} s at most")

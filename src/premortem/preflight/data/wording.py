@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from premortem.amounts import scaled
 from premortem.preflight.data.names import shown
 
 
@@ -26,8 +27,5 @@ def size(shape: Sequence[int]) -> str:
 
 
 def in_bytes(number: float) -> str:
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if number < 1024:
-            return f"{number:,.0f} {unit}" if unit == "bytes" else f"{number:,.1f} {unit}"
-        number /= 1024
-    return f"{number:,.1f} TiB"
+    amount, unit = scaled(number)
+    return f"{amount:,.0f} {unit}" if unit == "bytes" else f"{amount:,.1f} {unit}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from premortem.amounts import scaled
 from premortem.preflight.rehearsal.scene import Scene
 from premortem.proof.page import verdict
 from premortem.rehearsal.facts import Force, Rehearsed
@@ -143,9 +144,5 @@ def span(seconds: float) -> str:
 
 
 def size(count: int | None) -> str:
-    value = float(count or 0)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if value < 1024 or unit == "GiB":
-            return f"{value:.3g} {unit}"
-        value /= 1024
-    return ""
+    number, unit = scaled(count or 0, "GiB")
+    return f"{number:.3g} {unit}"

@@ -14,6 +14,7 @@ from rich.console import Console as Terminal
 from rich.table import Table
 from rich.text import Text
 
+from premortem.amounts import scaled
 from premortem.arguments import Parser
 from premortem.plain import plain
 
@@ -71,12 +72,10 @@ def print_json(value: Any) -> None:
 
 
 def size(count: int) -> str:
-    number, unit = float(count), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if number < 1024:
-            break
-        number, unit = number / 1024, larger
-    return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
+    number, unit = scaled(count)
+    if unit == "bytes":
+        return f"{number:.0f} B"
+    return f"{number:.0f} {unit}" if number >= 100 else f"{number:.1f} {unit}"
 
 
 def when(seconds: float | None) -> str:
