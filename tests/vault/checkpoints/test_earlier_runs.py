@@ -63,7 +63,8 @@ def test_a_damaged_newest_one_does_not_cost_the_good_one_behind_it(tmp_path, mon
     home, mirror = tmp_path / "vault", str(tmp_path / "mirror")
     run(home, (1, 2))
     weights = home / "step-000000002" / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1] + b"?")
+    held = weights.read_bytes()
+    weights.write_bytes(held[:-1] + bytes([held[-1] ^ 1]))
     with premortem.Vault(home, keep=1, mirror=mirror) as vault:
         assert vault.resume(model=nn.Linear(2, 2), quiet=True).step == 1
     assert (home / "step-000000001").is_dir()

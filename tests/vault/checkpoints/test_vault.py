@@ -407,7 +407,8 @@ def test_a_folder_that_was_wiped_is_brought_back_from_the_mirror(tmp_path):
             saved(vault, step, model)
     shutil.rmtree(here)
     damaged = there / "step-000000002" / "model.safetensors"
-    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    held = damaged.read_bytes()
+    damaged.write_bytes(held[:-1] + bytes([held[-1] ^ 1]))
     other = nn.Linear(30, 30)
     with vault_at(here, mirror=str(there)) as vault:
         report = vault.resume(model=other, quiet=True)
