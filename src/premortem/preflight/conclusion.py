@@ -1,4 +1,5 @@
-"""What can only be judged when all parts have spoken: the time and the disk that the whole run needs.
+"""What can only be judged when all parts have spoken: the time and the disk that the whole run needs, and the data
+that the script was seen to read.
 
 The rehearsal puts what it has measured into its record; whatever is missing there is not judged.
 
@@ -14,16 +15,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from premortem.preflight import data
 from premortem.preflight.environment import TIME
 from premortem.preflight.environment.budget import Budget
 from premortem.preflight.environment.checks.disk_smaller_than_checkpoints import DiskSmallerThanCheckpoints
 from premortem.preflight.environment.facts import Facts, Saving
 from premortem.preflight.environment.outputs import free
-from premortem.preflight.project import Part, Project
+from premortem.preflight.project import Part, Project, Tell
+from premortem.rehearsal.facts import Rehearsed
 
 
-def conclude(project: Project, machine: Part, rehearsed: Part) -> None:
-    """Adds to the rehearsal's findings: it is there that the numbers were measured."""
+def conclude(project: Project, machine: Part, samples: Part, rehearsed: Part, tell: Tell) -> None:
+    """Adds time and disk to the rehearsal's findings, where the numbers were measured, and the rest to the data's."""
+    if "facts" in rehearsed.record:
+        seen = Rehearsed.from_json(rehearsed.record["facts"])
+        samples.absorb(data.survey_seen(project, seen, samples, tell))
     eta = rehearsed.record.get("eta_seconds")
     if isinstance(eta, (int, float)) and eta > 0:
         rehearsed.judge(TIME, _budget(project, machine.record, float(eta)))

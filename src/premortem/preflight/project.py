@@ -47,6 +47,14 @@ class Part:
         for check in checks:
             self.findings += check().look(facts)
 
+    def absorb(self, later: Part) -> None:
+        """What another look at the same subject has shown."""
+        self.skipped = "" if later.facts else self.skipped
+        self.facts += later.facts
+        self.findings += later.findings
+        for name, value in later.record.items():
+            self.record[name] = self.record.get(name, []) + value
+
 
 Survey = Callable[[Project, Tell], Part]
 Surveys = Sequence[Survey]

@@ -48,18 +48,18 @@ class Checking:
             for title, survey in PARTS:
                 tell(title.lower())
                 self.parts.append(self._part(title, survey, tell))
-            self._conclude()
+            self._conclude(tell)
         except KeyboardInterrupt:
             self.interrupted = True
         self._fold()
 
-    def _conclude(self) -> None:
+    def _conclude(self, tell: Tell) -> None:
         """Not the parts' own business: each of them knows one half."""
-        machine, *_between, rehearsed = self.parts
+        machine, _config, samples, rehearsed = self.parts
         try:
-            conclusion.conclude(self.project, machine, rehearsed)
+            conclusion.conclude(self.project, machine, samples, rehearsed, tell)
         except Exception as error:  # noqa: BLE001 - likewise: the page is worth more than this
-            rehearsed.facts.append(("not judged", f"time and disk, for {_fault(error)}"))
+            rehearsed.facts.append(("not judged", f"the whole run, for {_fault(error)}"))
 
     def _part(self, title: str, survey: Survey, tell: Tell) -> Part:
         if title == REHEARSAL and not self.rehearses:

@@ -8,5 +8,6 @@ looks.py      what is in force and not merely configured
 overfit.py    one batch again and again
 twice.py      one evaluation twice
 stated.py     what the script's own variables say
+openings.py   which files the script's own process reads
 facts.py      what was seen, as plain numbers
 """

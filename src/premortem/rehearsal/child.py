@@ -20,6 +20,7 @@ from premortem.plain import dumps
 from premortem.program import Ending, Program
 from premortem.proof.overlay import Overlay
 from premortem.rehearsal.facts import WATCHED, Rehearsed
+from premortem.rehearsal.openings import Openings
 
 
 class Child:
@@ -28,6 +29,7 @@ class Child:
         self.mode: str = order["mode"]
         self.told = Rehearsed(asked=order["steps"])
         self.overlay = Overlay(Path(order["scratch"]))
+        self.openings = Openings(Path(order["scratch"]))
         self.supervision: Any = None
         self.loop: Any = None  # the script's, once torch is there
         self._began = time.monotonic()
@@ -43,6 +45,7 @@ class Child:
             self.told.ended, self.told.message = "exited", str(error)
             return
         self.overlay.install()
+        self.openings.install()
         if self.mode == WATCHED:
             self._supervise(program)
         else:

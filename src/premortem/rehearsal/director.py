@@ -162,5 +162,6 @@ def _add(facts: Rehearsed, unwatched: Rehearsed) -> None:
     """What only the unwatched launch can know."""
     facts.split = unwatched.split
     facts.overfit = unwatched.overfit
+    facts.reads = facts.reads or unwatched.reads
     seen = facts.force
     facts.force = unwatched.force if unwatched.force.looked or not seen.looked else seen

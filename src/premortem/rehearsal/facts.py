@@ -46,6 +46,17 @@ class Loader:
 
 
 @dataclass
+class Reads:
+    """What the dataset of the training loader is made of."""
+
+    dataset: str  # its class
+    length: int
+    sample: list[
+        str
+    ]  # files that one sample was read from; empty when they are not known, or others each time
+
+
+@dataclass
 class Split:
     """Where the time of one step goes, in seconds; the median of the unwatched steps."""
 
@@ -157,6 +168,8 @@ class Rehearsed:
     faults: list[str] = field(default_factory=list)
     tail: str = ""
     late: bool = False
+    opened: dict[str, int] = field(default_factory=dict)  # folder -> files of the user's that were read there
+    reads: Reads | None = None
     saves: bool = False  # its source mentions saving ...
     resumes: bool = False  # ... and reading what was saved
 
@@ -174,6 +187,7 @@ class Rehearsed:
         for name, kind in (("chains", Chain), ("saved", Saved), ("loaders", Loader), ("schedules", Schedule)):
             setattr(made, name, [kind(**each) for each in record.get(name, [])])
         made.split = Split(**record["split"]) if record.get("split") else None
+        made.reads = Reads(**record["reads"]) if record.get("reads") else None
         made.force = Force(**record.get("force", {}))
         made.overfit = Overfit(**record.get("overfit", {}))
         made.twice = Twice(**record.get("twice", {}))

@@ -301,3 +301,5 @@ class Loop:
         trained = next((loader for loader, known in self._loaders.values() if known.training), None)
         with contextlib.suppress(Exception):
             told.force = self.looks.finish(trained)
+        told.reads = self.child.openings.reads(trained.dataset) if trained is not None else None
+        told.opened = self.child.openings.folders()

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from premortem.findings import Severity
-from premortem.preflight.data import Seen, readers, survey, survey_seen, walk
+from premortem.preflight.data import readers, survey, survey_seen, walk
 from premortem.preflight.data.readers.around import Around, MissingLibrary
-from premortem.preflight.project import Project
+from premortem.preflight.project import Part, Project
+from premortem.rehearsal.facts import Reads, Rehearsed
 from tests.preflight.data import make
 
 
@@ -171,22 +172,45 @@ def test_safetensors_are_read(tmp_path):
     assert (look.part, look.nan) == ("x", 1)
 
 
-def test_what_a_rehearsal_has_seen(tmp_path):
-    make.image_folder(tmp_path / "set", count=40)
-    project = Project(folder=tmp_path, target="train.py")
-    seen = Seen(folders=[tmp_path / "set"], lengths={"train": 0, "val": 120})
-    (finding,) = loud(survey_seen(project, seen, lambda _line: None))
-    assert finding.code == "PM650"
-    assert (
-        finding.message == "the dataset `train` of the script has no sample, although 240 files lie in `set`"
-    )
+def seen(folder, length, *, of_a_sample=1, opened=1):
+    files = [str(folder / f"{number:04}.png") for number in range(of_a_sample)]
+    return Rehearsed(opened={str(folder): opened}, reads=Reads("Frames", length, files))
+
+
+def after(project, seen_):
+    return survey_seen(project, seen_, Part(title="Data"), lambda _line: None)
+
+
+def pictures(folder, count):
+    for number in range(count):
+        make.image(folder / f"{number:04}.png", number)
 
 
 def test_a_handful_of_many_is_suspicious(tmp_path):
-    make.image_folder(tmp_path / "set", count=50)
-    seen = Seen(folders=[tmp_path / "set"], lengths={"train": 3, "val": 150})
-    (finding,) = loud(survey_seen(Project(folder=tmp_path), seen, lambda _line: None))
+    pictures(tmp_path / "set", 120)
+    (finding,) = loud(after(Project(folder=tmp_path), seen(tmp_path / "set", 2)))
     assert finding.code == "PM653"
-    assert (
-        survey_seen(Project(folder=tmp_path), Seen(lengths={"train": 12}), lambda _line: None).findings == []
-    )
+    assert finding.message == ("the training dataset `Frames` has 2 samples, although 120 files lie in `set`")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"length": 20},
+        {"length": 2, "of_a_sample": 50},  # a clip of many frames
+        {"length": 2, "opened": 100},  # all were read when it was built
+        {"length": 2, "of_a_sample": 0},  # unknown, or others each time
+    ],
+)
+def test_few_samples_that_need_many_files_are_not(tmp_path, other):
+    pictures(tmp_path / "set", 120)
+    assert loud(after(Project(folder=tmp_path), seen(tmp_path / "set", **other))) == []
+
+
+def test_a_folder_that_only_a_rehearsal_has_seen_is_looked_at_once(tmp_path):
+    pictures(tmp_path / "set", 30)
+    (tmp_path / "set" / "0003.png").write_bytes(b"")
+    project, saw = Project(folder=tmp_path, target="train.py"), seen(tmp_path / "set", 30)
+    first = after(project, saw)
+    assert [finding.code for finding in loud(first)] == ["PM655"]
+    assert survey_seen(project, saw, first, lambda _line: None).facts == []

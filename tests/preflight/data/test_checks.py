@@ -140,13 +140,14 @@ def test_many_pictures_in_two_classes_have_two_labels_on_purpose():
 
 
 @pytest.mark.parametrize(
-    ("length", "files", "said_"), [(3, 1000, ["warning"]), (3, 20, []), (200, 10_000, [])]
+    ("length", "files", "read", "said_"),
+    [(3, 1000, 6, ["warning"]), (3, 20, 3, []), (200, 10_000, 200, []), (3, 1000, 300, [])],
 )
-def test_a_short_dataset_is_suspicious_only_beside_many_files(length, files, said_):
-    assert (
-        said("PM653", DataFacts(lengths=(Length(name="train", length=length, folder="x", files=files),)))
-        == said_
-    )
+def test_a_short_dataset_is_suspicious_only_beside_many_files_that_it_does_not_read(
+    length, files, read, said_
+):
+    facts = DataFacts(lengths=(Length(name="train", length=length, folder="x", files=files, read=read),))
+    assert said("PM653", facts) == said_
 
 
 def test_nan_in_most_files_is_a_mark_for_gaps():

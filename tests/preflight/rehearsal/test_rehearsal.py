@@ -22,6 +22,7 @@ class Slow(Dataset):
     def __len__(self): return self.n
     def __getitem__(self, i):
         time.sleep(0.001)
+        open(f"samples/{i % 7}.csv").close()
         g = torch.Generator().manual_seed(i)
         x = torch.randn(6, generator=g)
         return x, x.sum(0, keepdim=True)
@@ -69,6 +70,9 @@ def loud(part):
 
 def test_a_long_epoch_is_cut_and_nothing_of_the_users_is_written(tmp_path):
     script(tmp_path, LOOP)
+    (tmp_path / "samples").mkdir()
+    for number in range(7):
+        (tmp_path / "samples" / f"{number}.csv").touch()
     part = rehearse(tmp_path, argv=["--name", "x"])
     facts = part.record["facts"]
     assert facts["cut"]
@@ -83,8 +87,11 @@ def test_a_long_epoch_is_cut_and_nothing_of_the_users_is_written(tmp_path):
     assert facts["twice"]["same"]
     assert part.record["eta_seconds"] > 30  # 2900 batches of more than 10 ms, three times
     assert part.record["checkpoint_count"] == 3
+    assert facts["opened"][str(tmp_path / "samples")] == 7
+    sample = str(tmp_path / "samples" / "0.csv")
+    assert facts["reads"] == {"dataset": "Slow", "length": 20000, "sample": [sample]}
     assert loud(part) == []
-    assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["samples", "train.py"]
     json.dumps(part.record)
 
 

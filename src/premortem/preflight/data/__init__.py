@@ -10,11 +10,11 @@ survey.py      the part of the page; `survey_seen` takes what a rehearsal has se
 
 from __future__ import annotations
 
-from premortem.preflight.data.facts import Seen
 from premortem.preflight.data.registry import ALL
 from premortem.preflight.project import Part, Project, Tell
+from premortem.rehearsal.facts import Rehearsed
 
-__all__ = ["ALL", "Seen", "survey", "survey_seen"]
+__all__ = ["ALL", "survey", "survey_seen"]
 
 
 def survey(project: Project, tell: Tell) -> Part:
@@ -24,8 +24,8 @@ def survey(project: Project, tell: Tell) -> Part:
     return surveying.survey(project, tell)
 
 
-def survey_seen(project: Project, seen: Seen, tell: Tell) -> Part:
-    """The same for what a rehearsal has seen: what the source alone could not tell."""
+def survey_seen(project: Project, seen: Rehearsed, known: Part, tell: Tell) -> Part:
+    """Of what a rehearsal has seen, that which the source alone could not tell."""
     from premortem.preflight.data import surveying
 
-    return surveying.survey_seen(project, seen, tell)
+    return surveying.survey_seen(project, seen, known, tell)

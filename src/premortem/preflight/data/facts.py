@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 SMALL = 20  # files; below that, "all but one are alike" says little
 
@@ -175,8 +173,9 @@ class Length:
 
     name: str
     length: int
-    folder: str = ""  # where its files lie, when that was seen
-    files: int = 0  # that lie there
+    folder: str  # where its files lie
+    files: int  # that lie there
+    read: int  # of them, as many as all its samples need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,12 +199,3 @@ class DataFacts:
     clips: tuple[ClipLength, ...] = ()
     handled: frozenset[str] = frozenset()  # "size", "type": the code brings every sample to one
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    """What a rehearsal has seen of the data: files that were opened, folders that were listed, datasets by length."""
-
-    files: Iterable[str | Path] = ()
-    folders: Iterable[str | Path] = ()
-    lengths: Mapping[str, int] = field(default_factory=dict)  # name of the dataset -> its length

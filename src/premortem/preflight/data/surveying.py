@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from premortem.folding import fold
 from premortem.preflight.data import dataset, names, sampling
-from premortem.preflight.data.code.opened import Opened, is_surely_data, opened, patterns
-from premortem.preflight.data.facts import DataFacts, Length, Miss, Root, Seen
+from premortem.preflight.data.code.opened import Opened, fits, is_surely_data, opened, patterns, tops
+from premortem.preflight.data.facts import DataFacts, Length, Miss, Root
 from premortem.preflight.data.registry import ALL
 from premortem.preflight.data.walk import walk
 from premortem.preflight.data.wording import count, in_bytes, share
 from premortem.preflight.project import Part, Project, Tell
+from premortem.rehearsal.facts import Rehearsed
 
 TITLE = "Data"
 
@@ -34,28 +35,45 @@ def survey(project: Project, tell: Tell) -> Part:
     return _part(project, roots, named, found, (), tell)
 
 
-def survey_seen(project: Project, seen: Seen, tell: Tell) -> Part:
-    """The same for what a rehearsal has seen: what `survey` could not know from the source."""
+def survey_seen(project: Project, seen: Rehearsed, known: Part, tell: Tell) -> Part:
+    """The same once more, with what a rehearsal has seen: what `survey` could not know from the source."""
     here = project.folder.resolve()
-    folders = {Path(each).resolve() for each in seen.folders}
-    folders |= {
-        Path(each).resolve().parent for each in seen.files if names.kind(Path(each).name) in names.SAMPLES
+    surveyed = [(here / root["name"]).resolve() for root in known.record.get("roots", ())]
+    opened_ = {Path(folder).resolve() for folder in seen.opened}
+    fresh = {
+        folder
+        for folder in opened_
+        if not any(root == folder or root in folder.parents for root in surveyed)
+        and fits(folder, project.folder)
+        and not any(part.startswith(".") for part in folder.parts)
+        and _samples_in(folder)
     }
-    folders = {each for each in folders if each.is_dir() and each != here and each not in here.parents}
-    tops = [each for each in sorted(folders) if not any(other in each.parents for other in folders)]
-    # The folder with most files is the one that a dataset could have filled itself from.
-    sizes = {top: sum(file.kind in names.SAMPLES for file in walk(top).files) for top in tops}
-    largest = max(sizes, key=lambda top: sizes[top], default=None)
-    lengths = [
-        Length(
-            name=name,
-            length=length,
-            folder=_shown(largest, project) if largest else "",
-            files=sizes[largest] if largest else 0,
-        )
-        for name, length in seen.lengths.items()
-    ]
-    return _part(project, dict.fromkeys(tops), set(), Opened(), lengths, tell)
+    return _part(project, tops(fresh), set(), Opened(), list(_lengths(project, seen)), tell)
+
+
+def _lengths(project: Project, seen: Rehearsed) -> Iterator[Length]:
+    """Only where one sample tells which folders it comes from."""
+    folders = {Path(file).parent for file in seen.reads.sample} if seen.reads is not None else set()
+    if seen.reads is None or not folders:
+        return
+    reads = seen.reads
+    most = max(folders, key=_samples_in)
+    yield Length(
+        name=reads.dataset,
+        length=reads.length,
+        folder=_shown(most, project),
+        files=_samples_in(most),
+        read=max(reads.length * len(reads.sample), sum(seen.opened.get(str(each), 0) for each in folders)),
+    )
+
+
+def _samples_in(folder: Path) -> int:
+    """Without what lies deeper, and without weights, which are opened for other reasons."""
+    try:
+        with os.scandir(folder) as entries:
+            return sum(names.kind(entry.name) in names.SAMPLES - {"tensor"} for entry in entries)
+    except OSError:
+        return 0
 
 
 def _part(

@@ -9,6 +9,7 @@ from premortem.cards import Card
 from premortem.findings import Certainty, Finding, Severity
 from premortem.preflight.data.facts import DataFacts
 from premortem.preflight.data.names import shown
+from premortem.preflight.data.wording import count
 from premortem.preflight.unit import Check
 
 _MANY = 100  # files
@@ -36,14 +37,14 @@ class FewOfManyFiles(Check):
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:
         for length in facts.lengths:
-            few = 0 < length.length < _FEW and length.length <= _SHARE * length.files
-            if few and length.files >= _MANY:
+            if length.files >= _MANY and length.length < _FEW and length.read <= _SHARE * length.files:
                 yield self.finding(
-                    f"the dataset `{length.name}` has {length.length:,} samples, although {length.files:,} files lie in "
-                    f"`{shown(length.folder)}`",
+                    f"the training dataset `{length.name}` has {count(length.length, 'sample')}, although "
+                    f"{length.files:,} files lie in `{shown(length.folder)}`",
                     cause="Something in the dataset leaves nearly every file out.",
                     remedy="Print how many files it skips and why, or remove the limit.",
                     certainty=Certainty.SUSPECTED,
                     length=length.length,
                     files=length.files,
+                    read=length.read,
                 )

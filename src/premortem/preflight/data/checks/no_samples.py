@@ -46,19 +46,6 @@ class NoSamples(Check):
                     remedy="Name the folder that holds the samples, or finish the download.",
                     skipped=[list(each) for each in root.skipped],
                 )
-        for length in facts.lengths:
-            if not length.length:
-                there = (
-                    f", although {count(length.files, 'file')} lie in `{shown(length.folder)}`"
-                    if length.files
-                    else ""
-                )
-                yield self.finding(
-                    f"the dataset `{length.name}` of the script has no sample{there}",
-                    cause="Its own rules for names, suffixes or lengths left everything out.",
-                    remedy="Compare the names it looks for with the names that are there; raise when nothing is found.",
-                    files=length.files,
-                )
 
 
 def _is_text(root: Root) -> bool:

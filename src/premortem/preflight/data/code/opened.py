@@ -55,12 +55,12 @@ def opened(project: Project) -> Opened:
             path is not None
             and mention.data
             and not any(each == _plain(mention.text) or _below(each, mention.text) for each in made)
-            and _fits(path, project.folder)
+            and fits(path, project.folder)
         ):
             there.add(path)
     mentioned = {p for m in spoken.mentions if (p := _existing(m, starts)) is not None}
     misses = [] if spoken.fetches else list(_misses(every, starts, made, mentioned))
-    return Opened(_roots(there), misses, spoken, _clips(spoken, given), len(found))
+    return Opened(tops(there), misses, spoken, _clips(spoken, given), len(found))
 
 
 def _with_settings(found: list[Mention], given: dict[str, set[str]], places: Places) -> list[Mention]:
@@ -114,7 +114,7 @@ def _before_wildcard(text: str) -> str:
     return "/".join(parts)
 
 
-def _fits(path: Path, folder: Path) -> bool:
+def fits(path: Path, folder: Path) -> bool:
     """A dataset, not the project itself or half of the disk."""
     home = folder.resolve()
     if path in _TOO_HIGH or path == Path.home() or path == home or path in home.parents:
@@ -137,7 +137,7 @@ def _is_source(folder: Path) -> bool:
     return code > 0 and code >= sum(number for suffix, number in endings.items() if names.KINDS.get(suffix))
 
 
-def _roots(there: Iterable[Path]) -> dict[Path, set[str] | None]:
+def tops(there: Iterable[Path]) -> dict[Path, set[str] | None]:
     """The uppermost folders; where deeper ones are mentioned as well, only those of their branches."""
     paths = set(there)
     folders = {path if path.is_dir() else path.parent for path in paths}
