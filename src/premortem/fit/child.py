@@ -149,6 +149,26 @@ def _has_threads() -> bool:
         return False
 
 
+def _stays_alone() -> bool:
+    """Whether warming up starts no thread, which a fork would lack and wait for: tried in a fork.
+
+    A build for GPUs may start some when there is a driver. Loading torch for each order instead would take minutes:
+    one answer is made of some thirty of them.
+    """
+    import torch
+
+    if not torch.backends.cuda.is_built():
+        return True
+    pid = os.fork()
+    if not pid:
+        try:
+            _warm_up()
+            os._exit(_has_threads())
+        except BaseException:  # noqa: BLE001 - a fork must never go on as if it were the server
+            os._exit(1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
 def _in_a_new_process(order: dict[str, Any]) -> None:
     command = [sys.executable, "-m", "premortem.fit.child", "--once", json.dumps(order)]
     with open(order["output"] or os.devnull, "wb") as output:  # noqa: PTH123 - a path of ours, or the null device
@@ -157,12 +177,14 @@ def _in_a_new_process(order: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Orders come line by line. Each is done in a fork: torch is loaded, and warm, once for all."""
-    _warm_up()
+    """Orders come line by line. Each is done in a fork: torch is loaded, and warm where possible, once for all."""
+    import torch._dynamo  # noqa: F401 - what the first fake would load, and most of its time
+
+    if not _has_threads() and _stays_alone():
+        _warm_up()
     for line in sys.stdin:
         order = json.loads(line)
         if _has_threads():
-            # Some builds of torch start threads; a fork would not have them, and wait for them.
             _in_a_new_process(order)
             sys.stdout.write("done\n")
             sys.stdout.flush()
