@@ -32,7 +32,7 @@ lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(STAMP)  ## write docs/units and the tables of the README from the units themselves
+docs: $(STAMP)  ## write docs/units and the tables of all pages from the units and from bench/results
 	$(BIN)/python tools/pages.py
 
 surface: $(STAMP)  ## record the public surface (tests/surface.txt) after a change that is meant

@@ -1,4 +1,4 @@
-"""The session in the README is true: the script it shows, linted at a terminal, gives the output it shows."""
+"""The session in docs/lint.md is true: the script it shows, linted at a terminal, gives the output it shows."""
 
 import os
 import pty
@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-README = (Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parent.parent.parent / "docs" / "lint.md").read_text(encoding="utf-8")
 
 
 def block(name):
     """What stands between the fences between the marks of this name."""
-    _before, _begin, rest = README.partition(f"<!-- {name} -->\n")
+    _before, _begin, rest = GUIDE.partition(f"<!-- {name} -->\n")
     inner, _end, _after = rest.partition(f"<!-- end of {name} -->")
     return inner.partition("\n")[2].removesuffix("```\n")
 
