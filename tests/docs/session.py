@@ -123,16 +123,16 @@ def _read(reader):
 
 
 def agree(shown, said):
-    """Whether this is what was printed. A line `...` stands for any lines, `…` in a line for anything. Nothing
-    shown claims nothing."""
-    while shown and not shown[-1].strip():
-        shown = shown[:-1]
-    if not shown:
+    """Whether this is what was printed. A line `...` stands for any lines; `…` in a line for anything, if need be as
+    long as to be wrapped. Nothing shown claims nothing."""
+    shown = "\n".join(shown).strip("\n").split("\n")
+    if shown == [""]:
         return True
     patterns = []
     for line in shown:
         if line.strip() in {"...", "…"}:
             patterns.append(r"(?:.*\n)*?")
         else:
-            patterns.append(".*".join(re.escape(part) for part in line.rstrip().split("…")) + r"[ \t]*\n")
+            parts = [re.escape(part) for part in re.split(r"\s*…", line.rstrip())]
+            patterns.append(r".*(?:\n +.*)?".join(parts) + r"[ \t]*\n")
     return re.fullmatch("".join(patterns), said.strip("\n") + "\n") is not None

@@ -70,7 +70,8 @@ def test_every_block_can_be_read():
 @pytest.mark.parametrize("page", WRITTEN)
 def test_every_verb_option_and_code_exists(page):
     text = (blocks.ROOT / page).read_text(encoding="utf-8")
-    typed = [line for block in blocks.of(page) for line, _ in block.commands if block.language == "console"]
+    sessions = [block for block in blocks.of(page) if block.language == "console"]
+    typed = [line for block in sessions for line, _ in block.commands]
     for line in [*typed, *re.findall(r"`(premortem [^`\n]+)`", text)]:
         for part in re.split(r"[;|]|&&", line):
             words = shlex.split(part, comments=True)

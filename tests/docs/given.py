@@ -1,0 +1,1 @@
+"""What the pages take for granted: somebody's model, data and training function."""
