@@ -22,6 +22,10 @@ else:
 
 # The pages that every change is tried on. The others take minutes: `make exhaustive`.
 QUICK = ("README.md", "docs/index.md", "docs/tutorial.md", "docs/lint.md")
+ELSEWHERE = (
+    "CONTRIBUTING.md",
+    "casebook/README.md",
+)  # test_contributing.py and test_casebook.py run what they say
 SILENT = {"text", "lua", "{toctree}", "{image}"}  # nothing to run: outputs, drawings, an editor's settings
 RUNS = {"python", "ipython", "console", "diff"}
 LOADED = {"json": json.loads, "yaml": yaml.safe_load, "toml": tomllib.loads}
@@ -33,6 +37,8 @@ BLOCKS = [block for page in blocks.PAGES for block in blocks.of(page)]
 
 def _cases():
     for page in blocks.PAGES:
+        if page in ELSEWHERE:
+            continue
         found = [block for block in blocks.of(page) if block.language in RUNS or block.title]
         for package in sorted({block.marks.get("needs", "") for block in found}):
             slow = [] if page in QUICK and not package else [pytest.mark.exhaustive, pytest.mark.slow]
@@ -73,12 +79,22 @@ def test_every_verb_option_and_code_exists(page):
     sessions = [block for block in blocks.of(page) if block.language == "console"]
     typed = [line for block in sessions for line, _ in block.commands]
     for line in [*typed, *re.findall(r"`(premortem [^`\n]+)`", text)]:
-        for part in re.split(r"[;|]|&&", line):
-            words = shlex.split(part, comments=True)
-            if "premortem" in words[:4]:
-                _exists(words[words.index("premortem") + 1 :], f"{page}: {line}")
+        for words in _calls(line):
+            _exists(words, f"{page}: {line}")
     codes = {entry.card.code for entry in catalog.entries()}
     assert set(re.findall(r"\bPM\d{3}\b", text)) <= codes
+
+
+def _calls(line):
+    """What follows `premortem` in each of the commands of a line."""
+    tokens = shlex.shlex(line, posix=True, punctuation_chars=True)
+    tokens.whitespace_split = True
+    words = list(tokens)
+    for at, word in enumerate(words):
+        if word == "premortem" and (at == 0 or words[at - 1] in {"-m", "srun", "&&", "||", ";", "|"}):
+            rest = words[at + 1 :]
+            ends = [i for i, other in enumerate(rest) if set(other) <= set(";|&<>")]
+            yield rest[: min(ends, default=None)]
 
 
 def _exists(words, where):
