@@ -1,6 +1,8 @@
 """The documentation as a site: `make site`. The pages are plain Markdown, and read as well without it."""
 
-from premortem import __version__
+from sphinx.application import Sphinx
+
+from premortem import __version__, catalog
 
 project = "premortem"
 copyright = "the premortem authors"  # noqa: A001 (Sphinx asks for this name)
@@ -17,7 +19,19 @@ html_theme = "furo"
 html_title = f"premortem {release}"
 html_static_path = ["_static"]
 html_js_files = ["filter.js"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 # Every page must read well on a phone and without a network: Furo brings its own scripts and uses the system's fonts.
 html_theme_options = {"top_of_page_buttons": []}
+
+
+def _in_the_order_of_codes(_app: Sphinx, page: str, source: list[str]) -> None:
+    """In the navigation, findings stand as in their table; the page itself only says `units/*`."""
+    if page == "findings":
+        names = [f"units/{entry.card.name}" for entry in catalog.entries()]
+        source[0] = source[0].replace("units/*", "\n".join(names))
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", _in_the_order_of_codes)

@@ -31,12 +31,12 @@ def test_the_table_lists_every_unit_between_the_marks(project):
     assert pages.wanted(project)[project / "docs/findings.md"] == (
         "# All\n"
         "<!-- catalog table -->\n"
-        "| finding | told by | family | severity | what it means |\n"
+        "| finding | what it means | severity | told by | family |\n"
         "|---|---|---|---|---|\n"
-        "| [T001 sleepy-scheduler](units/sleepy-scheduler.md) | run | scheduler | warning "
-        "| A scheduler that never steps. |\n"
-        "| [T101 orphan-parameter](units/orphan-parameter.md) | run | optimizer-ownership | error "
-        "| A trainable parameter that no optimizer holds. |\n"
+        "| [T001 sleepy-scheduler](units/sleepy-scheduler.md) | A scheduler that never steps. "
+        "| warning | run | scheduler |\n"
+        "| [T101 orphan-parameter](units/orphan-parameter.md) | A trainable parameter that no optimizer holds. "
+        "| error | run | optimizer-ownership |\n"
         "<!-- end of catalog table -->\n"
         "the end\n"
     )

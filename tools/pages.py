@@ -69,10 +69,10 @@ def told_by(entry: catalog.Entry) -> str:
 def table(entries: tuple[catalog.Entry, ...]) -> str:
     """For docs/findings.md: everything that can be said."""
     rows = [
-        f"| {_link(e, 'units')} | {told_by(e)} | {e.card.family} | {e.card.severity.value} | {_cell(e.summary)} |"
+        f"| {_link(e, 'units')} | {_cell(e.summary)} | {e.card.severity.value} | {told_by(e)} | {e.card.family} |"
         for e in entries
     ]
-    head = ["| finding | told by | family | severity | what it means |", "|---|---|---|---|---|"]
+    head = ["| finding | what it means | severity | told by | family |", "|---|---|---|---|---|"]
     return "\n".join([*head, *rows])
 
 
