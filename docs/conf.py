@@ -14,6 +14,7 @@ myst_heading_anchors = 4  # so that `page.md#a-heading` is the link that it is o
 suppress_warnings = ["myst.header"]
 exclude_patterns = ["examples"]
 highlight_language = "text"
+smartquotes = False  # it makes one dash of the two of an option
 
 html_theme = "furo"
 html_title = f"premortem {release}"
@@ -22,6 +23,7 @@ html_js_files = ["filter.js"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_search_summary = False  # a browser refuses to fetch it when the pages are opened as files
 # Every page must read well on a phone and without a network: Furo brings its own scripts and uses the system's fonts.
 html_theme_options = {"top_of_page_buttons": []}
 
