@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test exhaustive doors lint docs surface bench casebook clean
+.PHONY: help demo test exhaustive doors lint docs site surface bench casebook clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -25,15 +25,19 @@ exhaustive: lint  ## the same, and more of each kind: twice as long
 
 doors: $(STAMP)  ## the doors and sinks, with the real frameworks and trackers (400 MB more, once)
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[torch,dev,doors]'
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/integrations tests/sinks
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/integrations tests/sinks tests/docs
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(STAMP)  ## write docs/units and the tables of the README from the units themselves
+docs: $(STAMP)  ## write docs/units and the tables of all pages from the units and from bench/results
 	$(BIN)/python tools/pages.py
+
+site: $(STAMP)  ## the documentation as a site, in build/site: opens without a network
+	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/site
+	@echo "build/site/index.html"
 
 surface: $(STAMP)  ## record the public surface (tests/surface.txt) after a change that is meant
 	$(BIN)/python tools/surface.py

@@ -1,9 +1,11 @@
-"""The demo shows what it promises: one bug found, the healthy twin left in peace."""
+"""The demo shows what it promises: one bug found, the healthy twin left in peace.
+
+The README shows what the demo prints, so tests/docs runs it for real.
+"""
 
 import difflib
 import json
 import subprocess
-import sys
 
 import pytest
 
@@ -67,13 +69,3 @@ def test_the_scripts_differ_only_in_the_order_of_two_lines():
     assert len(changed) == 2
     assert changed[0][2:] == changed[1][2:]
     assert {line[0] for line in changed} == {"+", "-"}
-
-
-@pytest.mark.slow
-def test_the_demo_finds_the_bug_for_real():
-    command = [sys.executable, "-m", "premortem", "demo"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "finetune.py:56" in result.stderr or "finetune.py:57" in result.stderr, (
-        "the line to blame is shown"
-    )

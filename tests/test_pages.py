@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from premortem import catalog
 from tests.units import only_stand_ins
 
 import pages
 
-README = "# premortem\n<!-- catalog table -->\nold\n<!-- end of catalog table -->\nthe end\n"
+ROOT = Path(__file__).parent.parent
+FINDINGS = "# All\n<!-- catalog table -->\nold\n<!-- end of catalog table -->\nthe end\n"
 
 
 def test_the_pages_are_fresh():
@@ -20,21 +22,21 @@ def test_the_pages_are_fresh():
 def project(tmp_path, monkeypatch):
     only_stand_ins(monkeypatch)
     monkeypatch.setattr(pages, "ROOT", tmp_path)
-    (tmp_path / "README.md").write_text(README)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "findings.md").write_text(FINDINGS)
     return tmp_path
 
 
 def test_the_table_lists_every_unit_between_the_marks(project):
-    readme = pages.wanted(project)[project / "README.md"]
-    assert readme == (
-        "# premortem\n"
+    assert pages.wanted(project)[project / "docs/findings.md"] == (
+        "# All\n"
         "<!-- catalog table -->\n"
-        "| finding | family | severity | what it means |\n"
-        "|---|---|---|---|\n"
-        "| [T001 sleepy-scheduler](docs/units/sleepy-scheduler.md) | scheduler | warning "
-        "| A scheduler that never steps. |\n"
-        "| [T101 orphan-parameter](docs/units/orphan-parameter.md) | optimizer-ownership | error "
-        "| A trainable parameter that no optimizer holds. |\n"
+        "| finding | what it means | severity | told by | family |\n"
+        "|---|---|---|---|---|\n"
+        "| [T001 sleepy-scheduler](units/sleepy-scheduler.md) | A scheduler that never steps. "
+        "| warning | run | scheduler |\n"
+        "| [T101 orphan-parameter](units/orphan-parameter.md) | A trainable parameter that no optimizer holds. "
+        "| error | run | optimizer-ownership |\n"
         "<!-- end of catalog table -->\n"
         "the end\n"
     )
@@ -50,39 +52,47 @@ def test_a_unit_gets_a_page_and_a_page_without_unit_goes(project):
     assert not gone.exists()
     assert (project / "docs/units/sleepy-scheduler.md").read_text() == (
         "<!-- Written by `make docs` from the unit's docstring: change it there. -->\n"
-        "# T001 sleepy-scheduler (warning, scheduler, since 0.1)\n\n"
+        "# T001 sleepy-scheduler\n\n"
+        "*warning, scheduler, since 0.1; told by `premortem run`*\n\n"
         "A scheduler that never steps.\n"
     )
 
 
 def test_checking_changes_nothing(project, monkeypatch, capsys):
-    monkeypatch.setattr(pages, "stale", lambda: {project / "README.md": "new"})
+    monkeypatch.setattr(pages, "stale", lambda: {project / "docs/findings.md": "new"})
     assert pages.main(["--check"]) == 1
-    assert (project / "README.md").read_text() == README
-    assert capsys.readouterr().out == "stale README.md\n"
+    assert (project / "docs/findings.md").read_text() == FINDINGS
+    assert capsys.readouterr().out == "stale docs/findings.md\n"
 
 
-def test_a_readme_without_marks_is_told(project):
-    (project / "README.md").write_text("# premortem\n")
-    with pytest.raises(SystemExit, match=r"README\.md needs the lines"):
+def test_a_page_without_marks_is_told(project):
+    (project / "docs" / "findings.md").write_text("# All\n")
+    with pytest.raises(SystemExit, match=r"docs/findings\.md needs the lines"):
         pages.wanted(project)
 
 
-def test_the_readme_keeps_a_place_for_the_overhead_table():
-    readme = (Path(__file__).parent.parent / "README.md").read_text()
-    assert "<!-- overhead table -->" in readme
-    assert "<!-- end of overhead table -->" in readme
+def test_every_page_and_every_result_that_a_slot_names_is_there():
+    for slot in pages.SLOTS:
+        assert (ROOT / slot.page).exists(), slot
+        assert all((ROOT / "bench" / "results" / f"{name}.json").exists() for name in slot.results), slot
 
 
-def test_the_guide_of_lint_lists_its_rules_and_the_readme_does_not(tmp_path):
-    (tmp_path / "README.md").write_text(README)
+def test_every_family_is_of_one_kind_and_every_example_is_a_finding():
+    families = [family for of_kind, _ in pages.KINDS.values() for family in of_kind.split()]
+    entries = catalog.entries()
+    assert {entry.card.family for entry in entries} <= set(families)
+    assert len(families) == len(set(families))
+    examples = {name for _, names in pages.KINDS.values() for name in names.split()}
+    assert examples <= {entry.card.name for entry in entries}
+
+
+def test_the_guide_of_lint_lists_its_rules(tmp_path):
     guide = tmp_path / "docs" / "lint.md"
     guide.parent.mkdir()
     guide.write_text("<!-- rules table -->\n<!-- end of rules table -->\n")
     written = pages.wanted(tmp_path)
     assert "[PM501 dropped-tensor-result](units/dropped-tensor-result.md)" in written[guide]
     assert "### With `--preview`" in written[guide]
-    assert "PM501" not in written[tmp_path / "README.md"]
 
 
 def test_the_numbers_of_lint_come_from_its_bench(project):
@@ -97,8 +107,10 @@ def test_the_numbers_of_lint_come_from_its_bench(project):
     }
     (project / "bench" / "results").mkdir(parents=True)
     (project / "bench" / "results" / "lint.json").write_text(json.dumps(result))
-    (project / "README.md").write_text(f"{README}<!-- lint table -->\n<!-- end of lint table -->\n")
-    text = pages.wanted(project)[project / "README.md"]
+    marks = ("rules table", "lint table")
+    guide = "".join(f"<!-- {mark} -->\n<!-- end of {mark} -->\n" for mark in marks)
+    (project / "docs" / "lint.md").write_text(guide)
+    text = pages.wanted(project)[project / "docs/lint.md"]
     assert "| **lightning** | 100,000 | | | |\n| premortem | | 1.50 s | 66,667 | 40 MiB |\n" in text
     assert "warm cache: 0.40 s (0.40 s CPU). A single file: 0.20 s (0.15 s CPU)." in text
 
@@ -119,8 +131,8 @@ def test_the_numbers_of_the_ram_cache_come_from_its_bench(project):
     (project / "bench" / "results").mkdir(parents=True)
     (project / "bench" / "results" / "ram_cache.json").write_text(json.dumps({**result, "ways": ways}))
     marks = "<!-- ram cache table -->\n<!-- end of ram cache table -->\n"
-    (project / "README.md").write_text(README + marks)
-    text = pages.wanted(project)[project / "README.md"]
+    (project / "docs" / "parts.md").write_text(marks)
+    text = pages.wanted(project)[project / "docs/parts.md"]
     assert (
         "| page cache | 100 µs | 200 µs | 1,234 | 0.0 |\n| RamCache | 30 µs | 100 µs | 2,346 | 1.0 |\n"
         in text

@@ -1,4 +1,4 @@
-"""Write what comes from elsewhere: docs/units/ and the tables of rules from the units, numbers from bench/.
+"""Write what comes from elsewhere: docs/units/ and the tables of findings from the units, numbers from bench/.
 
 `python tools/pages.py` rewrites what is stale; with `--check` it only says what is, and exits with 1.
 """
@@ -6,28 +6,85 @@
 from __future__ import annotations
 
 import json
-import statistics
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from premortem import catalog
 from premortem.lint import problems, rules
 
+import tables
+
 ROOT = Path(__file__).resolve().parent.parent
-MODELS = {"decoder": "GPT-2 sized decoder", "conv": "conv net", "mlp": "32-layer MLP, launch-bound"}
 NOTE = "<!-- Written by `make docs` from the unit's docstring: change it there. -->"
+TOLD_BY = {"detectors": "run", "preflight": "check", "lint": "lint"}
+# What the README says of each kind of trouble: its families, and two findings that everybody has met.
+KINDS = {
+    "the update": (
+        "optimizer-ownership grad-flow update-order accumulation clipping weight-decay gan",
+        "parameter-without-optimizer accumulation-divided-sometimes",
+    ),
+    "learning rate and schedule": ("lr scheduler", "scheduler-stepped-per-batch plateau-wrong-mode"),
+    "numbers": (
+        "numerics-nan numerics-overflow numerics-masked exploding vanishing init-saturation",
+        "non-finite-training masked-non-finite",
+    ),
+    "loss and shapes": ("loss-definition shape", "softmax-before-cross-entropy broadcast-in-loss"),
+    "evaluation": ("eval-mode eval-stale", "evaluated-in-train-mode evaluated-copy-never-changes"),
+    "data": (
+        "data-empty data-labels data-order data-augment data-scale",
+        "splits-overlap train-and-eval-inputs-differ",
+    ),
+    "checkpoints": ("checkpoint persistence", "checkpoint-did-not-match poisoned-checkpoint"),
+    "memory and speed": ("memory-leak memory-fit throughput compile", "graphs-kept-alive waits-for-data"),
+    "many ranks": ("distributed", "ranks-apart same-data-on-every-rank"),
+    "configuration, environment, versions": (
+        "config environment api-drift",
+        "switch-is-text unknown-keyword",
+    ),
+}
+
+
+class Slot(NamedTuple):
+    """A place between two marks of a page, and the results of bench/ that it is written from."""
+
+    page: str
+    marks: str
+    results: tuple[str, ...]
+    write: Callable[..., str]
 
 
 def unit_page(entry: catalog.Entry) -> str:
-    return f"{NOTE}\n# {entry.page}"
+    """The same words that `premortem explain` prints; the title alone is shorter, it stands in the navigation."""
+    title, _blank, text = entry.page.partition("\n\n")
+    name, _bracket, about = title.removesuffix(")").partition(" (")
+    return f"{NOTE}\n# {name}\n\n*{about}; told by `premortem {told_by(entry)}`*\n\n{text}"
+
+
+def told_by(entry: catalog.Entry) -> str:
+    return TOLD_BY.get(entry.unit.__module__.split(".")[1], "run")
 
 
 def table(entries: tuple[catalog.Entry, ...]) -> str:
+    """For docs/findings.md: everything that can be said."""
     rows = [
-        f"| {_link(e)} | {e.card.family} | {e.card.severity.value} | {_cell(e.summary)} |" for e in entries
+        f"| {_link(e, 'units')} | {_cell(e.summary)} | {e.card.severity.value} | {told_by(e)} | {e.card.family} |"
+        for e in entries
     ]
-    return "\n".join(["| finding | family | severity | what it means |", "|---|---|---|---|", *rows])
+    head = ["| finding | what it means | severity | told by | family |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *rows])
+
+
+def kinds(entries: tuple[catalog.Entry, ...]) -> str:
+    """For the README: how many findings of each kind, and two of them."""
+    by_name = {entry.card.name: entry for entry in entries}
+    rows = ["| what goes wrong with | findings | for example |", "|---|---|---|"]
+    for kind, (families, names) in KINDS.items():
+        count = sum(entry.card.family in families.split() for entry in entries)
+        examples = ", ".join(_link(by_name[name], "docs/units") for name in names.split() if name in by_name)
+        rows.append(f"| {kind} | {count} | {examples} |")
+    return "\n".join([*rows, f"| **all** | **{len(entries)}** | [the whole list](docs/findings.md) |"])
 
 
 def lint_rules(entries: tuple[catalog.Entry, ...]) -> str:
@@ -48,63 +105,12 @@ def is_of_lint(entry: catalog.Entry) -> bool:
     return entry.unit in {*rules.ALL, *problems.ALL}
 
 
-def _link(entry: catalog.Entry, folder: str = "docs/units") -> str:
+def _link(entry: catalog.Entry, folder: str) -> str:
     return f"[{entry.card.code} {entry.card.name}]({folder}/{entry.card.name}.md)"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-def overhead(result: dict[str, Any]) -> str:
-    """One machine's measurements, as bench/overhead.py wrote them."""
-    steps = [f"{name}, {result['step_ms'][key]} ms" for key, name in MODELS.items()]
-    rows = [f"| {' | '.join(['watched by', *steps])} |", "|---|" + "---|" * len(MODELS)]
-    for way, ratios in result["ratio"].items():
-        rows.append(f"| {way} | " + " | ".join(f"{ratios[key]:.3f}" for key in MODELS) + " |")
-    waits = sorted(set(result["added_synchronisations"].values()))
-    notes = f"{result['machine']}, torch {result['torch']}, `{result['command']}`; "
-    notes += f"host synchronisations added in cruise: {', '.join(waits)}; "
-    added = result["startup_seconds"]
-    notes += (
-        f"start-up: {added} s more than importing torch." if added > 0 else "start-up: lost in the noise."
-    )
-    if "note" in result:
-        notes += f" {result['note']}"
-    return "\n".join([*rows, "", notes])
-
-
-def overheads(root: Path) -> str:
-    results = sorted((root / "bench" / "results").glob("overhead-*.json"), reverse=True)
-    return "\n\n".join(overhead(json.loads(path.read_text())) for path in results)
-
-
-def lint_costs(result: dict[str, Any]) -> str:
-    """One machine's measurements, as bench/lint.py wrote them."""
-    rows = ["| read by | lines | CPU | lines per CPU second | largest process |", "|---|---|---|---|---|"]
-    for corpus, measured in result["corpora"].items():
-        rows.append(f"| **{corpus}** | {measured['lines']:,} | | | |")
-        for tool, cost in measured["tools"].items():
-            numbers = f"{cost['cpu_s']:.2f} s | {cost['lines_per_cpu_s']:,} | {cost['peak_mib']} MiB"
-            rows.append(f"| {tool} | | {numbers} |")
-    numbers = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
-    warm, one = result["warm_cache"], result["one_file"]
-    notes = (
-        f"{numbers}; {result['machine']}; `{result['command']}`. "
-        f"All of transformers again with a warm cache: {warm['wall_s']:.2f} s ({warm['cpu_s']:.2f} s CPU). "
-        f"A single file: {one['wall_s']:.2f} s ({one['cpu_s']:.2f} s CPU)."
-    )
-    return "\n".join([*rows, "", notes])
-
-
-def numerics(result: dict[str, Any]) -> str:
-    """What bench/numerics.py has counted."""
-    counts, faults = result["counts"], result["faults"]
-    return (
-        f"Measured on {faults} planted faults (`python bench/numerics.py`): {counts['detected']} are told within two steps; "
-        f"the run or the replay names the exact operation of {counts['op']} and the exact line of {counts['line']}; "
-        f"{counts['bitwise']} of {counts['capsule']} capsules replay to the very bits of the loss."
-    )
 
 
 def casebook(result: dict[str, Any]) -> str:
@@ -128,179 +134,29 @@ def casebook(result: dict[str, Any]) -> str:
     return "\n".join([*rows, "", f"`python casebook/run.py{scale}`."])
 
 
-def checkpoints(result: dict[str, Any]) -> str:
-    """What bench/checkpoints.py has counted and timed."""
-    rows = ["| killed with SIGKILL while it saved | times | torn | lost |", "|---|---|---|---|"]
-    rows += [f"| {k['way']} | {k['kills']} | {k['torn']} | {k['lost']} |" for k in result["kills"]]
-    flips, disks, mirror = result["flips"], result["disks"], result["mirrors"]
-    loads = flips["loads under run"]
-    broken = sum(count for fate, count in mirror["connections"].items() if fate != "pass")
-    arrived = "arrived" if mirror["newest there"] else "did not arrive"
-    survived = ", ".join(f"{kind} {d['survived']} of {d['saves']} times" for kind, d in disks.items())
-    notes = [
-        (
-            f"{flips['caught']} of {flips['flips']} flipped bits were caught: by `ckpt verify`, by a vault when it loads, and by "
-            f"`premortem run` when a script calls `torch.load`. That alone took {loads['torch.load silent']} of {loads['flips']} without "
-            f"a word; premortem told {loads['told']}, and the rest raised or lay in bytes that nothing reads."
-        ),
-        f"The last good checkpoint survived {survived}.",
-        (
-            f"An S3 mirror behind a proxy that broke {broken} of {sum(mirror['connections'].values())} connections, whose "
-            f"process was killed {mirror['kills']} times: the newest of {mirror['checkpoints']} checkpoints {arrived}; "
-            f"moments in which none was whole over there: {mirror['times that nothing was there']}."
-        ),
-    ]
-    if speed := result.get("speed"):
-        stall, load = speed["stall"], speed["load"]
-        notes.append(
-            f"An asynchronous save of {stall['MiB']} MiB stalls {stall['ratio']:.2f} of a {stall['beside']}; a verified load "
-            f"takes {load['ratio']:.2f} of `torch.load`."
-        )
-        if watched := speed.get("load under run"):
-            notes.append(
-                f"Under `premortem run`, `torch.load` takes {watched['ratio']:.2f} of its time alone."
-            )
-    if note := result.get("note"):
-        notes.append(note)
-    machine = f"{result['device']}, torch {result['torch']}, `python bench/checkpoints.py`."
-    return "\n".join([*rows, "", " ".join([*notes, machine])])
+SLOTS = (
+    Slot("README.md", "cost table", ("overhead-h200",), tables.overhead),
+    Slot("README.md", "numerics", ("numerics",), tables.numerics),
+    Slot("README.md", "check", ("check",), tables.checked),
+    Slot("README.md", "kills", ("checkpoints",), tables.kills),
+    Slot("docs/measured.md", "overhead table", ("overhead-h200", "overhead-cpu"), tables.overheads),
+    Slot("docs/measured.md", "numerics", ("numerics",), tables.numerics),
+    Slot("docs/measured.md", "check", ("check",), tables.checked),
+    Slot("docs/measured.md", "casebook table", ("casebook",), casebook),
+    Slot("docs/report.md", "report table", ("report", "ui"), tables.report_and_ui),
+    Slot("docs/run.md", "numerics", ("numerics",), tables.numerics),
+    Slot("docs/check.md", "check", ("check",), tables.checked),
+    Slot("docs/checkpoints.md", "checkpoints table", ("checkpoints",), tables.checkpoints),
+    Slot("docs/parts.md", "ram cache table", ("ram_cache",), tables.ram_cache),
+    Slot("docs/lint.md", "lint table", ("lint",), tables.lint_costs),
+    Slot("docs/fit.md", "fit", ("fit-predicted", "fit-measured"), tables.fit_summary),
+    Slot("docs/fit-accuracy.md", "fit table", ("fit-predicted", "fit-measured"), tables.fit_table),
+    Slot("docs/fit-accuracy.md", "fit verdicts", ("fit-verdicts-measured",), tables.fit_verdicts),
+    Slot("casebook/README.md", "casebook table", ("casebook",), casebook),
+)
 
 
-def checked(cases: list[dict[str, Any]]) -> str:
-    """What bench/check.py has found."""
-    named, silent = (sum(bool(case["named"]) for case in cases), sum(not case["alarms"] for case in cases))
-    seconds = [took for case in cases for took in case["seconds"].values()]
-    return (
-        f"Of {len(cases)} projects with one broken thing each, {named} are named before their first epoch; of their {len(cases)} healthy "
-        f"twins, {silent} pass without an error or a warning. A check took {statistics.median(seconds):.0f} s in the median and "
-        f"{max(seconds):.0f} s at most, on two cores that others used too (`python bench/check.py`)."
-    )
-
-
-def ram_cache(result: dict[str, Any]) -> str:
-    """What bench/ram_cache.py has measured."""
-    rows = [
-        "| read from | CPU of one read | CPU of one image in a batch | images/s | copies |",
-        "|---|---|---|---|---|",
-    ]
-    for way, found in result["ways"].items():
-        rows.append(
-            f"| {way} | {found['read_us']:,.0f} µs | {found['cpu_us_per_image']:,.0f} µs "
-            f"| {found['images_per_s']:,.0f} | {max(0.0, found['copies']):.1f} |"
-        )
-    notes = (
-        f"{result['images']:,} PNG images of {result['side']}×{result['side']}, {result['decoded_mib']:.0f} MiB decoded, "
-        f"{result['workers']} workers on {result['machine']}; the page cache reads decoded `.npy` files, the dictionary is one in the "
-        f"dataset, so in each worker. All of it in the fourth epoch; torch {result['torch']}, `python bench/ram_cache.py`."
-    )
-    return "\n".join([*rows, "", notes])
-
-
-def fit_table(guesses: dict[str, Any], truths: dict[str, Any]) -> str:
-    """Predicted beside measured, one configuration a row, with what else is used to guess."""
-    rows = [
-        "| configuration | batch | allocated, MiB | error | reserved, MiB | error | MemTracker | weights ×4 | largest batch, truth |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name, truth in truths.items():
-        guess = guesses.get(name)
-        if guess is None or "allocated" not in truth:
-            rows.append(f"| {name} | | {truth.get('error', 'not predicted')} | | | | | | |")
-            continue
-        errors = [f"{guess[key] / truth[key] - 1:+.2%}" for key in ("allocated", "reserved")]
-        others = [
-            f"{guess[key] / truth['allocated'] - 1:+.0%}"
-            if key in guess
-            else "fails" * ("memtracker_error" in guess)
-            for key in ("memtracker", "weights_times_four")
-        ]
-        both = [str(guess.get("largest_batch", "")), str(truth.get("largest_batch", ""))]
-        mib = [f"{truth[key] / 2**20:.0f}" for key in ("allocated", "reserved")]
-        mark = _HALVES[_half(guess)][0]
-        cells = [name + mark, str(guess["batch"]), mib[0], errors[0], mib[1], errors[1], *others]
-        rows.append(f"| {' | '.join(cells)} | {', '.join(filter(None, both))} |")
-    return "\n".join(rows)
-
-
-_HALVES = {
-    "fresh": (" **", "written and predicted when all others had been measured, before they were measured"),
-    "held-out": (" *", "held out: predicted before they were measured"),
-    "tuned": ("", "tuned on"),
-}
-
-
-def _half(guess: dict[str, Any]) -> str:
-    return str(guess.get("half") or ("held-out" if guess["held_out"] else "tuned"))
-
-
-def fit_summary(guesses: dict[str, Any], truths: dict[str, Any]) -> str:
-    """The numbers a person asks for, each part of the set apart."""
-    both = {n: (guesses[n], t) for n, t in truths.items() if n in guesses and "allocated" in t}
-    sentences = []
-    for half, (_, title) in _HALVES.items():
-        pairs = [pair for pair in both.values() if _half(pair[0]) == half]
-        if not pairs:
-            continue
-        parts = []
-        for key, source in (
-            ("allocated", "allocated"),
-            ("reserved", "reserved"),
-            ("allocated", "memtracker"),
-        ):
-            sizes = [abs(guess[source] / truth[key] - 1) for guess, truth in pairs if source in guess]
-            if sizes:
-                what = "torch's MemTracker" if source == "memtracker" else f"{key} memory"
-                parts.append(f"{what} {sum(sizes) / len(sizes):.1%} on average, {max(sizes):.1%} at worst")
-        sentences.append(f"{len(pairs)} configurations ({title}): error of {'; '.join(parts)}.")
-    batches = [
-        (guess["largest_batch"], truth["largest_batch"])
-        for guess, truth in both.values()
-        if "largest_batch" in guess and "largest_batch" in truth
-    ]
-    if batches:
-        near = sum(abs(guess - truth) <= 1 for guess, truth in batches)
-        above = [f"{guess - truth}" for guess, truth in batches if guess > truth]
-        worst = f", too large by {', '.join(above)} in {len(above)}" if above else ", never too large"
-        sentences.append(
-            f"The largest batch on a card of limited size, searched for on the card: right to within one in {near} of "
-            f"{len(batches)}{worst}. `premortem fit` stays four percent below that."
-        )
-    return "\n".join(f"- {sentence}" for sentence in sentences)
-
-
-def fit_verdicts(truths: dict[str, Any]) -> str:
-    """How the runs ended that had as much memory as the smallest card with each verdict."""
-    words = {
-        "fits": "the smallest card with the verdict *fits*",
-        "four_percent": "four percent more than *tight*",
-        "tight": "the smallest card with *tight*",
-        "below": "five percent less than that",
-    }
-    rows = ["| memory | ran | out of memory | another error |", "|---|---|---|---|"]
-    for key, title in words.items():
-        ends = [row[key]["ended"] for row in truths.values() if key in row]
-        counts = [ends.count("ran"), ends.count("out of memory")]
-        rows.append(f"| {title} | {counts[0]} | {counts[1]} | {len(ends) - sum(counts)} |")
-    return "\n".join(rows)
-
-
-def precision(verdicts: list[dict[str, Any]], names: dict[str, str]) -> str:
-    """For each rule: how many of its reports on other people's code were read, and how many were right."""
-    rows = [
-        "| rule | right | wrong, and silent since a repair | wrong | repositories and packages |",
-        "|---|---|---|---|---|",
-    ]
-    for code, name in names.items():
-        mine = [verdict for verdict in verdicts if verdict["rule"] == code]
-        right = sum(verdict["true"] for verdict in mine)
-        repaired = sum(verdict.get("repaired", False) for verdict in mine)
-        places = len({verdict["repository"] for verdict in mine})
-        counts = f"{right} | {repaired} | {len(mine) - right - repaired} | {places}"
-        rows.append(f"| {code} {name} | {counts if mine else 'never spoke | | | '} |")
-    return "\n".join(rows)
-
-
-def between(text: str, name: str, inner: str, file: str = "README.md") -> str:
+def between(text: str, name: str, inner: str, file: str) -> str:
     """The text with `inner` between its two marks of that name."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     before, found, rest = text.partition(begin)
@@ -310,64 +166,42 @@ def between(text: str, name: str, inner: str, file: str = "README.md") -> str:
     return f"{before}{begin}\n{inner}\n{end}{after}"
 
 
+def slots(root: Path, entries: tuple[catalog.Entry, ...]) -> Iterator[tuple[str, str, str]]:
+    """Page, marks, and what belongs between them: from the units, then from what was measured."""
+    of_lint = tuple(entry for entry in entries if is_of_lint(entry))
+    yield "docs/findings.md", "catalog table", table(entries)
+    yield "docs/lint.md", "rules table", lint_rules(of_lint)
+    yield "README.md", "kinds table", kinds(entries)
+    verdicts = root / "docs" / "lint" / "verdicts.json"
+    if verdicts.exists():
+        names = {entry.card.code: entry.card.name for entry in of_lint}
+        yield "docs/lint/precision.md", "precision table", tables.precision(_json(verdicts), names)
+    for slot in SLOTS:
+        results = [root / "bench" / "results" / f"{name}.json" for name in slot.results]
+        if all(path.exists() for path in results):
+            yield slot.page, slot.marks, slot.write(*map(_json, results))
+
+
 def wanted(root: Path = ROOT) -> dict[Path, str | None]:
     """Every generated file and what must be in it; None for one that must not be there."""
     entries = catalog.entries()
     units = root / "docs" / "units"
-    readme = root / "README.md"
     pages: dict[Path, str | None] = dict.fromkeys(units.glob("*.md"))
     pages.update({units / f"{entry.card.name}.md": unit_page(entry) for entry in entries})
-    watched = tuple(entry for entry in entries if not is_of_lint(entry))
-    text = between(readme.read_text(encoding="utf-8"), "catalog table", table(watched))
-    if measured := overheads(root):
-        text = between(text, "overhead table", measured)
-    costs = root / "bench" / "results" / "lint.json"
-    if costs.exists():
-        text = between(text, "lint table", lint_costs(json.loads(costs.read_text(encoding="utf-8"))))
-    planted = root / "bench" / "results" / "numerics.json"
-    if planted.exists():
-        text = between(text, "numerics", numerics(json.loads(planted.read_text(encoding="utf-8"))))
-    kept = root / "bench" / "results" / "checkpoints.json"
-    if kept.exists():
-        text = between(text, "checkpoints table", checkpoints(json.loads(kept.read_text(encoding="utf-8"))))
-    rehearsed = root / "bench" / "results" / "check.json"
-    if rehearsed.exists():
-        text = between(text, "check", checked(json.loads(rehearsed.read_text(encoding="utf-8"))))
-    cached = root / "bench" / "results" / "ram_cache.json"
-    if cached.exists():
-        text = between(text, "ram cache table", ram_cache(json.loads(cached.read_text(encoding="utf-8"))))
-    guessed, true = (root / "bench" / "results" / f"fit-{word}.json" for word in ("predicted", "measured"))
-    if guessed.exists() and true.exists():
-        found = [json.loads(path.read_text(encoding="utf-8"))["configurations"] for path in (guessed, true)]
-        text = between(text, "fit", fit_summary(*found))
-        fitted = root / "docs" / "fit.md"
-        inner = between(fitted.read_text(encoding="utf-8"), "fit table", fit_table(*found), "docs/fit.md")
-        ended = root / "bench" / "results" / "fit-verdicts-measured.json"
-        if ended.exists():
-            truths = json.loads(ended.read_text(encoding="utf-8"))
-            inner = between(inner, "fit verdicts", fit_verdicts(truths), "docs/fit.md")
-        pages[fitted] = inner
-    book, seen = root / "casebook" / "README.md", root / "bench" / "results" / "casebook.json"
-    if book.exists() and seen.exists():
-        inner = casebook(json.loads(seen.read_text(encoding="utf-8")))
-        pages[book] = between(book.read_text(encoding="utf-8"), "casebook table", inner, "casebook/README.md")
-    guide = root / "docs" / "lint.md"
-    if guide.exists():
-        inner = lint_rules(tuple(entry for entry in entries if is_of_lint(entry)))
-        pages[guide] = between(guide.read_text(encoding="utf-8"), "rules table", inner, "docs/lint.md")
-    read = root / "docs" / "lint" / "precision.md"
-    if read.exists():
-        verdicts = json.loads((root / "docs" / "lint" / "verdicts.json").read_text(encoding="utf-8"))
-        names = {entry.card.code: entry.card.name for entry in entries if is_of_lint(entry)}
-        inner = precision(verdicts, names)
-        pages[read] = between(
-            read.read_text(encoding="utf-8"), "precision table", inner, "docs/lint/precision.md"
-        )
-    return {**pages, readme: text}
+    for name, marks, inner in slots(root, entries):
+        page = root / name
+        text = pages.get(page) or _read(page)
+        if text is not None:
+            pages[page] = between(text, marks, inner, name)
+    return pages
 
 
 def stale(root: Path = ROOT) -> dict[Path, str | None]:
     return {path: text for path, text in wanted(root).items() if _read(path) != text}
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _read(path: Path) -> str | None:

@@ -125,7 +125,7 @@ class _Director:
                 proof.tail = heard.tail
         proof.problem = proof.problem or (
             "the script did not go on from its checkpoint; tried: " + "; ".join(proof.tried) + ". "
-            'If it takes other words, give them: --resume-with "--from {}"'
+            'If it takes other words, give them: `premortem ckpt prove --resume-with "--from {}" SCRIPT`'
         )
         return None
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console as Terminal
 from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -57,7 +58,7 @@ def cause(done: Replayed) -> str:
     report = done.report
     if not report.reproduced:
         return ""
-    parts = [_birth(report.certificate)] if report.certificate else []
+    parts = [_birth(report.certificate, _folder(done))] if report.certificate else []
     if report.smallest is not None:
         parts.append(f"The smallest change that removes it: {report.smallest.title}. {report.smallest.tells}")
     elif report.outcomes:
@@ -65,9 +66,9 @@ def cause(done: Replayed) -> str:
     return " ".join(parts)
 
 
-def _birth(found: dict[str, Any]) -> str:
+def _birth(found: dict[str, Any], folder: str) -> str:
     made = _MADE.get(found["made"], "a value that is not finite")
-    place = f" at {found['file']}:{found['line']}" if found["file"] else ""
+    place = f" at {_place(found, folder)}" if found["file"] else ""
     if found["stage"] == "data":
         return f"{made} came in with the data (`{found['what']}`){place}."
     if found["stage"] == "weights":
@@ -78,6 +79,18 @@ def _birth(found: dict[str, Any]) -> str:
     detail = f": {found['detail']}" if found["detail"] else ""
     whole = f"{made} was born in {where}{op}{place}{module}{detail}."
     return whole[0].upper() + whole[1:]
+
+
+def _folder(done: Replayed) -> str:
+    """Where the script was started."""
+    return str(done.manifest["started"].get("cwd", ""))
+
+
+def _place(found: dict[str, Any], folder: str) -> str:
+    """File and line, as seen from that folder."""
+    file = Path(found["file"])
+    near = file.relative_to(folder) if folder and file.is_relative_to(folder) else file
+    return f"{near}:{found['line']}"
 
 
 def differences(done: Replayed) -> list[str]:
@@ -102,7 +115,7 @@ def _page(done: Replayed) -> list[Any]:
     report, manifest = done.report, done.manifest
     lines: list[Any] = [Text(f"Replay of step {manifest['number']}", "bold")]
     started = " ".join(manifest["started"]["argv"])
-    lines.append(Text(f"  {started}  in {manifest['started'].get('cwd', '')}", "dim"))
+    lines.append(Text(f"  {started}  in {_folder(done)}", "dim"))
     lines.append(_verdict(done))
     notes = [*differences(done), *manifest["notes"], *report.warnings]
     lines += [Text(f"  note   {sentence}", "dim") for sentence in notes]
@@ -110,9 +123,9 @@ def _page(done: Replayed) -> list[Any]:
         if done.tail:
             lines += [Text("  the last lines of the script:", "dim"), Text(_indented(done.tail), "dim")]
         return lines
-    lines += [Text(), Text("Cause (proved)", "bold red"), Text(f"  {cause(done)}")]
+    lines += [Text(), Text("Cause (proved)", "bold red"), Padding(Text(cause(done)), (0, 0, 0, 2))]
     if report.certificate:
-        lines += _certificate(report.certificate)
+        lines += _certificate(report.certificate, _folder(done))
     if report.outcomes:
         lines += [Text(), _table(done)]
     kept = "What the script wrote went to a folder that is thrown away; its own files are as they were."
@@ -140,10 +153,10 @@ def _verdict(done: Replayed) -> Text:
     return Text(f"  Reproduced: {how}.{place}", "bold green" if report.bitwise else "bold yellow")
 
 
-def _certificate(found: dict[str, Any]) -> list[Text]:
+def _certificate(found: dict[str, Any], folder: str) -> list[Text]:
     facts = [
         ("op", found["op"]),
-        ("where", f"{found['file']}:{found['line']}" if found["file"] else ""),
+        ("where", _place(found, folder) if found["file"] else ""),
         ("module", found["module"]),
         ("weight", found["parameter"]),
         ("samples", ", ".join(map(str, found["rows"]))),

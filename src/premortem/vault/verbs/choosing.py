@@ -8,7 +8,9 @@ from premortem.vault.found import Found, checkpoints
 from premortem.vault.place import Place, place_of
 
 
-def candidates(where: str, *, step: int | None = None, file: str = "") -> tuple[Place, list[Found]]:
+def candidates(
+    where: str, *, step: int | None = None, file: str = "", option: str = ""
+) -> tuple[Place, list[Found]]:
     """The place and what may be meant, newest first: versions of one thing. Raises UsageError."""
     place, only = place_of(where)
     found = [each for each in checkpoints(place, only) if each.files]
@@ -34,8 +36,9 @@ def candidates(where: str, *, step: int | None = None, file: str = "") -> tuple[
             raise UsageError(f"there is no checkpoint of step {step} in `{place.shown}`; {there}")
     things = dict.fromkeys(_thing(place, each) for each in found)
     if len(things) > 1:
+        how = f" with `{option}`" if option else ""
         raise UsageError(
-            f"`{place.shown}` holds several checkpoints ({_some(list(things))}); name one of them"
+            f"`{place.shown}` holds several checkpoints ({_some(list(things))}); name one of them{how}"
         )
     # Beside its earlier versions, the file itself is none of them.
     return place, ([each for each in found if each.manifest is not None] or found)[::-1]

@@ -54,7 +54,7 @@ def call(tokens: Sequence[str]) -> int:
     options = restore_parser().parse(tokens)
     if options.path is None:
         raise UsageError("what? premortem ckpt restore PATH --to TARGET")
-    place, versions = candidates(options.path, step=options.step, file=options.file)
+    place, versions = candidates(options.path, step=options.step, file=options.file, option="--file NAME")
     target = options.to or (Path(versions[0].source) if versions[0].source else None)
     if target is None:
         raise UsageError("it does not say where it was saved; give it a place with --to")

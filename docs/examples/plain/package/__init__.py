@@ -1,0 +1,1 @@
+"""For `premortem run -m package.train`."""

@@ -1,0 +1,264 @@
+"""Tables and sentences from what the programs in bench/ have measured. tools/pages.py puts them into the pages."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+MODELS = {"decoder": "GPT-2 sized decoder", "conv": "conv net", "mlp": "32-layer MLP, launch-bound"}
+
+
+def overhead(result: dict[str, Any]) -> str:
+    """One machine's measurements, as bench/overhead.py wrote them."""
+    steps = [f"{name}, {result['step_ms'][key]} ms" for key, name in MODELS.items()]
+    rows = [f"| {' | '.join(['watched by', *steps])} |", "|---|" + "---|" * len(MODELS)]
+    for way, ratios in result["ratio"].items():
+        rows.append(f"| {way} | " + " | ".join(f"{ratios[key]:.3f}" for key in MODELS) + " |")
+    waits = sorted(set(result["added_synchronisations"].values()))
+    notes = f"{result['machine']}, torch {result['torch']}, `{result['command']}`; "
+    notes += f"host synchronisations added in cruise: {', '.join(waits)}; "
+    added = result["startup_seconds"]
+    notes += (
+        f"start-up: {added} s more than importing torch." if added > 0 else "start-up: lost in the noise."
+    )
+    if "note" in result:
+        notes += f" {result['note']}"
+    return "\n".join([*rows, "", notes])
+
+
+def overheads(*results: dict[str, Any]) -> str:
+    return "\n\n".join(overhead(result) for result in results)
+
+
+def lint_costs(result: dict[str, Any]) -> str:
+    """One machine's measurements, as bench/lint.py wrote them."""
+    rows = ["| read by | lines | CPU | lines per CPU second | largest process |", "|---|---|---|---|---|"]
+    for corpus, measured in result["corpora"].items():
+        rows.append(f"| **{corpus}** | {measured['lines']:,} | | | |")
+        for tool, cost in measured["tools"].items():
+            numbers = f"{cost['cpu_s']:.2f} s | {cost['lines_per_cpu_s']:,} | {cost['peak_mib']} MiB"
+            rows.append(f"| {tool} | | {numbers} |")
+    numbers = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    warm, one = result["warm_cache"], result["one_file"]
+    notes = (
+        f"{numbers}; {result['machine']}; `{result['command']}`. "
+        f"All of transformers again with a warm cache: {warm['wall_s']:.2f} s ({warm['cpu_s']:.2f} s CPU). "
+        f"A single file: {one['wall_s']:.2f} s ({one['cpu_s']:.2f} s CPU)."
+    )
+    return "\n".join([*rows, "", notes])
+
+
+def numerics(result: dict[str, Any]) -> str:
+    """What bench/numerics.py has counted."""
+    counts, faults = result["counts"], result["faults"]
+    return (
+        f"Measured on {faults} planted faults (`python bench/numerics.py`): {counts['detected']} are told within two steps; "
+        f"the run or the replay names the exact operation of {counts['op']} and the exact line of {counts['line']}; "
+        f"{counts['bitwise']} of {counts['capsule']} capsules replay to the very bits of the loss."
+    )
+
+
+def checkpoints(result: dict[str, Any]) -> str:
+    """What bench/checkpoints.py has counted and timed."""
+    rows = ["| killed with SIGKILL while it saved | times | torn | lost |", "|---|---|---|---|"]
+    rows += [f"| {k['way']} | {k['kills']} | {k['torn']} | {k['lost']} |" for k in result["kills"]]
+    flips, disks, mirror = result["flips"], result["disks"], result["mirrors"]
+    loads = flips["loads under run"]
+    broken = sum(count for fate, count in mirror["connections"].items() if fate != "pass")
+    arrived = "arrived" if mirror["newest there"] else "did not arrive"
+    survived = ", ".join(f"{kind} {d['survived']} of {d['saves']} times" for kind, d in disks.items())
+    notes = [
+        (
+            f"{flips['caught']} of {flips['flips']} flipped bits were caught: by `ckpt verify`, by a vault when it loads, and by "
+            f"`premortem run` when a script calls `torch.load`. That alone took {loads['torch.load silent']} of {loads['flips']} without "
+            f"a word; premortem told {loads['told']}, and the rest raised or lay in bytes that nothing reads."
+        ),
+        f"The last good checkpoint survived {survived}.",
+        (
+            f"An S3 mirror behind a proxy that broke {broken} of {sum(mirror['connections'].values())} connections, whose "
+            f"process was killed {mirror['kills']} times: the newest of {mirror['checkpoints']} checkpoints {arrived}; "
+            f"moments in which none was whole over there: {mirror['times that nothing was there']}."
+        ),
+    ]
+    if speed := result.get("speed"):
+        stall, load = speed["stall"], speed["load"]
+        notes.append(
+            f"An asynchronous save of {stall['MiB']} MiB stalls {stall['ratio']:.2f} of a {stall['beside']}; a verified load "
+            f"takes {load['ratio']:.2f} of `torch.load`."
+        )
+        if watched := speed.get("load under run"):
+            notes.append(
+                f"Under `premortem run`, `torch.load` takes {watched['ratio']:.2f} of its time alone."
+            )
+    if note := result.get("note"):
+        notes.append(note)
+    machine = f"{result['device']}, torch {result['torch']}, `python bench/checkpoints.py`."
+    return "\n".join([*rows, "", " ".join([*notes, machine])])
+
+
+def kills(result: dict[str, Any]) -> str:
+    """For the README: the first lines of that table, as a sentence."""
+    alone, watched = result["kills"][:2]
+    flips = result["flips"]
+    return (
+        f"Killed with SIGKILL while it saved, `{alone['way']}` left a torn file {alone['torn']} of {alone['kills']} times, "
+        f"`premortem run` {watched['torn']} of {watched['kills']} times. {flips['caught']} of {flips['flips']} flipped bits in saved files "
+        f"were told (`python bench/checkpoints.py`)."
+    )
+
+
+def report_and_ui(report: dict[str, Any], ui: dict[str, Any]) -> str:
+    """What bench/report.py and bench/ui.py have timed."""
+    rows = [
+        "| steps of the run | journal read | page made | page | Markdown made | a spike of one step is on it |",
+        "|---|---|---|---|---|---|",
+    ]
+    for found in report["measured"]:
+        kept = "yes" if found["spike_kept"] == 1 else "no"
+        rows.append(
+            f"| {found['steps']:,} | {found['data_seconds']:.2f} s | {found['html_seconds']:.2f} s "
+            f"| {found['html_bytes'] / 1e6:.1f} MB | {found['markdown_seconds']:.3f} s | {kept} |"
+        )
+    many, long = ui["measured"]
+    notes = (
+        f"The live page over {many['runs']:,} runs: there after {many['first_page_seconds']:.2f} s, all of them read after "
+        f"{many['all_read_seconds']:.1f} s, a search takes {many['search_seconds'] * 1000:.0f} ms. A run of {long['steps']:,} steps opens in "
+        f"{long['open_seconds']:.2f} s. {report['machine']}, Python {report['python']}, `python bench/report.py`, `python bench/ui.py`."
+    )
+    return "\n".join([*rows, "", notes])
+
+
+def checked(cases: list[dict[str, Any]]) -> str:
+    """What bench/check.py has found."""
+    named, silent = (sum(bool(case["named"]) for case in cases), sum(not case["alarms"] for case in cases))
+    seconds = [took for case in cases for took in case["seconds"].values()]
+    return (
+        f"Of {len(cases)} projects with one broken thing each, {named} are named before their first epoch; of their {len(cases)} healthy "
+        f"twins, {silent} pass without an error or a warning. A check took {statistics.median(seconds):.0f} s in the median and "
+        f"{max(seconds):.0f} s at most, on two cores that others used too (`python bench/check.py`)."
+    )
+
+
+def ram_cache(result: dict[str, Any]) -> str:
+    """What bench/ram_cache.py has measured."""
+    rows = [
+        "| read from | CPU of one read | CPU of one image in a batch | images/s | copies |",
+        "|---|---|---|---|---|",
+    ]
+    for way, found in result["ways"].items():
+        rows.append(
+            f"| {way} | {found['read_us']:,.0f} µs | {found['cpu_us_per_image']:,.0f} µs "
+            f"| {found['images_per_s']:,.0f} | {max(0.0, found['copies']):.1f} |"
+        )
+    notes = (
+        f"{result['images']:,} PNG images of {result['side']}×{result['side']}, {result['decoded_mib']:.0f} MiB decoded, "
+        f"{result['workers']} workers on {result['machine']}; the page cache reads decoded `.npy` files, the dictionary is one in the "
+        f"dataset, so in each worker. All of it in the fourth epoch; torch {result['torch']}, `python bench/ram_cache.py`."
+    )
+    return "\n".join([*rows, "", notes])
+
+
+def fit_table(predicted: dict[str, Any], measured: dict[str, Any]) -> str:
+    """Predicted beside measured, one configuration a row, with what else is used to guess."""
+    guesses, truths = predicted["configurations"], measured["configurations"]
+    rows = [
+        "| configuration | batch | allocated, MiB | error | reserved, MiB | error | MemTracker | weights ×4 | largest batch, truth |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, truth in truths.items():
+        guess = guesses.get(name)
+        if guess is None or "allocated" not in truth:
+            rows.append(f"| {name} | | {truth.get('error', 'not predicted')} | | | | | | |")
+            continue
+        errors = [f"{guess[key] / truth[key] - 1:+.2%}" for key in ("allocated", "reserved")]
+        others = [
+            f"{guess[key] / truth['allocated'] - 1:+.0%}"
+            if key in guess
+            else "fails" * ("memtracker_error" in guess)
+            for key in ("memtracker", "weights_times_four")
+        ]
+        both = [str(guess.get("largest_batch", "")), str(truth.get("largest_batch", ""))]
+        mib = [f"{truth[key] / 2**20:.0f}" for key in ("allocated", "reserved")]
+        mark = _HALVES[_half(guess)][0]
+        cells = [name + mark, str(guess["batch"]), mib[0], errors[0], mib[1], errors[1], *others]
+        rows.append(f"| {' | '.join(cells)} | {', '.join(filter(None, both))} |")
+    return "\n".join(rows)
+
+
+_HALVES = {
+    "fresh": (" **", "written and predicted when all others had been measured, before they were measured"),
+    "held-out": (" *", "held out: predicted before they were measured"),
+    "tuned": ("", "tuned on"),
+}
+
+
+def _half(guess: dict[str, Any]) -> str:
+    return str(guess.get("half") or ("held-out" if guess["held_out"] else "tuned"))
+
+
+def fit_summary(predicted: dict[str, Any], measured: dict[str, Any]) -> str:
+    """The numbers a person asks for, each part of the set apart."""
+    guesses, truths = predicted["configurations"], measured["configurations"]
+    both = {n: (guesses[n], t) for n, t in truths.items() if n in guesses and "allocated" in t}
+    sentences = []
+    for half, (_, title) in _HALVES.items():
+        pairs = [pair for pair in both.values() if _half(pair[0]) == half]
+        if not pairs:
+            continue
+        parts = []
+        for key, source in (
+            ("allocated", "allocated"),
+            ("reserved", "reserved"),
+            ("allocated", "memtracker"),
+        ):
+            sizes = [abs(guess[source] / truth[key] - 1) for guess, truth in pairs if source in guess]
+            if sizes:
+                what = "torch's MemTracker" if source == "memtracker" else f"{key} memory"
+                parts.append(f"{what} {sum(sizes) / len(sizes):.1%} on average, {max(sizes):.1%} at worst")
+        sentences.append(f"{len(pairs)} configurations ({title}): error of {'; '.join(parts)}.")
+    batches = [
+        (guess["largest_batch"], truth["largest_batch"])
+        for guess, truth in both.values()
+        if "largest_batch" in guess and "largest_batch" in truth
+    ]
+    if batches:
+        near = sum(abs(guess - truth) <= 1 for guess, truth in batches)
+        above = [f"{guess - truth}" for guess, truth in batches if guess > truth]
+        worst = f", too large by {', '.join(above)} in {len(above)}" if above else ", never too large"
+        sentences.append(
+            f"The largest batch on a card of limited size, searched for on the card: right to within one in {near} of "
+            f"{len(batches)}{worst}. `premortem fit` stays four percent below that."
+        )
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def fit_verdicts(truths: dict[str, Any]) -> str:
+    """How the runs ended that had as much memory as the smallest card with each verdict."""
+    words = {
+        "fits": "the smallest card with the verdict *fits*",
+        "four_percent": "four percent more than *tight*",
+        "tight": "the smallest card with *tight*",
+        "below": "five percent less than that",
+    }
+    rows = ["| memory | ran | out of memory | another error |", "|---|---|---|---|"]
+    for key, title in words.items():
+        ends = [row[key]["ended"] for row in truths.values() if key in row]
+        counts = [ends.count("ran"), ends.count("out of memory")]
+        rows.append(f"| {title} | {counts[0]} | {counts[1]} | {len(ends) - sum(counts)} |")
+    return "\n".join(rows)
+
+
+def precision(verdicts: list[dict[str, Any]], names: dict[str, str]) -> str:
+    """For each rule: how many of its reports on other people's code were read, and how many were right."""
+    rows = [
+        "| rule | right | wrong, and silent since a repair | wrong | repositories and packages |",
+        "|---|---|---|---|---|",
+    ]
+    for code, name in names.items():
+        mine = [verdict for verdict in verdicts if verdict["rule"] == code]
+        right = sum(verdict["true"] for verdict in mine)
+        repaired = sum(verdict.get("repaired", False) for verdict in mine)
+        places = len({verdict["repository"] for verdict in mine})
+        counts = f"{right} | {repaired} | {len(mine) - right - repaired} | {places}"
+        rows.append(f"| {code} {name} | {counts if mine else 'never spoke | | | '} |")
+    return "\n".join(rows)
