@@ -114,6 +114,7 @@ class Watcher:
         self.deadline = deadline
         self.safekeeping: Safekeeping | None = None
         self.steps = 0
+        self.latest: StepStats | None = None
         self._found: list[Finding] = []
         self._said: set[tuple[Any, ...]] = set()
         self._derivations = (Phases(), Windows(), Failures())
@@ -145,10 +146,12 @@ class Watcher:
                 self.journal.step(event, time.time())
             elif type(event) in _KEPT:
                 self.journal.event(event)
-        if self.relay is not None and isinstance(event, StepStats):
-            self.relay.step(event)
-        if isinstance(event, StepStats) and event.rested:
-            return
+        if isinstance(event, StepStats):
+            self.latest = event
+            if self.relay is not None:
+                self.relay.step(event)
+            if event.rested:
+                return
         self._dispatch(event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
