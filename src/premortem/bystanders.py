@@ -16,9 +16,10 @@ from typing import Any
 
 _PROC = Path("/proc")
 _STREAMS = ("1", "2")
-_MANY = (
-    500  # processes of a machine that are looked through, where the kernel does not list a process's children
-)
+# Helpers that live as long as the run and have nothing to say: torch's compilers, Python's and W&B's housekeepers.
+_DISCREET = (b"/torch/_inductor/compile_worker/", b"multiprocessing.resource_tracker", b"wandb-core")
+# Processes of a machine that are looked through, where the kernel does not list a process's children.
+_MANY = 500
 
 
 def unseen(terminal: str) -> bool:
@@ -27,7 +28,9 @@ def unseen(terminal: str) -> bool:
         return False
     try:
         own = _command("self")
-        return any(_writes(pid, terminal) and _command(pid) != own for pid in _descendants(os.getpid()))
+        return any(
+            _writes(pid, terminal) and _speaks(_command(pid), own) for pid in _descendants(os.getpid())
+        )
     except OSError:
         return True
 
@@ -80,8 +83,12 @@ def _writes(pid: str, terminal: str) -> bool:
     return False
 
 
+def _speaks(command: bytes, own: bytes) -> bool:
+    """Not a fork: it has our command, and what it prints passes what covers our streams."""
+    return command != own and not any(name in command for name in _DISCREET)
+
+
 def _command(pid: str) -> bytes:
-    """A fork has its parent's, and what it prints passes what covers its parent's streams."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return (_PROC / pid / "cmdline").read_bytes()
     return b""
