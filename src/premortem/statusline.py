@@ -65,18 +65,18 @@ class StatusLine:
     """Draws and erases. `passing` is given every write of the streams it shares the terminal with, `make_way` is
     called before a program is started that has it too."""
 
-    def __init__(self, terminal: int = 2, *, colour: bool = True, right: bool = True) -> None:
+    def __init__(self, terminal: int = 2, *, colour: bool = True, shared: bool = True) -> None:
         self._terminal = terminal
         self._name = os.ttyname(terminal)
         self._colour = colour
-        self._right = right
+        self._shared = shared  # with a script, whose programs are not ours, and whose text is on the left
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._shown = mmap.mmap(-1, 1)  # shared with forks: a worker's print erases the line too
         self._open: dict[int, bool] = {}  # by stream: whether its last line was not ended
         self._spoke = self._moved = -MOVED
         self._below = 0.0  # rows of the script's beneath the cursor, at most
-        self._announced = Announced(self.make_way)
+        self._announced = Announced(self.make_way) if shared else None
         self._closed = False
         self.writes = 0  # of ours, for whoever wants to know what it costs
 
@@ -170,7 +170,8 @@ class StatusLine:
     def close(self) -> None:
         """Never again. What a dead terminal keeps waiting is not waited for."""
         self._closed = True
-        self._announced.close()
+        if self._announced is not None:
+            self._announced.close()
         if self._lock.acquire(timeout=1.0):
             try:
                 self._give_way()
@@ -184,7 +185,7 @@ class StatusLine:
             if len(longer) > width:
                 break
             text = longer
-        indent = width - len(text) if self._right else 0
+        indent = width - len(text) if self._shared else 0
         place = f"\033[{indent}C" if indent else ""
         style = _DIM if self._colour else ""
         drawn = f"{_MAKE_ROOM}{_SAVE}{_PLAIN}\r\033[B{place}{style}{text}{_PLAIN}{_RESTORE}"
@@ -238,7 +239,7 @@ def status_line(first: str, *, quiet: bool = False) -> Iterator[Callable[[str], 
     if quiet or not suitable(os.environ):
         yield lambda _sentence: None
         return
-    line = StatusLine(colour=not os.environ.get("NO_COLOR"), right=False)
+    line = StatusLine(colour=not os.environ.get("NO_COLOR"), shared=False)
     tees = [Tee(stream, None, line.passing) for stream in (sys.stdout, sys.stderr)]
     line.draw([first])
 

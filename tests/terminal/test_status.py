@@ -7,10 +7,13 @@ import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from premortem.console import Console
+from premortem.launch import RunOptions, Supervision
 from premortem.statusline import below
 from tests.terminal.screen import Person, Shown, on_a_terminal
 
@@ -177,22 +180,42 @@ def test_where_there_is_no_line(how: dict[str, Any], tmp_path: Path) -> None:
 
 def test_a_verb_that_takes_its_time(tmp_path: Path) -> None:
     script = """
+import os, subprocess
 from premortem.statusline import status_line
 with status_line("looking around") as tell:
     print("said meanwhile")
     tell("looking closer")
+    subprocess.run(["true"])
+    os.write(1, b"still ")
     pause()
 print("done")
 """
     shown = driven("without", script, tmp_path)
-    assert {"looking around", "looking closer"} <= shown.seen
-    assert shown.lines == ["said meanwhile", "done"]
+    assert b"looking around" in shown.raw
+    assert any({"said meanwhile", "still", "looking closer"} <= {*frame} for frame in shown.frames)
+    assert shown.lines == ["said meanwhile", "still done"]
 
 
 def test_without_colours(tmp_path: Path) -> None:
     shown = driven("with", "pause(0.5)", tmp_path, environment={"NO_COLOR": "1"})
     assert times_drawn(shown)
     assert set(re.findall(rb"\x1b\[[0-9;]*m", shown.raw)) == {b"\x1b[m"}
+
+
+@pytest.mark.parametrize(
+    ("options", "rank", "wanted"),
+    [({}, "", True), ({"quiet": True}, "", False), ({"status": False}, "", False), ({}, "1", False)],
+)
+def test_who_gets_a_line(
+    options: dict[str, bool], rank: str, wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if rank:
+        for name, value in {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}.items():
+            monkeypatch.setenv(name, value)
+    made = SimpleNamespace(start=lambda: None)
+    monkeypatch.setattr("premortem.vitals.vitals_for", lambda *_: made)
+    supervision = Supervision(RunOptions(target="train.py", **options), Console(options.get("quiet", False)))
+    assert (supervision._make_vitals(SimpleNamespace()) is made) is wanted
 
 
 def test_a_run_that_crashes(tmp_path: Path) -> None:
