@@ -74,11 +74,10 @@ class StatusLine:
         self._lock = threading.RLock()
         self._shown = mmap.mmap(-1, 1)  # shared with forks: a worker's print erases the line too
         self._open: dict[int, bool] = {}  # by stream: whether its last line was not ended
-        self._spoke = self._moved = -MOVED
+        self._spoke = self._moved = float("-inf")
         self._below = 0.0  # rows of the script's beneath the cursor, at most
         self._announced = Announced(self.make_way) if shared else None
         self._closed = False
-        self.writes = 0  # of ours, for whoever wants to know what it costs
 
     # --- what the script writes ----------------------------------------------------------------
 
@@ -199,7 +198,6 @@ class StatusLine:
 
     def _put(self, data: bytes) -> bool:
         """In one write, so that nothing comes between."""
-        self.writes += 1
         try:
             os.write(self._terminal, data)
         except OSError:  # the terminal is gone: the run goes on
@@ -241,14 +239,23 @@ def status_line(first: str, *, quiet: bool = False) -> Iterator[Callable[[str], 
         return
     line = StatusLine(colour=not os.environ.get("NO_COLOR"), shared=False)
     tees = [Tee(stream, None, line.passing) for stream in (sys.stdout, sys.stderr)]
-    line.draw([first])
+    since, saying, over = time.monotonic(), first, threading.Event()
 
     def change(sentence: str) -> None:
+        nonlocal since, saying
+        since, saying = time.monotonic(), sentence
         line.draw([sentence])
 
+    def tick() -> None:
+        while not over.wait(1.0):
+            line.draw([saying, f"{time.monotonic() - since:.0f} s"])
+
+    change(first)
+    threading.Thread(target=tick, name="premortem-status", daemon=True).start()
     try:
         yield change
     finally:
+        over.set()
         line.close()
         for tee in reversed(tees):
             tee.close()

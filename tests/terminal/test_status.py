@@ -187,12 +187,13 @@ with status_line("looking around") as tell:
     tell("looking closer")
     subprocess.run(["true"])
     os.write(1, b"still ")
-    pause()
+    pause(1.5)
 print("done")
 """
     shown = driven("without", script, tmp_path)
     assert b"looking around" in shown.raw
     assert any({"said meanwhile", "still", "looking closer"} <= {*frame} for frame in shown.frames)
+    assert "looking closer · 1 s" in shown.seen
     assert shown.lines == ["said meanwhile", "still done"]
 
 
