@@ -32,8 +32,10 @@ WIDE = 100  # columns that are used; on a wider terminal the line would be out o
 
 _SAVE, _RESTORE = "\0337", "\0338"
 _PLAIN, _DIM = "\033[m", "\033[2m"
-_ERASE = f"{_SAVE}{_PLAIN}\033[J{_RESTORE}".encode()
 _MAKE_ROOM = "\033D\033M"  # one line down, scrolling if there is none, and up again in the same column
+# From the cursor to the end of its row, and all rows beneath. Not in one go: where the cursor is in the first corner,
+# terminals take that for the end of a page, and keep a copy of what was there.
+_ERASE = f"{_MAKE_ROOM}{_SAVE}{_PLAIN}\033[K\r\033[B\033[J{_RESTORE}".encode()
 # What a script sends besides text, colours and line ends: it steers the cursor.
 _MOVES = re.compile(r"\r(?!\n)|[\b\v\f]|\033(?!\[[0-9;:]*m)")
 _TRAILING = re.compile(r"(?:\033\[[0-9;:?]*[mhl])+\Z")  # colours and modes after the last character

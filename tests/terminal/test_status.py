@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
+import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +23,7 @@ from tests.terminal.screen import Person, Shown, on_a_terminal
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pseudo-terminals as Linux has them")
 
 DRIVEN = str(Path(__file__).with_name("driven.py"))
-ERASED = rb"\x1b7\x1b\[m\x1b\[J\x1b8"
+ERASED = rb"\x1bD\x1bM\x1b7\x1b\[m\x1b\[K\r\x1b\[B\x1b\[J\x1b8"
 DRAWN = rb"\x1bD\x1bM\x1b7\x1b\[m\r\x1b\[B[^\n]*?\x1b8"
 OURS = re.compile(rb"(?:%b)|(?:%b)" % (ERASED, DRAWN))
 
@@ -152,6 +155,53 @@ def test_the_screen_is_the_scripts(script: str, persons: tuple[Person, ...], tmp
         assert OURS.sub(b"", beside.raw) == without.raw
         drawn_after = [OURS.sub(b"", beside.raw[: drawn.start()]) for drawn in re.finditer(DRAWN, beside.raw)]
         assert all(before.endswith((b"\n", b"\x1b[?25h")) for before in drawn_after if before)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_the_same_in_tmux(tmp_path: Path) -> None:
+    """Another terminal, with opinions of its own about what belongs into its history."""
+    (tmp_path / "script.py").write_text(PRINTS)
+
+    def tmux(*words: str) -> str:
+        command = ["tmux", "-S", str(tmp_path / "socket"), "-f", "/dev/null", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def lines(mode: str) -> list[str]:
+        run = f"{sys.executable} {DRIVEN} {mode} script.py"
+        shell = f"cd {tmp_path}; clear; {run}; echo the end; sleep 60"
+        tmux(
+            "new-session",
+            "-d",
+            "-s",
+            mode,
+            "-x",
+            "80",
+            "-y",
+            "20",
+            "-e",
+            "JPY_PARENT_PID=",
+            "-e",
+            "CI=",
+            shell,
+        )
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            shown = tmux("capture-pane", "-p", "-t", mode, "-S", "-200")
+            if "the end" in shown:
+                return [line for line in shown.splitlines() if line]
+            seen.append("no findings" in shown)
+            time.sleep(0.1)
+        raise AssertionError(shown)
+
+    seen: list[bool] = []
+    try:
+        without = lines("without")
+        assert not any(seen)
+        assert lines("with") == without
+        assert any(seen)
+    finally:
+        tmux("kill-server")
 
 
 def test_a_window_that_shrinks_leaves_nothing_behind(tmp_path: Path) -> None:
