@@ -23,7 +23,7 @@ test: lint  ## everything that must hold before a change goes in
 exhaustive: lint  ## the same, and more of each kind: twice as long
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
-doors: $(STAMP)  ## the doors and sinks, with the real frameworks and trackers (400 MB more, once)
+doors: $(STAMP)  ## the doors and sinks, with the real frameworks and trackers (300 MB more, once)
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[torch,dev,doors]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/integrations tests/sinks tests/docs
 

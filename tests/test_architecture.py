@@ -32,7 +32,8 @@ PURE = {
     "policy": set(),
     "journal": set(),
     "configs": {"ruamel", "tomli"},
-    "statusline": {"rich"},
+    "bystanders": set(),
+    "statusline": {"bystanders", "logs"},
     "console": {"rich", "logs"},  # what it writes is not read as the script's
     # It reads what others wrote; the plotting library and the templates are an extra.
     "report": {
@@ -72,6 +73,8 @@ NEVER = {
     "logs": {"torch", "detectors"},
     # Told of a run, never part of it.
     "sinks": {"torch", "detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "console"},
+    # What the status line says was put down by others.
+    "vitals": {"torch", "probes", "detectors", "actions", "launch"},
     "gauges": {"torch", "probes", "detectors", "journal", "watcher", "launch"},
 }
 # Doors: nobody walks in through them but the interpreter and each other.

@@ -23,6 +23,7 @@ class RunOptions:
     findings: Path | None
     policy: str
     quiet: bool
+    status: bool
     folder: Path | None
     autopsy: bool = False
     mirror: str | None = None
@@ -52,6 +53,7 @@ def options(target="train.py", argv=(), **changes):
         "findings": None,
         "policy": "protect",
         "quiet": False,
+        "status": True,
         "folder": None,
         "autopsy": False,
     }
@@ -65,6 +67,7 @@ def options(target="train.py", argv=(), **changes):
         ("train.py --epochs 3", options(argv=["--epochs", "3"])),
         ("train.py --findings x --quiet", options(argv=["--findings", "x", "--quiet"])),
         ("--autopsy train.py --autopsy", options(autopsy=True, argv=["--autopsy"])),
+        ("--no-status train.py --no-status", options(status=False, argv=["--no-status"])),
         ("--quiet train.py --findings x", options(quiet=True, argv=["--findings", "x"])),
         ("--findings out.json train.py x", options(findings=Path("out.json"), argv=["x"])),
         ("--findings=out.json train.py", options(findings=Path("out.json"))),

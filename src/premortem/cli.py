@@ -84,6 +84,7 @@ def run_parser() -> Parser:
         "observe only reports, strict stops at the first error",
     )
     parser.add_argument("--quiet", action="store_true", help="print nothing")
+    parser.add_argument("--no-status", action="store_true", help="no line about the run on the terminal")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="keep the journal here")
     parser.add_argument(
         "--autopsy", action="store_true", help="when premortem stops the run, replay the step that failed"
@@ -166,6 +167,7 @@ def run(tokens: Sequence[str]) -> int:
             findings=options.findings,
             policy=options.policy,
             quiet=options.quiet,
+            status=not options.no_status,
             folder=options.folder,
             autopsy=options.autopsy,
             mirror=_absolute(options.mirror),

@@ -45,12 +45,19 @@ ITEMS = 3  # of a list, likewise
 class Console:
     """Shows findings to a person. With `quiet` it shows only problems in how premortem was called."""
 
-    def __init__(self, quiet: bool = False, stream: TextIO | None = None) -> None:
+    def __init__(self, quiet: bool = False, stream: TextIO | None = None, *, plain: bool = False) -> None:
         self.quiet = quiet
         # The stream as it is now: a script that later redirects its own stderr does not hide findings.
         # There is none at all after `2>&-`.
         self._stream: TextIO = stream or getattr(sys, "stderr", None) or io.StringIO()
-        self._terminal = Terminal(file=self._stream, highlight=False, markup=False, emoji=False)
+        self._terminal = Terminal(
+            file=self._stream,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            force_terminal=False if plain else None,  # a kernel asks for colours everywhere, by FORCE_COLOR
+            force_jupyter=False,  # ... and rich would display each line by itself
+        )
         self._width = min(self._terminal.width, WIDTH) if self._terminal.is_terminal else WIDTH
         utf8 = (getattr(self._stream, "encoding", None) or "").lower().startswith("utf")
         self._gutter = "│" if utf8 else "|"
@@ -96,7 +103,7 @@ class Console:
     def _body(self, finding: Finding) -> Iterator[Text]:
         yield from self._labelled("where", _place(finding.where))
         yield from self._code(finding.where, COLOURS[finding.severity])
-        yield from self._labelled("seen", _evidence(finding.evidence))
+        yield from self._labelled("seen", evidence_text(finding.evidence))
         yield from self._labelled("why", finding.cause)
         yield from self._labelled("fix", finding.remedy)
         yield from self._labelled("more", f"premortem explain {finding.code}")
@@ -183,7 +190,8 @@ def _shorten(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
-def _evidence(evidence: Mapping[str, Any]) -> str:
+def evidence_text(evidence: Mapping[str, Any]) -> str:
+    """`parameters 2, gradient norm 0.4127`"""
     shown = [f"{key.replace('_', ' ')} {_value(value)}" for key, value in evidence.items()]
     more = len(shown) - EVIDENCE
     return ", ".join(shown[:EVIDENCE] + ([f"and {more} more"] if more > 0 else []))

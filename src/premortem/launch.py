@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from premortem.sinks.relay import Relay
     from premortem.vault.deadline import Deadline
     from premortem.vault.mirror import Mirror
+    from premortem.vitals import Vitals
     from premortem.watcher import Audience, Watcher
 
 USAGE_ERROR = 2
@@ -59,6 +60,7 @@ class RunOptions:
     findings: Path | None = None
     policy: str = "protect"
     quiet: bool = False
+    status: bool = True  # a line about the run, on a terminal
     folder: Path | None = None
     autopsy: bool = False
     mirror: str | None = None  # a URL that can be connected to
@@ -121,6 +123,7 @@ class Supervision:
         self.watcher: Watcher | None = None
         self._relay: Relay | None = None
         self._tees: list[Tee] = []
+        self._vitals: Vitals | None = None
         mine = place(os.environ)
         self._ranks = Ranks(mine, options.findings, console.problem) if mine is not None else None
         self._file = FindingsFile(options.findings, console.problem) if options.findings else None
@@ -159,8 +162,27 @@ class Supervision:
         )
         self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
+        with never_fatal("status", self.journal):
+            self._vitals = self._make_vitals(self.watcher)
+        passing = self._vitals.line.passing if self._vitals is not None else None
         streams = [sys.stdout] if sys.stdout is sys.stderr else [sys.stdout, sys.stderr]
-        self._tees = [Tee(stream, self._printed) for stream in streams]
+        self._tees = [Tee(stream, self._printed, passing) for stream in streams]
+
+    def _make_vitals(self, watcher: Watcher) -> Vitals | None:
+        """Not where there are more processes on the terminal than this one."""
+        if (
+            self.console.quiet
+            or not self.options.status
+            or self._ranks is not None
+            or self._audience is not None
+        ):
+            return None
+        from premortem.vitals import vitals_for
+
+        vitals = vitals_for(watcher, self.journal)
+        if vitals is not None:
+            vitals.start()
+        return vitals
 
     def settled(self, ending: Ending) -> Ending:
         """A run that came to its own end before the step at which all ranks had agreed to stop was stopped too."""
@@ -313,6 +335,9 @@ class Supervision:
         if os.getpid() != self._pid or self._saying_last_words:
             return
         self._saying_last_words = True
+        with never_fatal("status", self.journal):
+            if self._vitals is not None:
+                self._vitals.close()
         with never_fatal("watcher", self.journal), suppress(Stopped):
             for tee in reversed(self._tees):
                 tee.close()

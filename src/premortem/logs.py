@@ -151,18 +151,21 @@ class Tee:
 
     Only the stream's `write` is covered, by an attribute of the instance: identity, type, `isatty`,
     `encoding` and `buffer` are untouched. Everything is passed on first and unchanged; what is read
-    afterwards can neither fail the write nor cost much.
+    afterwards can neither fail the write nor cost much. A line of ours on the same terminal (`statusline.py`) is
+    taken away before.
     """
 
     def __init__(
         self,
         stream: TextIO,
-        emit: Callable[[LogLine], None],
+        emit: Callable[[LogLine], None] | None,
+        passing: Callable[..., Any] | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
-        self._emit = emit
+        self._emit = emit  # nobody may want to know
+        self._passing = passing  # makes each write, with something of ours around it
         self._clock = clock
         self._pid = os.getpid()
         self._second, self._parsed = -1, 0
@@ -190,8 +193,11 @@ class Tee:
             self._attributes["write"] = self._covered
 
     def _write(self, *args: Any, **kwargs: Any) -> Any:
-        result = self._original(*args, **kwargs)
-        if self._open and os.getpid() == self._pid:
+        if self._open and self._passing is not None:
+            result = self._passing(self._stream, self._original, args, kwargs)
+        else:
+            result = self._original(*args, **kwargs)
+        if self._open and self._emit is not None and os.getpid() == self._pid:
             with suppress(Exception):  # a print must work, whatever we make of it
                 self._listen(args[0])
         return result
@@ -218,7 +224,7 @@ class Tee:
             return
         self._parsed += 1
         event = parse(line)
-        if event is not None:
+        if event is not None and self._emit is not None:
             self._emit(event)
 
 

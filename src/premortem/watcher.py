@@ -114,6 +114,7 @@ class Watcher:
         self.deadline = deadline
         self.safekeeping: Safekeeping | None = None
         self.steps = 0
+        self.latest: StepStats | None = None
         self._found: list[Finding] = []
         self._said: set[tuple[Any, ...]] = set()
         self._derivations = (Phases(), Windows(), Failures())
@@ -145,10 +146,12 @@ class Watcher:
                 self.journal.step(event, time.time())
             elif type(event) in _KEPT:
                 self.journal.event(event)
-        if self.relay is not None and isinstance(event, StepStats):
-            self.relay.step(event)
-        if isinstance(event, StepStats) and event.rested:
-            return
+        if isinstance(event, StepStats):
+            self.latest = event
+            if self.relay is not None:
+                self.relay.step(event)
+            if event.rested:
+                return
         self._dispatch(event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
@@ -415,17 +418,22 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
         sinks: Sequence[str] = (),
         notify: Sequence[str] = (),
     ) -> None:
+        from premortem.cells import face
         from premortem.console import Console
 
         console = Console(quiet=quiet)
+        self._face = None if quiet else face()
         relay = None
         if sinks or notify:
             from premortem.sinks import chosen
             from premortem.sinks.relay import Relay
 
             relay = Relay(chosen(sinks, notify), console.problem)
-        self._watcher = Watcher(policy, on_finding=console.finding, on_problem=console.problem, relay=relay)
+        told = console.finding if self._face is None else self._found
+        self._watcher = Watcher(policy, on_finding=told, on_problem=console.problem, relay=relay)
         self._watcher.attach()
+        if self._face is not None:
+            self._face.began()
         self._watcher.introduce(objects)
 
     @property
@@ -439,8 +447,15 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
     def close(self) -> None:
         self._end(RunEnded())
 
+    def _found(self, finding: Finding) -> None:
+        if self._face is not None:
+            self._face.found(finding, self.findings, self.steps)
+
     def _end(self, ended: RunEnded) -> None:
         self._watcher.close(ended)
+        face, self._face = self._face, None
+        if face is not None:
+            face.ended(self.findings, self.steps, ended)
         if self._watcher.relay is not None:
             from premortem.sinks.base import Outcome
 

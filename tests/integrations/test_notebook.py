@@ -1,4 +1,4 @@
-"""`%load_ext premortem` and `%%premortem` in a real IPython; and its card."""
+"""`premortem.watch` and `%%premortem` in a real kernel; and their card."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from premortem.card import MOST, card
 from premortem.findings import Certainty, Finding, Severity, Where
-from premortem.integrations.card import MOST, card
 
 SESSION = Path(__file__).with_name("notebook_session.py")
 
 
-@pytest.mark.skipif(importlib.util.find_spec("IPython") is None, reason="ipython is not installed")
-def test_a_cell_that_trains_gets_a_card(tmp_path: Path) -> None:
+@pytest.mark.skipif(importlib.util.find_spec("ipykernel") is None, reason="ipykernel is not installed")
+def test_a_notebook(tmp_path: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "IPYTHONDIR": str(tmp_path / "ipython")}
     done = subprocess.run(
         [sys.executable, str(SESSION)],
@@ -29,22 +29,60 @@ def test_a_cell_that_trains_gets_a_card(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
-    assert said["load"]["ok"], said["load"]
-    (healthy,) = said["healthy"]["html"]
-    assert "premortem watched 30 steps: nothing to report" in healthy
-    assert "torch.Size([32, 4])" in said["healthy"]["stdout"], "the last value of the cell is shown as ever"
-    (broken,) = said["broken"]["html"]
-    assert "PM103 parameter-without-optimizer" in broken
-    assert "this cell, line" in broken
-    (crash,) = said["crash"]["html"]
-    assert "premortem watched 30 steps, then KeyError" in crash
-    first, _last = said["stale"]["html"]
-    assert "before this cell ran" in first
-    assert "helper" in first
-    (typo,) = said["typo"]["html"]
-    assert "--polcy" in typo
-    assert "torch" in said["after"]["stdout"], "torch is as it was"
+    seen = json.loads(done.stdout.splitlines()[-1])
+    assert not seen["load"]["failed"], seen["load"]
+
+    (card,) = seen["healthy"]["cards"]
+    assert "premortem watched 30 steps: nothing to report" in card["text/html"]
+    assert "torch.Size([32, 4])" in seen["healthy"]["said"], "the last value of the cell is shown as ever"
+
+    for name in ("broken", "watch"):
+        (card,) = seen[name]["cards"]
+        assert seen[name]["changes"] == 2, "as soon as it is found, and in the same place at the end"
+        assert "premortem watched 30 steps: 1 warning" in card["text/html"]
+        assert "PM103 parameter-without-optimizer" in card["text/html"]
+        assert "warning PM103 parameter-without-optimizer" in card["text/plain"]
+        assert "PM103" not in seen[name]["said"], "said once"
+
+    assert "this cell, line 1" in seen["broken"]["cards"][0]["text/html"]
+
+    (card,) = seen["crash"]["cards"]
+    assert "premortem watched 30 steps, then KeyError" in card["text/html"]
+
+    for name in ("stale", "watch stale"):
+        before, _after = seen[name]["cards"]
+        assert "before this cell ran" in before["text/html"]
+        assert "`helper` in memory is not what is on the disk: `value` changed" in before["text/html"]
+        assert "helper.py" in before["text/html"]
+        assert "Restart the kernel" in before["text/html"]
+
+    (typo,) = seen["typo"]["cards"]
+    assert "--polcy" in typo["text/html"]
+    assert "torch" in seen["after"]["said"], "torch is as it was"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("IPython") is None, reason="ipython is not installed")
+def test_ipython_in_a_terminal_shows_lines(tmp_path: Path) -> None:
+    """A card would be no more there than the name of its class."""
+    script = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "shell.run_cell('%load_ext premortem')\n"
+        "shell.run_cell('%%premortem\\nx = 1')\n"
+        "shell.run_cell('%%premortem --polcy strict\\nx = 1')\n"
+    )
+    environment = {**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == ""
+    assert "premortem saw no training step: nothing to report" in done.stderr
+    assert "--polcy" in done.stderr
 
 
 def finding(**changes: object) -> Finding:
@@ -71,5 +109,5 @@ def test_names_and_messages_are_escaped() -> None:
 
 def test_a_million_findings_are_a_short_card() -> None:
     page = card([finding()] * (MOST + 1000), "many")
-    assert page.count("PM103") == MOST
+    assert page.count("parameter-without-optimizer") == MOST
     assert "and 1000 more" in page

@@ -86,3 +86,53 @@ def test_the_notebook_is_told(module, tmp_path, monkeypatch, capsys):
     assert (
         "`planted_for_test` in memory is not what is on the disk: `step` changed" in capsys.readouterr().err
     )
+
+
+CONFIG = """\
+LR = 1e-3
+NAMES = ("a", "b")
+DEVICE = "cpu" if LR else "cuda"
+
+class Config:
+    depth: int = 4
+"""
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    """Imported as it always is: with a cache beside it."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    (tmp_path / "planted_config.py").write_text(CONFIG)
+    importlib.invalidate_caches()
+    yield importlib.import_module("planted_config")
+    del sys.modules["planted_config"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ("", "# a comment\n", None),
+        ("1e-3", "3e-4", ("LR",)),
+        ('("a", "b")', '("a", "c")', ("NAMES",)),
+        ("depth: int = 4", "depth: int = 8", ("Config.depth",)),
+    ],
+)
+def test_an_edited_constant_is_named(old, new, names, config, tmp_path):
+    (tmp_path / "planted_config.py").write_text(CONFIG.replace(old, new, 1))
+    assert {stale.name: stale.changed for stale in stale_modules(folder=tmp_path)}.get(
+        "planted_config"
+    ) == names
+
+
+def test_a_constant_that_was_set_by_hand_is_nobodys_business(config, tmp_path):
+    config.LR = 0.5
+    (tmp_path / "planted_config.py").write_text(CONFIG.replace("1e-3", "3e-4"))
+    assert stale_modules(folder=tmp_path) == []
+
+
+def test_without_a_cache_nothing_is_said_about_constants(config, tmp_path):
+    next((tmp_path / "__pycache__").glob("planted_config*")).unlink()
+    (tmp_path / "planted_config.py").write_text(CONFIG.replace("1e-3", "3e-4"))
+    assert stale_modules(folder=tmp_path) == []

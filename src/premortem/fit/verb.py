@@ -44,7 +44,8 @@ def _run(options: argparse.Namespace, command: Command) -> int:
         show_output=options.show_output,
     )
     try:
-        with status_line("rehearsing the script", quiet=options.quiet) as told, Trials(asked) as trials:
+        unheard = options.quiet or options.show_output  # then the script has the terminal
+        with status_line("rehearsing the script", quiet=unheard) as told, Trials(asked) as trials:
             found = answer(trials, quick=options.quick, told=told)
             if options.measure:
                 told("running it for real")

@@ -3,25 +3,17 @@
     %%premortem --policy observe --sink tensorboard:runs
     train(model, loader)
 
-Before the cell runs, modules that have changed on the disk since they were imported are named: what runs is the old
-code. After it, a card says what was found.
+What it shows is what `premortem.watch` shows in IPython (`cells.py`).
 """
 
 from __future__ import annotations
 
-import io
 import shlex
-from contextlib import redirect_stderr
 from typing import Any
 
-from IPython.display import HTML, display
-
-import premortem
 from premortem.arguments import Parser
+from premortem.cells import Lines, face
 from premortem.errors import PremortemError
-from premortem.findings import Finding
-from premortem.integrations.card import card
-from premortem.sinks.base import Outcome
 from premortem.watcher import watch
 
 
@@ -48,32 +40,16 @@ class Magic:
         """Run the cell, watched."""
         try:
             options = cell_parser().parse(shlex.split(line))
-            watching = watch(policy=options.policy, quiet=True, sinks=options.sink, notify=options.notify)
+            watching = watch(policy=options.policy, sinks=options.sink, notify=options.notify)
         except (PremortemError, ValueError) as error:
-            display(HTML(card([], f"premortem: {error}")))
+            (face() or Lines()).problem(str(error))
             return
-        stale = stale_modules()
-        if stale:
-            display(HTML(card(stale, "premortem, before this cell ran")))
-        raised = self._run(cell, watching)
-        outcome = Outcome(steps=watching.steps, findings=watching.findings)
-        ended = "" if raised is None else f", then {type(raised).__name__}"
-        headline = f"premortem watched {outcome.steps} steps{ended}: {outcome.verdict}"
-        display(HTML(card(outcome.findings, headline)))
+        self._run(cell, watching)
 
-    def _run(self, cell: str, watching: watch) -> BaseException | None:
+    def _run(self, cell: str, watching: watch) -> None:
         error: BaseException | None = None
         try:
             result = self._shell.run_cell(cell)  # shows its error itself
             error = result.error_before_exec or result.error_in_exec
         finally:
             watching.__exit__(type(error) if error is not None else None, error, None)
-        return error
-
-
-def stale_modules() -> list[Finding]:
-    try:
-        with redirect_stderr(io.StringIO()):  # the card says it
-            return premortem.check_modules()
-    except Exception:  # noqa: BLE001 - a courtesy before the cell must not keep it from running
-        return []

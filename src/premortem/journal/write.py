@@ -61,7 +61,8 @@ class Journal:
         self.gauges: list[Callable[[], Mapping[str, float]]] = []
         self.accounts: dict[str, Callable[[], Any]] = {}
         self.looks: list[Callable[[], None]] = []  # at every beat: has somebody asked for something?
-        self._pulse = Pulse()
+        self.pulse = Pulse()
+        self.gauged: dict[str, float] = {}  # what the gauges last said
         self._rows_of = Rows()
 
     @classmethod
@@ -214,7 +215,7 @@ class Journal:
         for look in self.looks:
             with never_fatal("look", self):
                 look()
-        number = self._pulse.beats
+        number = self.pulse.beats
         if number % GAUGED == 1 or last:
             numbers: dict[str, float] = {}
             with never_fatal("memory", self):
@@ -223,11 +224,12 @@ class Journal:
             for gauge in self.gauges:
                 with never_fatal("gauge", self):
                     numbers |= gauge()
+            self.gauged = numbers
             rows += self._rows_of.gauged(time.time(), numbers)
         if number % ACCOUNTED == 1 or last:
             reached = self._rows_of.reached
-            if self._pulse.seen:
-                rows.append(self._rows_of.latest("time", reached, self._pulse.seen))
+            if self.pulse.seen:
+                rows.append(self._rows_of.latest("time", reached, self.pulse.seen))
             for name, account in self.accounts.items():
                 with never_fatal(name, self):
                     rows.append(self._rows_of.latest(name, reached, account()))
@@ -238,7 +240,7 @@ class Journal:
         try:
             self._bell.get(timeout=PAUSE)
         except Empty:
-            self._pulse.beat()
+            self.pulse.beat()
             return True
         return False
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from premortem.preflight.environment.constants import edited_constants
+
 _LIBRARIES = ("site-packages", "dist-packages")
 
 
@@ -20,7 +22,7 @@ class Stale:
 
     name: str
     file: str
-    changed: tuple[str, ...]  # functions; "" names the module as a whole
+    changed: tuple[str, ...]  # functions and plain values; "" names the module as a whole
 
 
 def stale_modules(
@@ -66,7 +68,7 @@ def _changed(module: types.ModuleType, path: Path) -> tuple[str, ...]:
     }
     gone = [name for name in here if name not in there]
     edited = [n for n, code in here.items() if n in there and not any(_same(code, one) for one in there[n])]
-    return tuple(sorted({*gone, *edited, *_added(text, module)}))
+    return tuple(sorted({*gone, *edited, *_added(text, module), *edited_constants(module, disk)}))
 
 
 def _added(text: bytes, module: types.ModuleType) -> Iterator[str]:

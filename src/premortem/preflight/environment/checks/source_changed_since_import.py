@@ -25,7 +25,8 @@ class SourceChangedSinceImport(Check):
     Restart the kernel. `importlib.reload` renews the module, but not the objects that were made from its old classes.
 
     ## When it stays silent
-    When only comments or line numbers have changed, and for modules outside the working folder.
+    When only comments or line numbers have changed, and for modules outside the working folder. A constant
+    (`LR = 1e-3`) is not noticed once another process has imported the edited file.
     """
 
     card: ClassVar[Card] = Card(

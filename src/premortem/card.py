@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from premortem.console import evidence_text
 from premortem.findings import Finding, Severity, Where
 
 COLOURS = {Severity.ERROR: "#d64545", Severity.WARNING: "#c98a00", Severity.INFO: "#3b82c4"}
@@ -33,7 +34,13 @@ def _box(finding: Finding) -> str:
         f"<span style='{FAINT}'>{step} ({finding.certainty.value})</span>"
     )
     rows = [f"<div>{escape(finding.message)}</div>", _code(finding.where)]
-    labelled = {"where": _place(finding.where), "why": finding.cause, "fix": finding.remedy}
+    labelled = {
+        "where": _place(finding.where),
+        "seen": evidence_text(finding.evidence),
+        "why": finding.cause,
+        "fix": finding.remedy,
+        "more": f"premortem explain {finding.code}",
+    }
     rows += [
         f"<div><span style='{FAINT}'>{label}</span> {escape(text)}</div>"
         for label, text in labelled.items()
