@@ -73,7 +73,8 @@ class SpikeDeblurDataset(Dataset):
     def __getitem__(self, index):
         sequence, frames = self._samples[index]
         blur, sharp, voxels = (
-            torch.stack([self._read(self._file(sequence, name, frame)) for frame in frames]) for name in FOLDERS
+            torch.stack([self._read(self._file(sequence, name, frame)) for frame in frames])
+            for name in FOLDERS
         )
         clip = torch.cat([blur.float() / 255, sharp.float() / 255, voxels.float() / self.white], dim=1)
         if self.crop:

@@ -63,8 +63,8 @@ class Attention(nn.Module):
     def attend(q, k, v, bias):
         scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
         if bias is not None:
-            windows, heads, asking, asked = scores.shape
-            scores = (scores.view(-1, len(bias), heads, asking, asked) + bias[:, None]).view_as(scores)
+            grouped = scores.unflatten(0, (-1, len(bias)))  # the windows of one clip, clip by clip
+            scores = (grouped + bias[:, None]).flatten(0, 1)
         return scores.softmax(dim=-1) @ v
 
     def forward(self, x, bias):

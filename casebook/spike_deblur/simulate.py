@@ -35,6 +35,7 @@ class Scene:
         self.drift = self.velocity(speed / 2, generator)
         self.things = [self.thing(speed, generator) for _ in range(int(uniform(generator, 4, 8)))]
         self.horizon = size * uniform(generator, 0.3, 0.5) if uniform(generator) < sky else 0.0
+        self.sky = uniform(generator, 0.6, 0.95)
 
     @staticmethod
     def velocity(speed, generator):
@@ -68,11 +69,15 @@ class Scene:
             turn, (long, wide) = thing["turn"], thing["half"]
             u = wrapped[0] * math.cos(turn) + wrapped[1] * math.sin(turn)
             v = wrapped[1] * math.cos(turn) - wrapped[0] * math.sin(turn)
-            far = (u / long) ** 2 + (v / wide) ** 2 if thing["round"] else torch.maximum(u.abs() / long, v.abs() / wide)
+            far = (
+                (u / long) ** 2 + (v / wide) ** 2
+                if thing["round"]
+                else torch.maximum(u.abs() / long, v.abs() / wide)
+            )
             painted = thing["grey"] + 0.15 * torch.sin(2 * math.pi * u / thing["stripes"])
             image = torch.where(far < 1, painted, image)
         if self.horizon:
-            image = torch.where(self.y < self.horizon, torch.full_like(image, 0.8), image)
+            image = torch.where(self.y < self.horizon, torch.full_like(image, self.sky), image)
         return image.clamp(0, 1)
 
 
@@ -98,7 +103,9 @@ def record(cfg, generator):
     bins, ticks = cfg["BINS"], cfg["TICKS"]
     for frame in range(cfg["FRAMES"]):
         moments = [scene.at(frame + (index + 0.5) / bins) for index in range(bins)]
-        voxel = torch.stack([sum(camera.expose(light).to(torch.uint8) for _ in range(ticks)) for light in moments])
+        voxel = torch.stack(
+            [sum(camera.expose(light).to(torch.uint8) for _ in range(ticks)) for light in moments]
+        )
         blur = torch.stack(moments).mean(0)
         noise = cfg["NOISE"] * torch.randn(blur.shape, generator=generator)
         yield (blur + noise).clamp(0, 1), scene.at(frame + 0.5), voxel
@@ -114,19 +121,25 @@ def write(folder, frames):
         torch.save(voxel, folder / "spike_vox" / f"{index:08d}.pt")
 
 
-def prepare(root, cfg, seed):
-    """Record all sequences, unless they are there."""
-    root, recipe = Path(root), {**cfg, "SEED": seed}
-    if root.exists():
-        found = json.loads((root / "recipe.json").read_text())
-        if found != recipe:
+def prepare(root, cfg, seed, limit=None):
+    """Record the sequences of each split, the first `limit` or all of them, unless they are there."""
+    root, note = Path(root), Path(root) / "recipe.json"
+    recipe = {**cfg, "SEED": seed, "LIMIT": limit}
+    if note.exists():
+        found = json.loads(note.read_text())
+        if {**found, "LIMIT": limit} != recipe:
             raise ValueError(f"{root} was made with other settings; remove it, and it is made again")
-        return
-    draft = root.with_name(root.name + ".draft")
-    shutil.rmtree(draft, ignore_errors=True)
+        if found["LIMIT"] is None or (limit is not None and limit <= found["LIMIT"]):
+            return
     for offset, (split, count) in enumerate(cfg["SEQUENCES"].items()):
-        generator = torch.Generator().manual_seed(3 * seed + offset)
-        for index in range(count):
-            write(draft / split / f"seq_{index:04d}", record(cfg, generator))
-    (draft / "recipe.json").write_text(json.dumps(recipe, indent=1))
-    draft.rename(root)
+        for index in range(count)[:limit]:
+            folder = root / split / f"seq_{index:04d}"
+            if folder.exists():
+                continue
+            draft = root / f"{folder.name}.draft"
+            shutil.rmtree(draft, ignore_errors=True)
+            generator = torch.Generator().manual_seed(10000 * (3 * seed + offset) + index)
+            write(draft, record(cfg, generator))
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            draft.rename(folder)
+    note.write_text(json.dumps(recipe, indent=1))

@@ -40,7 +40,9 @@ def build_loaders(cfg, root, samples):
         )
     }
     for split in ("val", "test"):
-        loaders[split] = DataLoader(SpikeDeblurDataset(root, split, data), batch_size=train["BATCH_SIZE"])
+        loaders[split] = DataLoader(
+            SpikeDeblurDataset(root, split, data, limit=samples), batch_size=train["BATCH_SIZE"]
+        )
     return loaders
 
 
@@ -76,7 +78,7 @@ def train(cfg, args):
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     root = HERE / cfg["DATA"]["ROOT"]
-    prepare(root, cfg["DATA"]["SIMULATION"], cfg["SEED"])
+    prepare(root, cfg["DATA"]["SIMULATION"], cfg["SEED"], args.samples)
     loaders = build_loaders(cfg, root, args.samples)
 
     settings = cfg["TRAIN"]
@@ -158,7 +160,7 @@ def main():
     parser.add_argument("--config", default=HERE / "config.yaml", type=Path)
     parser.add_argument("--scale", default="cpu", choices=["cpu", "gpu"])
     parser.add_argument("--epochs", type=int)
-    parser.add_argument("--samples", type=int, help="train on fewer sequences")
+    parser.add_argument("--samples", type=int, help="use fewer sequences of each split")
     parser.add_argument("--out", default=HERE / "runs" / "last", type=Path)
     parser.add_argument("--resume", type=Path)
     args = parser.parse_args()
