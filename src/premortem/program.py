@@ -12,6 +12,7 @@ import importlib.util
 import os
 import sys
 import sysconfig
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ INTERRUPTED = 130  # what a shell calls death by Ctrl-C
 _LIBRARY = tuple(
     str(Path(sysconfig.get_path(name)).resolve()) + os.sep for name in ("stdlib", "purelib", "platlib")
 )
+_COMPILER = ("/torch/_dynamo/", "/torch/_inductor/")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,7 @@ class Ending:
     error: str = ""
     message: str = ""
     at: Site | None = None
+    compiling: bool = False  # torch's compiler stands in the traceback
 
 
 @dataclass(kw_only=True)
@@ -206,7 +209,19 @@ def _ending(error: BaseException) -> Ending:
         error=type(error).__name__,
         message=_text(error),
         at=site,
+        compiling=_through_the_compiler(error),
     )
+
+
+def _through_the_compiler(error: BaseException) -> bool:
+    """Dynamo cuts the traceback of what it raises again; the exception that it was raised from has the rest."""
+    chain: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and one not in chain:
+        chain.append(one)
+        one = one.__cause__ or one.__context__
+    files = [frame.f_code.co_filename for one in chain for frame, _ in traceback.walk_tb(one.__traceback__)]
+    return any(part in file.replace(os.sep, "/") for file in files for part in _COMPILER)
 
 
 def _exit_code(leaving: SystemExit) -> int:

@@ -300,3 +300,36 @@ def test_every_check_has_its_page(check):
     for head in ("## Why it matters", "## Usual causes", "## What to do"):
         assert head in (check.__doc__ or "")
     assert 630 <= int(check.card.code[2:]) <= 649
+
+
+# --- which configs -----------------------------------------------------------------------------
+
+
+def test_a_config_beside_the_script_is_found_from_anywhere_and_what_is_written_is_none(tmp_path):
+    folder, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (folder / "train.py").write_text(
+        textwrap.dedent(
+            """
+            import argparse, json
+            from pathlib import Path
+            import yaml
+            HERE = Path(__file__).resolve().parent
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--config", default=HERE / "config.yaml", type=Path)
+            parser.add_argument("--out", default=HERE, type=Path)
+            args = parser.parse_args()
+            cfg = yaml.safe_load(args.config.read_text())
+            (Path(args.out) / "result.json").write_text(json.dumps({}))
+            """
+        )
+    )
+    (folder / "config.yaml").write_text("train: {lr: 1e-4}\n")
+    (elsewhere / "result.json").write_text("{}")
+    argv = ["--out", str(elsewhere)]
+    asked = Project(folder=elsewhere, target=str(folder / "train.py"), argv=argv)
+    part = config.survey(asked, lambda _sentence: None)
+    (configs,) = [text for name, text in part.facts if name == "configs"]
+    assert "config.yaml" in configs
+    assert "result.json" not in configs

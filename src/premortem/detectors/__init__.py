@@ -60,6 +60,7 @@ from premortem.detectors.loss_not_finite import LossNotFinite
 from premortem.detectors.loss_without_graph import LossWithoutGraph
 from premortem.detectors.loss_without_lower_bound import LossWithoutLowerBound
 from premortem.detectors.masked_non_finite import MaskedNonFinite
+from premortem.detectors.memory_format_of_other_rank import MemoryFormatOfOtherRank
 from premortem.detectors.metric_frozen import MetricFrozen
 from premortem.detectors.metric_not_finite import MetricNotFinite
 from premortem.detectors.mirror_behind import MirrorBehind
@@ -248,6 +249,7 @@ ALL: tuple[type[Detector], ...] = (
     BatchTakenForTime,  # PM414
     ShapesDoNotFit,  # PM415
     AttentionOverWrongDimension,  # PM416
+    MemoryFormatOfOtherRank,  # PM417
     ConstantLabels,  # PM421
     UninformativeLabels,  # PM422
     LabelsOutsideTheLoss,  # PM423

@@ -103,7 +103,7 @@ class Child:
     def _ended(self, ending: Ending) -> None:
         told = self.told
         told.ended, told.error, told.message = ending.reason, ending.error, ending.message
-        told.code = ending.exit_code
+        told.code, told.compiling = ending.exit_code, ending.compiling
         told.where = (ending.at.file, ending.at.line) if ending.at is not None else None
         if self.supervision is not None:
             crashed = ending.reason == "crashed" and not told.cut

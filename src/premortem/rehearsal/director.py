@@ -1,6 +1,6 @@
 """Starts the script in a copy of its folder, and reads what the rehearsal told.
 
-watched      always
+watched      always; once more without torch.compile where that is what fails
 unwatched    when the watched launch was over before its loop could go on unwatched, and starting is cheap
 resumed      a save of its own, and a fresh process that goes on from it (premortem.proof)
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from premortem.proof.overlay import spread
 from premortem.proof.prove import Proof, ProofOptions, prove
 from premortem.rehearsal.facts import UNWATCHED, WATCHED, Rehearsed
 
+_LINE = re.compile(r'File "([^"\n]+)", line (\d+)')
 _CHEAP = 25.0  # seconds until the asked steps were made: then it can be started again
 
 
@@ -59,6 +61,7 @@ class _Director:
         self.scratch = scratch
         self.folder = Path(os.path.realpath(options.folder))
         self.target = options.target
+        self._environment: dict[str, str] = {}
         script = Path(os.path.normpath(self.folder / self.target))
         if not options.module and not script.is_relative_to(self.folder):
             self.target = os.path.realpath(script)  # it is not in the copy of this folder
@@ -67,6 +70,8 @@ class _Director:
         tell = self.options.tell
         tell(f"rehearsal: {self.options.steps} steps of the script, an evaluation and a save")
         outcome = Outcome(self._launch(WATCHED), self._findings())
+        if outcome.facts.ended == "crashed" and outcome.facts.compiling:
+            outcome = self._uncompiled(outcome)
         facts = outcome.facts
         if facts.ended == "crashed" and facts.cut:
             tell("the script ended after its passes were cut short; once more with whole ones")
@@ -84,10 +89,25 @@ class _Director:
         self._prove(outcome)
         return outcome
 
+    def _uncompiled(self, compiled: Outcome) -> Outcome:
+        """Whether it is the compiler alone that fails, and what is to be said of the rest."""
+        self.options.tell("torch.compile fails on the script; once more without it")
+        self._environment = {"TORCHDYNAMO_DISABLE": "1"}
+        plain = Outcome(self._launch(WATCHED), self._findings())
+        failed = compiled.facts
+        if plain.facts.steps <= failed.steps:
+            self._environment = {}
+            return compiled
+        plain.facts.compile_error = f"{failed.error}: {failed.message}"
+        plain.facts.compile_at = _read_last(failed.message) or failed.where
+        return plain
+
     def _prove(self, outcome: Outcome) -> None:
         facts = outcome.facts
         if not facts.steps or facts.ended == "crashed":
             outcome.no_proof = "the rehearsal did not get that far"
+        elif facts.compile_error:
+            outcome.no_proof = "as it is, the script does not train: torch.compile fails"
         elif not facts.saved:
             outcome.no_proof = "no save was seen"
         elif not facts.resumes:
@@ -131,6 +151,7 @@ class _Director:
             scratch=self.scratch,
             seconds=options.seconds,
             cwd=work,
+            environment=self._environment,
         )
         facts = self._read(result)
         facts.tail, facts.late = self._named(left.tail(12)), left.late
@@ -156,6 +177,12 @@ class _Director:
 
     def _named(self, text: str) -> str:
         return text.replace(str(self.scratch / "work"), str(self.folder))
+
+
+def _read_last(message: str) -> tuple[str, int] | None:
+    """The line that the compiler was reading: it names the user's code at the end of its message."""
+    lines = _LINE.findall(message.partition("from user code:")[2])
+    return (lines[-1][0], int(lines[-1][1])) if lines else None
 
 
 def _add(facts: Rehearsed, unwatched: Rehearsed) -> None:

@@ -143,6 +143,9 @@ class Rehearsed:
     message: str = ""
     code: int = 0
     where: tuple[str, int] | None = None
+    compiling: bool = False  # the error came from torch's compiler
+    compile_error: str = ""  # ... and without compilation the script makes its steps; this is of that launch
+    compile_at: tuple[str, int] | None = None
     cut: bool = False
     loops: bool = False  # batches come from a DataLoader
     evaluations: int = 0

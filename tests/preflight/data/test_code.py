@@ -255,3 +255,21 @@ def test_a_folder_that_pictures_are_written_to_is_no_data(tmp_path):
     (tmp_path / "train_samples").mkdir()
     source = "from torchvision.utils import save_image\nsample_dir = 'train_samples'\nsave_image(x, 'train_samples/1.png')\n"
     assert survey(project(tmp_path, source), lambda _line: None).findings == []
+
+
+def test_the_config_beside_the_script_counts_wherever_it_is_started(tmp_path):
+    folder, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    make.sequences(folder / "data/gopro", splits=("train", "val"), number=2, frames=3)
+    source = """
+        from pathlib import Path
+        import yaml
+        HERE = Path(__file__).resolve().parent
+        cfg = yaml.safe_load((HERE / "config.yaml").read_text())
+        root = HERE / cfg["DATA"]["ROOT"]
+        files = sorted((root / "Train").iterdir())
+    """
+    project(folder, source, config__yaml="DATA:\n  ROOT: data/gopro\n")
+    found = opened(Project(folder=elsewhere, target=str(folder / "train.py")))
+    assert (folder / "data" / "gopro").resolve() in {*found.roots, *(r.parent for r in found.roots)}
+    assert [miss.there.rpartition("/")[2] for miss in found.misses] == ["train"]

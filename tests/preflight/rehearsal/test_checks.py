@@ -100,6 +100,9 @@ def broken(code):
         )
     elif code == "PM692":
         facts.schedules = [Schedule("OneCycleLR", 300, 5, 5, file="train.py", line=9)]
+    elif code == "PM693":
+        facts.compile_error, facts.compile_at = "Unsupported: a generator", ("model.py", 13)
+        facts.force = Force(compiled=True)
     return scene
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from premortem.findings import Where
 from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.parsing import Unreadable
-from premortem.lint.source import Source, argument, constant
+from premortem.lint.source import Source, argument, constant, dotted, last_name
 from premortem.preflight.options import Option
 from premortem.preflight.project import Project
 from premortem.preflight.reading import Reading, called, strings
@@ -37,6 +37,7 @@ def named(project: Project, reading: Reading, options: dict[str, Option], values
     for one in (
         *_given(project, reading),
         *_defaults(reading, options),
+        *_computed_defaults(reading, options, values),
         *_hydra(project, reading, values),
         *_literals(reading, values),
     ):
@@ -63,6 +64,19 @@ def _defaults(reading: Reading, options: dict[str, Option]) -> Iterator[Named]:
             settings = "conf" in option.name.lower() or "cfg" in option.name.lower()
             if path.is_file() or settings:
                 yield Named(path, Where(option.file, option.line), missing=not path.is_file())
+
+
+def _computed_defaults(reading: Reading, options: dict[str, Option], values: Values) -> Iterator[Named]:
+    """`default=HERE / "config.yaml"`: wherever the script is started, the file beside it is meant."""
+    here = {(option.file, option.line): option for option in options.values() if option.given is None}
+    for source in reading.sources:
+        for call in source.calls_to("add_argument"):
+            default, option = argument(call, "default"), here.get((source.path, call.lineno))
+            if default is None or option is None or isinstance(default, ast.Constant):
+                continue
+            text = values.text(source, default)
+            if ANY not in text and text.endswith(SUFFIXES) and (path := reading.folder / text).is_file():
+                yield Named(path, Where(option.file, option.line))
 
 
 def _literals(reading: Reading, values: Values) -> Iterator[Named]:
@@ -95,8 +109,9 @@ def _is_written(source: Source, node: ast.Constant) -> bool:
     for above in (node, *source.ancestors(node)):
         call = source.parent(above)
         if isinstance(call, ast.Call):
-            mode = constant(argument(call, "mode", 1))
-            name = called(source, above)
+            method = above is call.func and isinstance(above, ast.Attribute)  # of the path itself
+            mode = constant(argument(call, "mode", 0 if method else 1))
+            name = dotted(call.func) or last_name(call) if method else called(source, above)
             if name.endswith("open") and isinstance(mode, str) and set(mode) & set("wax"):
                 return True
             if name.rpartition(".")[2] in _WRITES:

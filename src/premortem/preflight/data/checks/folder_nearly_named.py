@@ -33,7 +33,7 @@ class FolderNearlyNamed(Check):
         name="folder-nearly-named",
         family="data-empty",
         severity=Severity.ERROR,
-        explains=("no-samples", "input-missing"),
+        explains=("no-samples", "input-missing", "no-batches"),
     )
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:

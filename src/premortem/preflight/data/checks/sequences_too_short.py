@@ -32,7 +32,7 @@ class SequencesTooShort(Check):
         name="sequences-too-short",
         family="data-empty",
         severity=Severity.ERROR,
-        explains=("no-samples",),
+        explains=("no-samples", "no-batches"),
     )
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:

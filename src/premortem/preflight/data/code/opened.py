@@ -41,10 +41,10 @@ def opened(project: Project) -> Opened:
     found = modules(project)
     if not found:
         return Opened()
-    given, places = settings(found, project.argv, project.folder)
-    spoken = mentions.spoken(Bindings(found, given))
     script = script_of(project)
     starts = [project.folder, *([script.parent] if script and script.parent != project.folder else [])]
+    given, places = settings(found, project.argv, starts)
+    spoken = mentions.spoken(Bindings(found, given))
     made = {_plain(text) for text in spoken.made}
     # A setting of the command line or of a config is used under a name that speaks of data, or it is not ours.
     there: set[Path] = set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from premortem.lint.configs import SUFFIXES, Config
@@ -19,7 +19,9 @@ _FLAGS = {"store_true", "store_false", "count", "help", "version"}
 Places = dict[tuple[str, str], tuple[str, int]]  # name and value -> file and line of a config
 
 
-def settings(modules: list[Module], argv: list[str], folder: Path) -> tuple[dict[str, set[str]], Places]:
+def settings(
+    modules: list[Module], argv: list[str], folders: Iterable[Path]
+) -> tuple[dict[str, set[str]], Places]:
     """The command line beats configs, configs beat defaults. And where the values of configs stand."""
     found: dict[str, set[str]] = {}
     options, positional = _options(modules)
@@ -29,7 +31,7 @@ def settings(modules: list[Module], argv: list[str], folder: Path) -> tuple[dict
     given = dict(_given(argv, positional))
     named = {text for text in [*_texts(modules), *argv, *given.values()] if text.lower().endswith(SUFFIXES)}
     places: Places = {}
-    configured = _configs(named, folder, places)
+    configured = _configs(named, folders, places)
     return {**found, **configured, **{name: {value} for name, value in given.items()}}, places
 
 
@@ -86,17 +88,20 @@ def _texts(modules: list[Module]) -> Iterator[str]:
                 yield node.value
 
 
-def _configs(named: set[str], folder: Path, places: Places) -> dict[str, set[str]]:
+def _configs(named: set[str], folders: Iterable[Path], places: Places) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
+    starts = list(folders)
     for name in sorted(named):
-        path = folder / name
         try:
-            if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            # From where the script is started, or beside it: `HERE / "config.yaml"`.
+            path = next((path for start in starts if (path := start / name).is_file()), None)
+            if path is None or path.stat().st_size > _MOST_BYTES:
                 continue
+            shown = name if path == starts[0] / name else str(path)
             for entry in Config(str(path), path.read_bytes()).entries:
                 if "${" not in entry.text:
                     found[entry.name].add(entry.text)
-                    places[entry.name, entry.text] = (name, entry.line)
+                    places[entry.name, entry.text] = (shown, entry.line)
         except (OSError, Unreadable, ValueError):
             continue
     return found

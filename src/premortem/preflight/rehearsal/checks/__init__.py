@@ -4,6 +4,7 @@ from premortem.preflight.rehearsal.checks.accumulation_not_as_stated import Accu
 from premortem.preflight.rehearsal.checks.autocast_not_in_force import AutocastNotInForce
 from premortem.preflight.rehearsal.checks.cache_lost_with_workers import CacheLostWithWorkers
 from premortem.preflight.rehearsal.checks.channels_last_not_in_force import ChannelsLastNotInForce
+from premortem.preflight.rehearsal.checks.compile_fails import CompileFails
 from premortem.preflight.rehearsal.checks.compile_not_in_force import CompileNotInForce
 from premortem.preflight.rehearsal.checks.loss_does_not_fall_on_one_batch import LossDoesNotFallOnOneBatch
 from premortem.preflight.rehearsal.checks.resume_is_another_run import ResumeIsAnotherRun
@@ -29,6 +30,7 @@ ALL: tuple[type[Check], ...] = (
     AccumulationNotAsStated,  # PM690
     ScalerNotInForce,  # PM691
     ScheduleEndsBeforeTheRun,  # PM692
+    CompileFails,  # PM693
 )
 
 __all__ = ["ALL"]

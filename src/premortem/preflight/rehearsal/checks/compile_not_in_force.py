@@ -32,7 +32,7 @@ class CompileNotInForce(Check):
 
     def look(self, facts: Scene) -> Iterable[Finding]:
         force, told = facts.facts.force, facts.facts
-        if not force.compiled or told.split is None:
+        if not force.compiled or told.split is None or told.compile_error:
             return
         file, line = force.compiled_at or (None, None)
         failed = force.frames - force.frames_ok
