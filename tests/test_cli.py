@@ -100,7 +100,7 @@ def test_the_script_gets_its_arguments_as_they_were(words):
         ("rnu train.py", "there is no verb `rnu`; did you mean `run`?"),
         (
             "fly",
-            "there is no verb `fly`; there are run, check, fit, replay, report, ui, lint, server, ckpt, drill, explain, completion, demo",
+            "there is no verb `fly`; there are run, check, fit, replay, report, ui, lint, server, ckpt, drill, casebook, explain, completion, demo",
         ),
         ("train.py --epochs 3", "there is no verb `train.py`; did you mean `premortem run train.py`?"),
         ("--verison", "`premortem` has no option `--verison`; did you mean `--version`?"),
@@ -241,3 +241,13 @@ def test_the_exit_code_reaches_the_shell(door):
     result = subprocess.run([sys.executable, *door, "rnu"], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == "premortem: there is no verb `rnu`; did you mean `run`?\n"
+
+
+def test_the_casebook_is_run_where_it_is_at_hand(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["casebook", "--quick"]) == 2
+    assert "there is no casebook/ in this folder" in capfd.readouterr().err
+    (tmp_path / "casebook").mkdir()
+    (tmp_path / "casebook" / "run.py").write_text("import sys\nprint(sys.argv[1:])\nsys.exit(7)\n")
+    assert cli.main(["casebook", "--only", "ris,I3"]) == 7
+    assert capfd.readouterr().out == "['--only', 'ris,I3']\n"

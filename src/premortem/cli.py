@@ -608,6 +608,40 @@ def demo(tokens: Sequence[str]) -> int:
     return room.show()
 
 
+# --- casebook --------------------------------------------------------------------------------
+
+
+def casebook_parser() -> Parser:
+    parser = Parser(
+        prog="premortem casebook",
+        usage="premortem casebook [options]",
+        description="Train the systems of the folder casebook/, healthy and with each of their faults, and print what was "
+        "caught. The options are those of casebook/run.py.",
+    )
+    add = parser.add_argument
+    add("--only", metavar="CASE[,ID...]", help="one case, or some of its faults")
+    add(
+        "--missing",
+        action="store_true",
+        help="keep the rows that an earlier run of the same code has written",
+    )
+    add("--quick", action="store_true", help="less data and fewer epochs")
+    add("--json", metavar="FILE", help="where the rows go")
+    add("--keep", metavar="DIR", help="keep what the runs write here")
+    return parser
+
+
+def casebook(tokens: Sequence[str]) -> int:
+    casebook_parser().parse(tokens)
+    script = Path("casebook", "run.py")
+    if not script.is_file():
+        raise UsageError("there is no casebook/ in this folder; it comes with premortem's source code")
+    _needs_torch("`premortem casebook`")
+    import subprocess
+
+    return subprocess.run([sys.executable, str(script), *tokens], check=False).returncode
+
+
 # --- the verbs -------------------------------------------------------------------------------
 
 
@@ -629,6 +663,9 @@ VERBS: dict[str, Verb] = {
     "server": Verb("lint while you type, in your editor", server_parser, server),
     "ckpt": Verb("look at checkpoints, verify them, bring them back", ckpt_parser, ckpt, ckpt_verbs),
     "drill": Verb("make mistakes in your script and score what is caught", drill_parser, drill),
+    "casebook": Verb(
+        "five small systems and their faults, where casebook/ is at hand", casebook_parser, casebook
+    ),
     "explain": Verb("what a finding means and what to do", explain_parser, explain),
     "completion": Verb("let your shell complete premortem's words", completion_parser, completion),
     "demo": Verb("see premortem at work in one minute", demo_parser, demo),

@@ -96,6 +96,7 @@ class Seeded(Event):
 
     seed: int
     library: str = "torch"
+    rewound: bool = False  # torch's had drawn from this seed before, exactly as far as at an earlier seeding
 
 
 # --- data ------------------------------------------------------------------------------------
@@ -591,6 +592,7 @@ class OptimizerBuilt(Event):
     fused: bool = False
     maximize: bool = False
     lr_text: str = ""  # the learning rate as given, when it was not a number
+    frozen: tuple[int, ...] = ()  # parameters that asked for no gradient when it was built
     again: bool = False
     error: str = ""  # the constructor raised
 

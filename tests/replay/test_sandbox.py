@@ -16,6 +16,7 @@ def test_nothing_of_the_users_is_written_moved_or_deleted(tmp_path):
         folder.mkdir()
     (home / "data.txt").write_text("data")
     (home / "log.txt").write_text("old\n")
+    (home / "latest").symlink_to(home / "folder")
     (home / "folder").mkdir()
     (home / "folder" / "kept.txt").write_text("kept")
     code = f"""
@@ -44,6 +45,9 @@ def test_nothing_of_the_users_is_written_moved_or_deleted(tmp_path):
         Path({str(scratch)!r}, "own", "inner", "x").write_text("1")
         shutil.rmtree({str(scratch)!r} + "/own")
         assert not os.path.exists({str(scratch)!r} + "/own")
+        os.remove("latest")
+        os.symlink("new.txt", "latest")
+        assert Path("latest").read_text() == "new"
         torch.save({{"w": torch.ones(2)}}, "model.pt")
         assert torch.load("model.pt")["w"].sum() == 2
         torch.save(torch.ones(1), Path("folder") / "kept.txt")
@@ -57,6 +61,7 @@ def test_nothing_of_the_users_is_written_moved_or_deleted(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert (home / "latest").readlink() == home / "folder"
     left = {str(path.relative_to(home)): path.read_text() for path in home.rglob("*") if path.is_file()}
     assert left == {"data.txt": "data", "log.txt": "old\n", "folder/kept.txt": "kept"}
-    assert sorted(path.name for path in home.iterdir()) == ["data.txt", "folder", "log.txt"]
+    assert sorted(path.name for path in home.iterdir()) == ["data.txt", "folder", "latest", "log.txt"]

@@ -74,12 +74,15 @@ class FrozenByLeftover(Detector):
         self._told: set[str] = set()
         self._since: dict[int, int] = {}
         self._waiting: tuple[Finding, frozenset[int]] | None = None
+        self._from_the_start: set[int] = set()  # frozen when their optimizer was built
+        self._later: tuple[Finding, frozenset[int]] | None = None
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, (StateLoaded, FileLoaded)):
             self._loaded = True
         elif isinstance(event, OptimizerBuilt):
             held = frozenset(key for group in event.groups for key in group.parameters)
+            self._from_the_start.update(event.frozen)
             self._held = [
                 *(pair for pair in self._held[-15:] if pair[0] != event.optimizer),
                 (event.optimizer, held),
@@ -112,6 +115,7 @@ class FrozenByLeftover(Detector):
             if any(link.fresh for link in head):
                 yield from self._head(event, links, head)
             yield from self._body(event, links, raw)
+            self._frozen_since(event, links, raw)
             yield from self._second_phase(event, links)
 
     def _is_raw(self, link: Link) -> bool:
@@ -144,7 +148,37 @@ class FrozenByLeftover(Detector):
         self._told.add("head")
         yield finding
 
+    def _frozen_since(self, event: Custody, links: list[Link], raw: list[Link]) -> None:
+        """Layers that were trainable when their optimizer was built, and have not been since."""
+        since = [
+            link
+            for link in raw
+            if link.fresh
+            and (link.ran or link.ran_without_grad)
+            and event.optimizer in link.owners
+            and link.key not in self._from_the_start
+            and self._frozen[link.key] >= SIGHTINGS
+        ]
+        # Layers that are trained one after the other are frozen until it is their turn, and run only then.
+        if len({link.name.rpartition(".")[0] for link in since}) < 2 or self._later is not None:
+            return
+        names = [link.name for link in since]
+        values = sum(link.numel for link in since)
+        finding = self.finding(
+            event,
+            f"{parameters_of(names)} ({values:,} values) are frozen with the random weights they were initialised with, "
+            "although the optimizer was built for them",
+            cause="they were frozen after the optimizer was built, and nothing was loaded into them: they cannot learn",
+            remedy=f"call `{place(names) or 'model'}.requires_grad_(True)`, or leave them out of the optimizer",
+            severity=Severity.WARNING,
+            module=place(names),
+            parameter=names[0],
+        )
+        self._later = (finding, frozenset(link.key for link in since))
+
     def _at_the_end(self) -> Iterable[Finding]:
+        if self._later is not None and not self._told and not self._later[1] & self._thawed:
+            yield self._later[0]
         if self._waiting is not None and "head" not in self._told and not self._waiting[1] & self._thawed:
             yield self._waiting[0]
 

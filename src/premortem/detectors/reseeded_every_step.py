@@ -15,6 +15,7 @@ from premortem.findings import Certainty, Finding, Severity
 STEPS = 8  # in a row, each with the same seed or the same random numbers
 NOISE_STEPS = 20
 NUMBERS = 8
+REWOUND = 2
 
 
 @dataclass
@@ -26,6 +27,7 @@ class Repeat:
     value: int
     last: int
     steps: int = 0
+    rewound: int = 0  # times that it took back numbers which had been drawn before
 
 
 class ReseededEveryStep(Detector):
@@ -61,7 +63,10 @@ class ReseededEveryStep(Detector):
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Seeded):
-            self._repeat(event, f"{event.library} is seeded with {event.seed}", event.seed)
+            repeat = self._repeat(event, f"{event.library} is seeded with {event.seed}", event.seed)
+            repeat.rewound += event.rewound
+            if repeat.steps >= NOISE_STEPS and repeat.rewound >= REWOUND and not self._said:
+                yield self._rewinds(event, repeat)
         elif isinstance(event, RandomRepeated):
             if event.size >= NUMBERS and event.grad:
                 repeat = self._repeat(
@@ -97,6 +102,21 @@ class ReseededEveryStep(Detector):
             remedy="Seed once before the loop, and make the generator outside of it.",
             at=repeat.at,
             steps=run.steps,
+        )
+
+    def _rewinds(self, event: Seeded, repeat: Repeat) -> Finding:
+        self._said = True
+        return self.finding(
+            event,
+            f"{repeat.what} in each of the last {repeat.steps} steps, and what was drawn in between was drawn from the "
+            "same numbers again",
+            cause="The generator starts from the same seed each time, so shuffles, augmentations, noise and dropout masks "
+            "repeat.",
+            remedy="Seed once before the loop.",
+            at=repeat.at,
+            severity=Severity.WARNING,
+            steps=repeat.steps,
+            times=repeat.rewound,
         )
 
     def _noise(self, event: RandomRepeated, repeat: Repeat) -> Finding:

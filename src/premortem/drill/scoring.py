@@ -11,6 +11,7 @@ MISSED = "missed"
 ABSENT = "does not apply here"
 IDLE = "changes nothing here"
 FAILED = "could not be run"
+LOUD = "ends the script by itself"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,8 @@ def score(name: str, families: frozenset[str], needs: str, clean: Clean, run: He
     known = {told.code for told in clean.false_alarms}
     new = [told for told in run.findings if told.loud and told.code not in known]
     right = [told for told in new if told.family in families]
+    if not new and ":" in run.ended and run.ended != clean.watched.ended:
+        return Score(mutant=name, outcome=LOUD, detail=run.ended.partition("\n")[0])
     if not new:
         return Score(mutant=name, outcome=MISSED, detail=run.detail)
     # The first that was said about it; what names the cause goes before what only noticed something.

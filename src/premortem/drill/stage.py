@@ -75,13 +75,13 @@ class Stage:
         def built(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
             if cls is Optimizer:  # of a class of the script's own: its settings are the defaults
                 params, defaults = (*args, *kwargs.values())[:2]
-                given = {**defaults, "params": list(params)}
+                given = {**defaults, "params": _groups(params)}
                 change(given)
                 original(optimizer, given.pop("params"), given)
                 return
             bound = inspect.signature(original).bind(optimizer, *args, **kwargs)
             bound.apply_defaults()
-            bound.arguments["params"] = list(bound.arguments["params"])
+            bound.arguments["params"] = _groups(bound.arguments["params"])
             change(bound.arguments)
             original(*bound.args, **bound.kwargs)
 
@@ -113,9 +113,14 @@ class Stage:
         Optimizer.__init__ = __init__  # type: ignore[method-assign,assignment]
 
     def on_scheduler_step(self, instead: Instead) -> None:
+        def stepped(original: Any, scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            # Its constructor makes the first step, to set the first rate: that one is not the script's.
+            built = hasattr(scheduler, "_last_lr")
+            return (functools.partial(instead, original) if built else original)(scheduler, *args, **kwargs)
+
         for cls in _subclasses(lr_scheduler, lr_scheduler.LRScheduler):
             if "step" in vars(cls):
-                self.instead(cls, "step", instead)
+                self.instead(cls, "step", stepped)
 
     # -- models and losses ----------------------------------------------------------------
 
@@ -154,6 +159,17 @@ class Stage:
                 depth -= 1
 
         nn.Module.__call__ = __call__  # type: ignore[method-assign]
+
+
+def _groups(params: Iterable[Any]) -> list[Any]:
+    """Parameters, or groups of them, that can be read more than once."""
+    return [
+        {**each, "params": _listed(each["params"])} if isinstance(each, dict) else each for each in params
+    ]
+
+
+def _listed(params: Any) -> list[Any]:
+    return [params] if isinstance(params, torch.Tensor) else list(params)
 
 
 def _subclasses(room: Any, base: type) -> Iterable[type]:

@@ -254,6 +254,12 @@ class Optimizers:
                 fused=bool(defaults.get("fused")),
                 maximize=bool(defaults.get("maximize")),
                 lr_text=next((rate for rate in rates if isinstance(rate, str)), ""),
+                frozen=tuple(
+                    self.session.parameters.of(p)
+                    for group in groups
+                    for p in group["params"]
+                    if isinstance(p, torch.Tensor) and not p.requires_grad
+                ),
                 again=again,
                 error=error,
             )

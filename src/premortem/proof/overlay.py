@@ -69,21 +69,11 @@ class _Entries:
 
 class Overlay(Sandbox):
     def install(self) -> None:
-        symlink = os.symlink
         super().install()
-        os.symlink = self._linked(symlink)
         for name in ("stat", "access"):
             setattr(os, name, self._asked(getattr(os, name)))
         os.listdir = self._listed(os.listdir)
         os.scandir = self._scanned(os.scandir)
-
-    def _linked(self, original: Any) -> Any:
-        """`last.pt -> epoch_3.pt`: what a link says stays as it is, only its own place may be another."""
-
-        def call(source: Any, target: Any, *args: Any, **kwargs: Any) -> None:
-            original(source, self.instead(target), *args, **kwargs)
-
-        return call
 
     def _asked(self, original: Any) -> Any:
         def call(path: Any = ".", *args: Any, **kwargs: Any) -> Any:
@@ -121,10 +111,3 @@ class Overlay(Sandbox):
             return _Entries(entries.values())
 
         return call
-
-    def reading(self, path: Any) -> Any:
-        """Without `Path.exists`, which would ask this very question again."""
-        if not isinstance(path, (str, os.PathLike)) or self.inside(path):
-            return path
-        place = self._place(path)
-        return place if os.path.lexists(place) else path

@@ -29,10 +29,13 @@ class Sandbox:
     def install(self) -> None:
         builtins.open = io.open = self.open
         os.mkdir = self.mkdir
-        for name in ("remove", "unlink", "rmdir", "truncate"):
+        for name in ("remove", "unlink"):
+            setattr(os, name, self._unlinked(getattr(os, name)))
+        for name in ("rmdir", "truncate"):
             setattr(os, name, self._only_inside(getattr(os, name)))
-        for name in ("rename", "replace", "link", "symlink"):
+        for name in ("rename", "replace", "link"):
             setattr(os, name, self._moved(getattr(os, name)))
+        os.symlink = self._linked(os.symlink)
         shutil.rmtree = self._only_inside(shutil.rmtree)
 
     def cover_torch(self) -> None:
@@ -69,12 +72,17 @@ class Sandbox:
         """What was written here is read from where it went."""
         if not isinstance(path, (str, os.PathLike)) or self.inside(path):
             return path
-        place = self._place(path)
-        return place if Path(place).exists() else path
+        # A link that was made here goes before an old one of the same name.
+        for place in (self._written(_itself(path)), self._place(path)):
+            if os.path.lexists(place):
+                return place
+        return path
 
     def _place(self, path: Any) -> str:
-        whole = os.path.realpath(os.fsdecode(path))
-        return str(self.folder) + "/written" + whole
+        return self._written(os.path.realpath(os.fsdecode(path)))
+
+    def _written(self, whole: str | Path) -> str:
+        return f"{self.folder}/written{whole}"
 
     # -- the calls ------------------------------------------------------------------------
 
@@ -108,6 +116,31 @@ class Sandbox:
 
         return call
 
+    def _unlinked(self, original: Any) -> Any:
+        only_inside = self._only_inside(original)
+
+        def call(path: Any, *args: Any, **kwargs: Any) -> Any:
+            # A link in a folder of ours may be taken away, whatever it points to.
+            named = kwargs.get("dir_fd") is None and isinstance(path, (str, os.PathLike))
+            ours = named and Path(path).is_symlink() and self.inside(_itself(path).parent)
+            return (original if ours else only_inside)(path, *args, **kwargs)
+
+        return call
+
+    def _linked(self, original: Any) -> Any:
+        """`last.pt -> epoch_3.pt`: what a link says stays as it is, only its own place may be another.
+
+        Its place is its name: an old link of that name is not followed."""
+
+        def call(source: Any, target: Any, *args: Any, **kwargs: Any) -> None:
+            place = _itself(target)
+            if not self.inside(place.parent):
+                place = Path(self._written(place))
+                place.parent.mkdir(parents=True, exist_ok=True)
+            original(source, place, *args, **kwargs)
+
+        return call
+
     def _moved(self, original: Any) -> Any:
         def call(source: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
             here = self.reading(source)
@@ -116,3 +149,9 @@ class Sandbox:
             return original(here, self.instead(target), *args, **kwargs)
 
         return call
+
+
+def _itself(path: Any) -> Path:
+    """The whole name of an entry; when it is a link, not of what it points to."""
+    name = Path(os.fsdecode(path))
+    return Path(os.path.realpath(name.parent), name.name)

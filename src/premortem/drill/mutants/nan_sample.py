@@ -29,13 +29,24 @@ class NanSample(Mutant):
 
     def _spoiled(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         self._calls += 1
-        first = args[0] if args else None
-        if self._calls != _AT or not isinstance(first, torch.Tensor) or not first.is_floating_point():
+        if self._calls != _AT:
             return call(*args, **kwargs)
-        first = first.clone()
-        first.view(-1)[first.numel() // 2] = float("nan")
+        return call(*(self._with_nan(each) for each in args), **self._with_nan(kwargs))
+
+    def _with_nan(self, given: Any) -> Any:
+        """The same with one number spoiled, in the first tensor that can hold NaN."""
+        if type(given) in {list, tuple}:
+            return type(given)(self._with_nan(each) for each in given)
+        if type(given) is dict:
+            return {name: self._with_nan(each) for name, each in given.items()}
+        if self.touched or not isinstance(given, torch.Tensor) or not given.numel():
+            return given
+        if not given.is_floating_point() and not given.is_complex():
+            return given
+        given = given.clone()
+        given.view(-1)[given.numel() // 2] = float("nan")
         self.touched += 1
-        return call(first, *args[1:], **kwargs)
+        return given
 
 
 _AT = 12  # the batch it is in
