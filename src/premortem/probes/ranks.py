@@ -71,20 +71,9 @@ class RanksProbe:
 
     def install(self) -> None:
         self.models.on_birth.append(self._wrapped)
-        self.optimizers.met.append(self._met)
         self.session.around(DataLoader, "__iter__", before=self._pass_starts)
         self.loaders.on_batch.append(self._batch_drawn)
         self.optimizers.after_step.append(self._stepped)
-
-    def _met(self, optimizer: Any) -> None:
-        """A look at a shard can be a collective, which not all ranks would join: better blind than a deadlock."""
-        held = [p for group in getattr(optimizer, "param_groups", ()) for p in group["params"]]
-        if any(getattr(p, "placements", None) is not None for p in held):
-            self.session.on = False
-            if self.say is not None and torch.distributed.get_rank() == 0:
-                self.say(
-                    "the parameters are sharded (FSDP2, DTensor), which is not watched yet; the run goes on"
-                )
 
     # -- coming and going -----------------------------------------------------------------
 
