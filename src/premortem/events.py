@@ -720,6 +720,7 @@ class StepRefused(Event):
     row: int  # of this optimizer, in a row
     total: int  # of all optimizers, so far
     made: int  # steps that were made so far
+    rank: int | None = None  # of sharded parameters: the one rank whose piece was not finite
 
 
 # --- memory ----------------------------------------------------------------------------------

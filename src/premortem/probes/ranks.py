@@ -24,7 +24,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from premortem.events import Digest, RanksSeen, ShuffleStarted, Site
 from premortem.probes.clipping import Clipping
 from premortem.probes.digests import Taken, chosen, comparable, hash_of
-from premortem.probes.exchange import Exchange
+from premortem.probes.exchange import Exchange, connect
 from premortem.probes.loaders import Loaders, length
 from premortem.probes.lookout import among_ranks
 from premortem.probes.modules import Model, Models
@@ -74,6 +74,15 @@ class RanksProbe:
         self.session.around(DataLoader, "__iter__", before=self._pass_starts)
         self.loaders.on_batch.append(self._batch_drawn)
         self.optimizers.after_step.append(self._stepped)
+
+    def connection(self, name: str) -> Any:
+        """A connection of our own to the store that all ranks share; None where there is none."""
+        return connect(name)
+
+    def tell(self, problem: str) -> None:
+        """On the first rank: the others would say the same."""
+        if self.say is not None and torch.distributed.get_rank() == 0:
+            self.say(problem)
 
     # -- coming and going -----------------------------------------------------------------
 

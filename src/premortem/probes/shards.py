@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from premortem.sharding import local
+from premortem.sharding import freed, local
 
 if TYPE_CHECKING:
     from premortem.probes.modules import Models
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _TENSOR = "torch.distributed.tensor"
 _WIDE = {float: torch.float64}
+_HARMLESS = frozenset({torch.ops.aten.detach.default, torch.ops.aten.alias.default})
 _FSDP = "torch.distributed.fsdp._fully_shard._fsdp_param"
 
 
@@ -42,6 +43,8 @@ class Locally(TorchDispatchMode):
         kwargs = kwargs or {}
         if any(hasattr(each, "_local_tensor") for each in types):
             args, kwargs = unwrapped(args), unwrapped(kwargs)
+        if any(isinstance(each, torch.Tensor) and freed(each) for each in args) and func not in _HARMLESS:
+            raise RuntimeError(f"{func} of a tensor whose memory FSDP has given back for now")
         if args and isinstance(args[0], (int, float)) and wants_tensor(func):
             # A number that stands in for a tensor in a graph; torch hands it to a mode as a bare number.
             args = (torch.tensor(args[0], dtype=_WIDE.get(type(args[0]))), *args[1:])
