@@ -675,6 +675,9 @@ class Link(NamedTuple):
     # the optimizer that stepped does not hold it or it has no gradient.
     pull: float | None = None
     stuck: bool = False  # ... and not a bit of those entries changed
+    sharded: bool = (
+        False  # other ranks have other elements of it; `gradient` is None when that of this piece is 0
+    )
 
 
 @dataclass(slots=True, kw_only=True)

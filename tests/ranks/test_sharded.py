@@ -96,3 +96,22 @@ def test_where_it_was_born_is_named_and_the_capsule_says_that_it_is_a_piece(tmp_
         replay(ReplayOptions(capsule=capsule))
     state = Capsule.load(capsule).state
     assert state["model/0/words.weight"].shape == (32, 16)  # of 64 rows
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("words", [(), ("nested",)], ids=["whole", "nested"])
+def test_an_optimizer_that_was_built_before_sharding_is_named(words, tmp_path):
+    codes, record, printed = together(tmp_path, "early", *words, script=SHARDED)
+    assert codes == [0, 0], printed
+    (finding,) = record["findings"]
+    (line,) = [
+        number
+        for number, text in enumerate(SHARDED.read_text().splitlines(), 1)
+        if text == "    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)"
+    ]
+    assert (finding["name"], finding["family"]) == ("optimizer-holds-other-parameters", "optimizer-ownership")
+    assert (finding["where"]["file"], finding["where"]["line"]) == (str(SHARDED), line)
+    assert finding["evidence"]["ranks"] == [0, 1]
+    assert "sharded after the optimizer was built" in finding["cause"]
+    assert "`fully_shard` first" in finding["remedy"]
+    assert faults_of_ours(tmp_path) == []

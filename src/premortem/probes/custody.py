@@ -15,7 +15,7 @@ from premortem.probes.numbers import norm
 from premortem.probes.optimizers import Optimizers, Track, number
 from premortem.probes.session import Session
 from premortem.probes.states import States
-from premortem.sharding import in_pieces, local
+from premortem.sharding import in_pieces, is_shard, local
 
 _SAMPLE = 4096  # elements per parameter that are compared before and after the step
 _MOST_PARAMETERS = 4000
@@ -151,6 +151,7 @@ class CustodyProbe:
                     twin=key in self.twins,
                     pull=pull.strength if pull is not None else None,
                     stuck=pull is not None and pull.unmoved(parameter),
+                    sharded=is_shard(parameter),
                 )
             )
             if moved:
