@@ -1,5 +1,7 @@
 """FSDP2 with `torch.distributed.checkpoint`, or premortem's vault: saves, and what is read back on as many ranks, or others."""
 
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -68,7 +70,15 @@ train(model, optimizer, 3)
 if "poison" in words and rank == 1:
     with torch.no_grad():
         next(model.parameters()).to_local()[0] = float("nan")
-if "poison" in words:
+if "killed" in words and rank == 1:
+    write = dcp.FileSystemWriter.write_data
+
+    def torn(*args, **kwargs):
+        write(*args, **kwargs)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    dcp.FileSystemWriter.write_data = torn
+if words & {"poison", "killed"}:
     dcp.save({"app": App(model, optimizer)}, checkpoint_id="ckpt")
 if "damage" in words:
     dist.barrier()

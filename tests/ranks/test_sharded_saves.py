@@ -2,6 +2,7 @@
 
 import pytest
 
+from premortem.vault.verify import verify
 from tests.ranks.launching import SCRIPT, faults_of_ours, together
 
 SAVES = SCRIPT.with_name("sharded_saves.py")
@@ -36,3 +37,12 @@ def test_a_damaged_piece_is_told_when_it_is_loaded(tmp_path):
     assert same == [False, False]
     assert finding["name"] == "damaged-checkpoint-loaded"
     assert "app.model.0.weight (__1_0.distcp" in finding["message"]
+
+
+@pytest.mark.exhaustive
+def test_a_rank_that_is_killed_while_it_writes_leaves_the_last_checkpoint_whole(tmp_path):
+    codes, _, printed = together(tmp_path, "killed", script=SAVES)
+    assert codes[1] == -9, printed
+    assert codes[0] not in {0, 3}, printed  # torch's own error: its peer is gone
+    verdict = verify(tmp_path / "ckpt")
+    assert verdict.ok, verdict.reason
