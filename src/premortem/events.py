@@ -677,6 +677,9 @@ class Link(NamedTuple):
     # the optimizer that stepped does not hold it or it has no gradient.
     pull: float | None = None
     stuck: bool = False  # ... and not a bit of those entries changed
+    sharded: bool = (
+        False  # other ranks have other elements of it; `gradient` is None when that of this piece is 0
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -722,6 +725,7 @@ class StepRefused(Event):
     row: int  # of this optimizer, in a row
     total: int  # of all optimizers, so far
     made: int  # steps that were made so far
+    rank: int | None = None  # of sharded parameters: the one rank whose piece was not finite
 
 
 # --- memory ----------------------------------------------------------------------------------

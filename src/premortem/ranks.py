@@ -153,7 +153,7 @@ def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
         finding if "ranks" in finding.evidence else finding.with_evidence(ranks=ranks)
         for finding, ranks in seen.values()
     ]
-    union = _without_received(union)
+    union = _one_refusal(_without_received(union))
     cards = {cls.card.code: cls.card for cls in detectors.ALL}
     shown = {name: value for name, value in every[0][0].items() if name not in {"launch", "rank"}}
     told = ("rank", "exit_code", "reason", "steps", "seconds", "folder")
@@ -172,6 +172,24 @@ def _without_received(findings: list[Finding]) -> list[Finding]:
     received = [f for f in findings if f.name == "masked-non-finite" and not _origin(f)]
     sources = [f for f in findings if f.family.startswith("numerics") and f not in received and f.where.file]
     return [f for f in findings if f not in received] if sources else findings
+
+
+def _one_refusal(findings: list[Finding]) -> list[Finding]:
+    """Ranks that hold pieces of the same parameters refuse a step together: who saw where it came from tells it for
+    all."""
+    refused = [f for f in findings if f.name == "update-refused"]
+    seen = {f.step: f for f in reversed(refused) if f.evidence.get("op")}
+    echoes = [f for f in refused if f.step in seen and not f.evidence.get("op")]
+    if not echoes:
+        return findings
+    ranks = {
+        step: sorted({r for f in refused if f.step == step for r in f.evidence["ranks"]}) for step in seen
+    }
+    return [
+        f.with_evidence(ranks=ranks[f.step], origin_on=f.evidence["ranks"]) if f is seen.get(f.step) else f
+        for f in findings
+        if f not in echoes
+    ]
 
 
 def _origin(finding: Finding) -> bool:

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,13 @@ def free_port() -> int:
 
 def together(folder, *words, options=(), ranks=2, timeout=60, script=SCRIPT):
     """The exit codes, what all ranks found, and what was printed."""
+    command = [sys.executable, "-m", "premortem", "run", "--folder", "run", "--findings", "found.json"]
+    codes, printed = started(folder, [*command, *options, str(script), *words], ranks, timeout)
+    return codes, json.loads((folder / "found.json").read_text()), printed
+
+
+def started(folder, command, ranks=2, timeout=60):
+    """The exit codes of a command that is run on each rank, and what was printed."""
     port = str(free_port())
     processes = []
     for rank in range(ranks):
@@ -35,10 +43,9 @@ def together(folder, *words, options=(), ranks=2, timeout=60, script=SCRIPT):
             "RANK": str(rank),
             "LOCAL_RANK": str(rank),
         }
-        command = [sys.executable, "-m", "premortem", "run", "--folder", "run", "--findings", "found.json"]
         processes.append(
             subprocess.Popen(
-                [*command, *options, str(script), *words],
+                command,
                 cwd=folder,
                 env=variables,
                 stdout=subprocess.PIPE,
@@ -53,4 +60,12 @@ def together(folder, *words, options=(), ranks=2, timeout=60, script=SCRIPT):
         for process in processes:
             process.kill()
             process.wait()
-    return [p.returncode for p in processes], json.loads((folder / "found.json").read_text()), printed
+    return [p.returncode for p in processes], printed
+
+
+def faults_of_ours(folder):
+    return [
+        row
+        for journal in folder.glob("run/rank-*/journal.sqlite")
+        for row in sqlite3.connect(journal).execute("select unit, error from faults")
+    ]

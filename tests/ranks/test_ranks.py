@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ranks.launching import SCRIPT, SRC, together
+from tests.ranks.launching import SCRIPT, SRC, faults_of_ours, together
 
 FAULTS = {
     "bare": ("ranks-apart", "bare module", [0, 1]),
@@ -53,16 +53,6 @@ QUICK = {"bare", "seeds", "accumulate"}
 def each(names):
     marks = {True: (pytest.mark.slow,), False: (pytest.mark.exhaustive,)}
     return [pytest.param(name, marks=marks[name in QUICK]) for name in names]
-
-
-def faults_of_ours(folder):
-    import sqlite3
-
-    return [
-        row
-        for journal in folder.glob("run/rank-*/journal.sqlite")
-        for row in sqlite3.connect(journal).execute("select unit, error from faults")
-    ]
 
 
 @pytest.mark.parametrize("word", each(FAULTS))
@@ -112,16 +102,6 @@ def test_a_rank_that_is_killed_keeps_nobody_waiting(tmp_path):
     assert codes[0] == 1  # torch's own error: its peer is gone
     assert [rank["reason"] for rank in record["run"]["ranks"]] == ["crashed", "running"]
     assert record["run"]["exit_code"] is None
-
-
-@pytest.mark.exhaustive
-def test_sharded_parameters_are_left_alone_and_that_is_said(tmp_path):
-    codes, record, printed = together(tmp_path, script=SCRIPT.with_name("sharded.py"))
-    assert codes == [0, 0], printed
-    assert record["findings"] == []
-    assert faults_of_ours(tmp_path) == []
-    assert "not watched yet" in printed[0]
-    assert all("whole" in each for each in printed)
 
 
 @pytest.mark.slow

@@ -11,12 +11,13 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from premortem.actions.keep import whose_turn
 from premortem.actions.loading import Loading
 from premortem.actions.moves import Moves
 from premortem.actions.reread import of_folder, of_safetensors, of_torch
@@ -28,7 +29,15 @@ from premortem.arrivals import ImportHook
 if TYPE_CHECKING:
     from premortem.probes.session import Session
 
+_STATE_DICT = "torch.distributed.checkpoint.state_dict"
 _LIGHTNING = ("lightning.fabric.utilities.cloud_io", "lightning_fabric.utilities.cloud_io")
+
+
+class _Group(NamedTuple):
+    """The ranks that make a save together, and whether this one could write a draft."""
+
+    ranks: Any
+    possible: bool
 
 
 class Doors:
@@ -46,6 +55,7 @@ class Doors:
         patch(torch, "save", self._torch_save)
         self._when("safetensors.torch", lambda module: patch(module, "save_file", self._safetensors_save))
         self._when("torch.distributed.checkpoint", lambda module: patch(module, "save", self._dcp_save))
+        self._when(_STATE_DICT, self._quiet_first_step)
         for name in _LIGHTNING:
             self._when(name, lambda module: patch(module, "_atomic_save", self._lightning_save))
         patch(torch, "load", self._torch_load)
@@ -123,19 +133,25 @@ class Doors:
         @functools.wraps(original)
         def save(state_dict: Any, *args: Any, checkpoint_id: Any = None, **kwargs: Any) -> Any:
             alone = kwargs.get("no_dist") or not _many()
-            path = self._target(checkpoint_id, folder=True) if alone and not _writer(args, kwargs) else None
-            if path is None:
+            path = self._target(checkpoint_id, folder=True) if not _writer(args, kwargs) else None
+            asks = kwargs.get("use_collectives", True) and not alone
+            jointly = asks and not _writer(args, kwargs) and self._is_path(checkpoint_id)
+            if not alone and not jointly:
+                path = None
+            if path is None and not jointly:
                 return original(state_dict, *args, checkpoint_id=checkpoint_id, **kwargs)
+            possible, path = path is not None, path or real(checkpoint_id)
+            state_dict = _taken(state_dict)
 
             def write(to: Path) -> Any:
                 result = original(state_dict, *args, checkpoint_id=to, **kwargs)
-                if to != path and path.is_dir():
+                if to != path and path.is_dir() and whose_turn():
                     _take_along(path, to)
                 return result
 
-            return self._save(
-                state_dict, path, checkpoint_id, write, of_folder, prints=(".metadata", "*.distcp")
-            )
+            group = _Group(kwargs.get("process_group"), possible) if jointly else None
+            prints = (".metadata", "*.distcp")
+            return self._save(state_dict, path, checkpoint_id, write, of_folder, prints=prints, group=group)
 
         return save
 
@@ -163,17 +179,22 @@ class Doors:
         check: Callable[[Path], str],
         measure: Callable[[], int | None] = lambda: None,
         prints: tuple[str, ...] = (),
+        group: _Group | None = None,
     ) -> Any:
         def unseen(to: Path) -> Any:
             """The probe of `torch.save` is told afterwards, when the file has its name."""
-            mine = self.session.listening()
-            self.session.looking = self.session.looking or mine
-            try:
-                return write(to)
-            finally:
-                self.session.looking = self.session.looking and not mine
+            return self._unseen(lambda: write(to))
 
-        return self.saving.save(Save(thing, path, os.fspath(given), unseen, check, measure, prints))
+        save = Save(thing, path, os.fspath(given), unseen, check, measure, prints)
+        if group is not None:
+            return self.saving.save_jointly(save, group.ranks, possible=group.possible)
+        return self.saving.save(save)
+
+    def _is_path(self, given: Any) -> bool:
+        """The same on all ranks, whatever their disks look like."""
+        return (
+            isinstance(given, (str, os.PathLike)) and "://" not in os.fspath(given) and self.saving.active()
+        )
 
     def _target(self, given: Any, *, folder: bool = False) -> Path | None:
         """The file that is meant, when it is one that can be replaced: no pipe, no device, no file object."""
@@ -189,6 +210,30 @@ class Doors:
         except (OSError, ValueError, TypeError):
             return None
         return path if (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)) else None
+
+    def _quiet_first_step(self, module: Any) -> None:
+        """To make an optimizer's state, torch steps it once with a rate of 0 and then puts its counters back: no step
+        of the training."""
+        if not hasattr(module, "_init_optim_state"):
+            return
+
+        def make(original: Any) -> Any:
+            @functools.wraps(original)
+            def init(*args: Any, **kwargs: Any) -> Any:
+                return self._unseen(lambda: original(*args, **kwargs))
+
+            return init
+
+        self.session.patch(module, "_init_optim_state", make)
+
+    def _unseen(self, call: Callable[[], Any]) -> Any:
+        """With the probes asleep."""
+        mine = self.session.listening()
+        self.session.looking = self.session.looking or mine
+        try:
+            return call()
+        finally:
+            self.session.looking = self.session.looking and not mine
 
     # --- loading ----------------------------------------------------------------------
 
@@ -220,6 +265,8 @@ class Doors:
         @functools.wraps(original)
         def load(*args: Any, checkpoint_id: Any = None, storage_reader: Any = None, **kwargs: Any) -> Any:
             where = storage_reader.path if _reads_files(storage_reader) else checkpoint_id
+            if self.saving.active():
+                self.saving.saved.filled()
             given = {"checkpoint_id": checkpoint_id, "storage_reader": storage_reader, **kwargs}
             return self.loading.load(where, lambda: original(*args, **given), folder=True)
 
@@ -240,6 +287,15 @@ class Doors:
 def _many() -> bool:
     distributed = torch.distributed
     return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+
+
+def _taken(state: Any) -> Any:
+    """What `dcp.save` makes of its argument first: objects with a state are asked for it, once."""
+    if not isinstance(state, Mapping):
+        return state
+    from torch.distributed.checkpoint.stateful import Stateful
+
+    return {key: each.state_dict() if isinstance(each, Stateful) else each for key, each in state.items()}
 
 
 def _has_checksums(kwargs: Any) -> bool:

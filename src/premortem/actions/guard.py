@@ -24,6 +24,7 @@ import torch
 from torch.nn.utils import clip_grad
 from torch.optim.swa_utils import AveragedModel
 
+from premortem.actions.agreement import Agreement, Circle, circle_of
 from premortem.actions.undo import Before, Counted, Shadow
 from premortem.events import StepRefused
 
@@ -106,6 +107,8 @@ class Guard:
         self._seen: dict[int, tuple[int, int]] = {}  # scheduler -> made and refused when it last advanced
         self._owed: deque[Owed] = deque(maxlen=64)  # steps whose answer is on its way
         self._shadows: weakref.WeakKeyDictionary[Any, Shadow] = weakref.WeakKeyDictionary()
+        self._agreement = Agreement(attachment.ranks.connection, attachment.ranks.tell)
+        self._circles: weakref.WeakKeyDictionary[Any, tuple[int, Circle | None]] = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
         self.stats.checked = True
@@ -212,30 +215,63 @@ class Guard:
         if not grads:
             return Verdict()
         sure = not held.half and trusted(optimizer)
+        circle = self._circle(optimizer)
         if held.device.type == "cpu":
-            reason = self._broken(optimizer, grads)
+            if circle is not None and not self._agreed(circle, held.parameters):
+                return Verdict()
+            reason = self._broken(optimizer, grads, circle)
             if reason:
                 return Verdict(refuse=True, reason=reason)
             return Verdict(before=None if sure else Before(optimizer))
         if sure and optimizer.defaults.get("fused"):
-            return Verdict(flag=self.stats.check(track, held, grads))
+            return Verdict(flag=self._check(track, held, grads, circle))
         shadow = self._shadows.get(optimizer)
         if shadow is None:
             shadow = self._shadows[optimizer] = Shadow(optimizer, sure)
         if not shadow.remember():  # no room for a copy: exact, at the price of waiting
-            return Verdict(refuse=bool(self.stats.flag(grads)))
+            flag = self.stats.flag(grads)
+            if circle is not None:
+                self._agreement.on_device(circle, flag)
+            return Verdict(refuse=bool(flag))
         owed = Owed(track.key)
         self._owed.append(owed)
-        return Verdict(flag=self.stats.check(track, held, grads), shadow=shadow, owed=owed)
+        return Verdict(flag=self._check(track, held, grads, circle), shadow=shadow, owed=owed)
 
-    def _broken(self, optimizer: Any, grads: list[torch.Tensor]) -> str:
+    def _broken(self, optimizer: Any, grads: list[torch.Tensor], circle: Circle | None) -> str:
         """Why the step must be refused; "" when it need not."""
         if math.hypot(*self.stats.read()) < _LARGEST:
             return ""
-        if not all(bool(torch.isfinite(grad).all()) for grad in grads):
+        broken = not all(bool(torch.isfinite(grad).all()) for grad in grads)
+        if circle is not None:
+            broken = self._agreement.any(circle, broken)
+        if broken:
             return "gradient"
         # Only their squares are too large: for the norm, and for an optimizer that squares them itself.
         return "update" if squares(optimizer) else ""
+
+    # -- with others who have pieces of the same parameters ------------------------------------
+
+    def _circle(self, optimizer: Any) -> Circle | None:
+        if self.session.locally is None:
+            return None
+        held = [p for group in optimizer.param_groups for p in group["params"]]
+        known = self._circles.get(optimizer)
+        if known is None or known[0] != len(held):
+            known = self._circles[optimizer] = (len(held), circle_of(held))
+        return known[1]
+
+    def _agreed(self, circle: Circle, parameters: list[torch.Tensor]) -> bool:
+        """The norms of the step become those of the whole parameters, the same on all ranks."""
+        own = dict(zip(map(id, parameters), self.stats.read(), strict=True))
+        whole = self._agreement.norms(circle, own)
+        if whole is not None:
+            self.stats.replace([whole.get(id(p), own[id(p)]) for p in parameters])
+        return whole is not None
+
+    def _check(self, track: Any, held: Any, grads: list[torch.Tensor], circle: Circle | None) -> torch.Tensor:
+        if circle is None:
+            return self.stats.check(track, held, grads)
+        return self.stats.check(track, held, grads, functools.partial(self._agreement.on_device, circle))
 
     # -- after it -------------------------------------------------------------------------
 
@@ -256,13 +292,21 @@ class Guard:
             if verdict.shadow is not None and verdict.owed is not None:
                 verdict.owed.add(verdict.shadow.undo_where(verdict.flag))
             return False
-        if verdict.before is not None and verdict.before.undo():
+        if verdict.before is not None and self._undone(optimizer, verdict.before):
             self.optimizers.was_refused = True
             self._tell(optimizer, "update")
             return True
         self._row[key] = 0
         self._made[key] += 1
         return False
+
+    def _undone(self, optimizer: Any, before: Before) -> bool:
+        broken, circle = before.broken(), self._circle(optimizer)
+        if circle is not None:
+            broken = self._agreement.any(circle, broken)
+        if broken:
+            before.put_back()
+        return broken
 
     def _learnt(self, key: int, step: int, finite: bool) -> None:
         """What a device answered, a step or two later."""
@@ -306,6 +350,7 @@ class Guard:
                 row=self._row[key],
                 total=self._refused.total(),
                 made=self._made.total(),
+                rank=self._agreement.bad_rank if reason == "gradient" else None,
             )
         )
 

@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem.actions import room
+from premortem.actions.jointly import Jointly
+from premortem.actions.keep import whose_turn
 from premortem.actions.save import Save, one_line, remove_draft
 from premortem.events import Event, RoomShort, SaveChecked
 from premortem.vault import prints
@@ -68,7 +70,7 @@ class Saving:
         self._local.inside = True
         began = time.monotonic()
         try:
-            save.looked = self._look(save.thing)
+            save.looked = self.look(save.thing)
             result = self._careful(save) if self.changes else self._plain(save)
         finally:
             self._local.inside = False
@@ -77,10 +79,21 @@ class Saving:
         self._tell_saved(save)
         return result
 
+    def save_jointly(self, save: Save, group: Any, *, possible: bool) -> Any:
+        """Likewise, of a save that every rank of a group is making now."""
+        self._local.inside = True
+        try:
+            result = Jointly(self).save(save, group, possible=possible)
+        finally:
+            self._local.inside = False
+        if whose_turn():
+            self._tell_saved(save)
+        return result
+
     def written_by_hand(self, save: Save) -> None:
         """Written through a file object of the script's own, which emptied the old file when it was opened."""
-        save.looked = self._look(save.thing)
-        self._judge(save, overwrote=save.path in self.shelf.known)
+        save.looked = self.look(save.thing)
+        self.judge(save, overwrote=save.path in self.shelf.known)
         if save.looked.checkpoint and not save.looked.poisoned:
             self._by_hand[save.path] = save
 
@@ -90,7 +103,7 @@ class Saving:
         had_good = self.shelf.good_at(save.path)
         result = save.write(save.path)
         self.shelf.published(save.path, self.session.step, save.looked.poisoned)
-        self._judge(save, overwrote=had_good)
+        self.judge(save, overwrote=had_good)
         self._send_later(save)
         return result
 
@@ -137,28 +150,28 @@ class Saving:
             result = save.write(draft.path)
             if draft.path.exists():
                 self._reread(save, draft)
-                if not self._settled(save, draft):
+                if not self.settled(save, draft):
                     result = save.write(save.path)
         finally:
             draft.discard()
         return result
 
     def _reread(self, save: Save, draft: Draft) -> None:
-        damage = self._checked(save, draft.path)
+        damage = self.checked(save, draft.path)
         if not damage:
             return
         remove_draft(draft.path)
         save.write(draft.path)
-        if again := self._checked(save, draft.path):
-            self._tell(save, SaveChecked(path=save.given, damaged=again))
+        if again := self.checked(save, draft.path):
+            self.damaged(save, again)
             raise OSError(errno.EIO, f"what was written does not read back: {again}", save.given)
 
-    def _checked(self, save: Save, path: Path) -> str:
+    def checked(self, save: Save, path: Path) -> str:
         if not save.looked.checkpoint and save.looked.bytes < 1 << 20:
             return ""
         return str(self.attempt("read back", lambda: save.check(path), ""))
 
-    def _settled(self, save: Save, draft: Draft) -> bool:
+    def settled(self, save: Save, draft: Draft) -> bool:
         """False when it could not be put in its place, for a reason that need not stop a plain save."""
         try:
             self._settle(save, draft)
@@ -186,7 +199,7 @@ class Saving:
                 except OSError as error:
                     self.session.fault("quarantine", error)
                 else:
-                    self._judge(save, quarantined=str(place))
+                    self.judge(save, quarantined=str(place))
                     return
             had_good = self.shelf.good_at(draft.final)
             if save.looked.checkpoint:
@@ -195,7 +208,7 @@ class Saving:
             self.shelf.published(draft.final, step, poisoned)
         if save.looked.checkpoint:
             self.attempt("print", lambda: self._take_prints(save))
-        self._judge(save, overwrote=had_good)
+        self.judge(save, overwrote=had_good)
         self._send_later(save)
         if draft.final.parent not in self._swept:
             self._swept.add(draft.final.parent)
@@ -240,7 +253,7 @@ class Saving:
 
     # --- saying things -------------------------------------------------------------------------
 
-    def _look(self, thing: Any) -> Looked:
+    def look(self, thing: Any) -> Looked:
         looked: Looked = self.attempt("look", lambda: self.saved.look(thing), UNKNOWN)
         return looked
 
@@ -248,7 +261,10 @@ class Saving:
         if self.sending is not None and save.looked.checkpoint and not save.looked.poisoned:
             self.sending.later(save.path, self.session.step)
 
-    def _judge(self, save: Save, *, quarantined: str = "", overwrote: bool = False) -> None:
+    def damaged(self, save: Save, problem: str) -> None:
+        self._tell(save, SaveChecked(path=save.given, damaged=problem))
+
+    def judge(self, save: Save, *, quarantined: str = "", overwrote: bool = False) -> None:
         self._tell(
             save,
             SaveChecked(

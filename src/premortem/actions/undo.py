@@ -28,13 +28,10 @@ class Before:
             if isinstance(value, list)
         ]
 
-    def undo(self) -> bool:
-        """Put everything back if the step has made something that is not finite; whether it has."""
+    def broken(self) -> bool:
+        """Whether the step has made something that is not finite."""
         with torch.no_grad():
-            if all(bool(torch.isfinite(p).all()) for p, _ in self._weights) and self._sound():
-                return False
-            self._put_back()
-        return True
+            return not (all(bool(torch.isfinite(p).all()) for p, _ in self._weights) and self._sound())
 
     def _sound(self) -> bool:
         """A moment that overflowed to infinity makes updates of 0 for ever: no better than NaN."""
@@ -45,7 +42,8 @@ class Before:
         fresh = [state for p, state in self.optimizer.state.items() if p not in self._known]
         return [pair for state in fresh for pair in tensors(state, copies=False)]
 
-    def _put_back(self) -> None:
+    @torch.no_grad()
+    def put_back(self) -> None:
         for tensor, old in [*self._weights, *self._state]:
             tensor.copy_(old)
         for parameter in [p for p in self.optimizer.state if p not in self._known]:

@@ -22,6 +22,7 @@ class OptimizerHoldsOtherParameters(Detector):
     ## Usual causes
     - the model is copied (`deepcopy`), re-created or loaded as a new object after the optimizer was built
     - a new model for every fold or trial, and one optimizer made before the loop
+    - `fully_shard` (FSDP2) was called after the optimizer was built: it replaces every parameter
     - `load_state_dict(..., assign=True)` or an initialiser that replaces parameters, after the optimizer was built
     - the optimizer was given the teacher, the target network or the EMA copy, or copies of the tensors
       (`state_dict().values()`, `[p.clone() for p in ...]`)
@@ -91,17 +92,23 @@ class OptimizerHoldsOtherParameters(Detector):
         homes = {home for _, home in event.strangers}
         gone = homes == {0}
         names = [link.name for link in orphans]
+        sharded = gone and all(link.sharded for link in orphans)
         yield self.finding(
             event,
             f"the optimizer holds {count(len(held), 'parameter')} that get no gradient, and none of "
             f"{parameters_of(names)}, which do",
             cause=(
-                "the parameters it holds belong to no living model: the model was re-created or its parameters "
+                "the model was sharded after the optimizer was built, which replaces every parameter; the optimizer still "
+                "holds those from before"
+                if sharded
+                else "the parameters it holds belong to no living model: the model was re-created or its parameters "
                 "replaced after the optimizer was built"
                 if gone
                 else "the parameters it holds belong to another object than the one that is trained, such as a copy"
             ),
-            remedy="build the optimizer from the model that the loop calls, after it was copied, loaded or re-created",
+            remedy="call `fully_shard` first, then build the optimizer from `model.parameters()`"
+            if sharded
+            else "build the optimizer from the model that the loop calls, after it was copied, loaded or re-created",
             module=names[0].rpartition(".")[0] or None,
             held=len(held),
             without_optimizer=len(names),
@@ -110,4 +117,5 @@ class OptimizerHoldsOtherParameters(Detector):
 
 def is_orphan(link: Link) -> bool:
     """It is to be trained, it gets a gradient, and nobody moves it: no optimizer, and no hand."""
-    return bool(link.trainable and link.gradient and not link.owners and not link.shifted)
+    graded = link.gradient or (link.sharded and link.graded)  # 0 in this piece says nothing about the others
+    return bool(link.trainable and graded and not link.owners and not link.shifted)

@@ -102,8 +102,11 @@ class UpdateRefused(Detector):
 
     def _refused(self, event: StepRefused) -> Finding:
         name = self._names.get(event.worst, "a parameter") if event.worst is not None else "a parameter"
+        piece = (
+            f" in the piece of rank {event.rank}, and all ranks left it out" if event.rank is not None else ""
+        )
         what = (
-            f"the gradient of {name} was not finite"
+            f"the gradient of {name} was not finite{piece}"
             if event.reason == "gradient"
             else "the optimizer would have made numbers that are not finite from gradients that were"
         )
@@ -121,5 +124,6 @@ class UpdateRefused(Detector):
             module=(origin.module or None) if origin is not None else None,
             parameter=name if event.worst is not None else None,
             batch=self._batch,
+            **({"piece_of_rank": event.rank} if event.rank is not None else {}),
             **evidence(origin),
         )

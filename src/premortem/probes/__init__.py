@@ -39,6 +39,7 @@ from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers
 from premortem.probes.seeds import Seeds
 from premortem.probes.session import Session
+from premortem.probes.shards import Shards
 from premortem.probes.states import States
 from premortem.probes.stats import Stats
 from premortem.probes.trail import ShapeTrail
@@ -80,6 +81,7 @@ class Attachment:
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
+            Shards(session, models),
             self.states,
             self.backwards,
             self.stats,

@@ -15,6 +15,7 @@ from premortem.probes.numbers import norm
 from premortem.probes.optimizers import Optimizers, Track, number
 from premortem.probes.session import Session
 from premortem.probes.states import States
+from premortem.sharding import in_pieces, is_shard, local
 
 _SAMPLE = 4096  # elements per parameter that are compared before and after the step
 _MOST_PARAMETERS = 4000
@@ -117,8 +118,11 @@ class CustodyProbe:
             now = some(parameter)
             key = self.session.parameters.of(parameter)
             change = None if before is None else now.float() - before[1].float()
-            moved = None if before is None else not torch.equal(now, before[1])
+            moved = None if before is None or not now.numel() else not torch.equal(now, before[1])
             grad = parameter.grad
+            slope_here = None if grad is None else norm(grad)
+            if not slope_here and in_pieces(parameter):
+                slope_here = None  # another rank's piece may well have one
             self._last[key] = (checksum(now), self._steps(owners.get(id(parameter), ())))
             pull = self._steepest.get(id(parameter))
             links.append(
@@ -132,7 +136,7 @@ class CustodyProbe:
                     ran_without_grad=key in self.models.ran_without_grad,
                     reached=key in self.backwards.reached,
                     graded=grad is not None,
-                    gradient=None if grad is None else norm(grad),
+                    gradient=slope_here,
                     owners=owners.get(id(parameter), ()),
                     moved=moved,
                     weight=norm(now),
@@ -147,6 +151,7 @@ class CustodyProbe:
                     twin=key in self.twins,
                     pull=pull.strength if pull is not None else None,
                     stuck=pull is not None and pull.unmoved(parameter),
+                    sharded=is_shard(parameter),
                 )
             )
             if moved:
@@ -247,7 +252,10 @@ def steepest(parameter: torch.Tensor, rate: float, most: int = 8) -> Steepest | 
     grad = parameter.grad
     if grad is None or grad.layout != torch.strided or not grad.is_floating_point() or not grad.numel():
         return None
-    slopes, where = grad.detach().reshape(-1).abs().topk(min(most, grad.numel()))
+    slopes = local(grad).detach().reshape(-1).abs()
+    if not slopes.numel():
+        return None
+    slopes, where = slopes.topk(min(most, slopes.numel()))
     values = parameter.detach().reshape(-1)[where]
     # Adam and its kin move by the rate itself, however steep it is.
     step = rate * slopes.clamp(max=1.0).float()
@@ -263,7 +271,7 @@ def checksum(sample: torch.Tensor) -> int | None:
 
 def looks_fresh(parameter: torch.Tensor) -> bool:
     """Zero, or evenly spread between two bounds: as initialisers leave weights and training never does."""
-    if parameter.dim() < 2 or parameter.numel() < 16 or not parameter.is_floating_point():
+    if parameter.dim() < 2 or local(parameter).numel() < 16 or not parameter.is_floating_point():
         return False
     values = some(parameter).float()
     std = float(values.std(correction=0))

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import torch
 
+from premortem.sharding import local
+
 _SAMPLE = 1 << 14
 
 
@@ -63,7 +65,7 @@ def dead_share(value: torch.Tensor) -> float:
 
 def twin_share(parameters: Iterable[torch.Tensor]) -> float:
     """Share of output units whose incoming weights equal those of another unit: they stay equal forever."""
-    for weight in parameters:
+    for weight in map(local, parameters):
         if weight.dim() < 2 or weight.shape[0] < 2 or weight.numel() > 1 << 20:
             continue
         rows = weight.detach().reshape(weight.shape[0], -1)

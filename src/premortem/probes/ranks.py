@@ -24,7 +24,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from premortem.events import Digest, RanksSeen, ShuffleStarted, Site
 from premortem.probes.clipping import Clipping
 from premortem.probes.digests import Taken, chosen, comparable, hash_of
-from premortem.probes.exchange import Exchange
+from premortem.probes.exchange import Exchange, connect
 from premortem.probes.loaders import Loaders, length
 from premortem.probes.lookout import among_ranks
 from premortem.probes.modules import Model, Models
@@ -71,20 +71,18 @@ class RanksProbe:
 
     def install(self) -> None:
         self.models.on_birth.append(self._wrapped)
-        self.optimizers.met.append(self._met)
         self.session.around(DataLoader, "__iter__", before=self._pass_starts)
         self.loaders.on_batch.append(self._batch_drawn)
         self.optimizers.after_step.append(self._stepped)
 
-    def _met(self, optimizer: Any) -> None:
-        """A look at a shard can be a collective, which not all ranks would join: better blind than a deadlock."""
-        held = [p for group in getattr(optimizer, "param_groups", ()) for p in group["params"]]
-        if any(getattr(p, "placements", None) is not None for p in held):
-            self.session.on = False
-            if self.say is not None and torch.distributed.get_rank() == 0:
-                self.say(
-                    "the parameters are sharded (FSDP2, DTensor), which is not watched yet; the run goes on"
-                )
+    def connection(self, name: str) -> Any:
+        """A connection of our own to the store that all ranks share; None where there is none."""
+        return connect(name)
+
+    def tell(self, problem: str) -> None:
+        """On the first rank: the others would say the same."""
+        if self.say is not None and torch.distributed.get_rank() == 0:
+            self.say(problem)
 
     # -- coming and going -----------------------------------------------------------------
 

@@ -68,6 +68,10 @@ class Saved:
         """The line of the script that is saving or loading."""
         return user_site()
 
+    def filled(self) -> None:
+        """A checkpoint is being read into memory that is there already."""
+        self.states.filled()
+
     def told(self, thing: Any, path: str) -> None:
         """It was saved to `path`: what other probes say of a save."""
         self.states.told_saved(thing, path)

@@ -11,6 +11,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -50,6 +51,10 @@ class Keys:
         self._keys[id(thing)] = (reference, key)
         self._objects[key] = reference
         return key
+
+    def also(self, thing: Any, same: Any) -> None:
+        """`thing` stands in for `same` now and then: one key for both."""
+        self._keys[id(thing)] = (weakref.ref(thing), self.of(same))
 
     def known(self, thing: Any) -> int | None:
         known = self._keys.get(id(thing))
@@ -169,7 +174,7 @@ class Look:
 
     A class of its own because it is entered a dozen times in a step, where a generator would be felt."""
 
-    __slots__ = ("_grad", "_scope", "_session", "_unit")
+    __slots__ = ("_grad", "_locally", "_scope", "_session", "_unit")
 
     def __init__(self, session: Session, unit: str) -> None:
         self._session = session
@@ -177,6 +182,9 @@ class Look:
 
     def __enter__(self) -> None:
         self._session.looking = True
+        self._locally = self._session.locally
+        if self._locally is not None:
+            self._locally.__enter__()
         self._scope = self._session.scope
         if self._scope is not None:
             self._scope.pause()
@@ -189,6 +197,8 @@ class Look:
         torch._C._set_grad_enabled(self._grad)
         if self._scope is not None:
             self._scope.resume()
+        if self._locally is not None:
+            self._locally.__exit__(kind, error, trace)
         self._session.looking = False
         if isinstance(error, Exception):
             self._session.fault(self._unit, error)
@@ -225,6 +235,9 @@ class Session:
         self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
         self.in_backward = False  # autograd is running: what is computed now are gradients
         self.scope: Pausing | None = None  # a dispatch mode of ours that is on
+        self.locally: AbstractContextManager[Any] | None = (
+            None  # keeps our own looks away from collectives (probes/shards.py)
+        )
         self.alarm_until = 0  # audit up to this step, because something looked wrong
         self._looks = 0
         self.next_call: dict[

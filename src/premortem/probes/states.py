@@ -17,6 +17,7 @@ from premortem.probes.holdings import counters_in
 from premortem.probes.naming import best_prefix, fitting_entry
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, user_name, user_site, version
+from premortem.probes.shards import as_they_are
 
 _MOST_TAKEN = 4096  # state dicts that are still in memory
 _RELATED = 0.5  # correlation, over 64 weights, above which weights have something to do with each other
@@ -27,6 +28,7 @@ class States:
         self.session = session
         self.optimizers = optimizers
         self.loaded = session.loaded  # parameter keys that came from a state dict
+        self._filled_at = -1  # last step at which a checkpoint was read into memory that models own
         self.files = 0  # files read so far: weights may have come from them by hand
         # first tensor of a state dict -> step at which it was taken; a shallow copy holds the same tensor
         self._taken: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}  # ... and its version then
@@ -102,15 +104,17 @@ class States:
         return load_state_dict
 
     def _compare(self, module: nn.Module, state: Mapping[str, Any], strict: bool) -> StateLoaded:
-        own = module.state_dict()
+        with as_they_are():  # a piece of a sharded weight has another shape
+            own = module.state_dict()
         given = list(state)
         fits = [n for n in given if n in own and shape(state[n]) == shape(own[n])]
         missing = tuple(name for name in own if name not in state)
         unexpected = tuple(name for name in given if name not in own)
         prefix, would = best_prefix(own, unexpected)
-        aliased = [n for n in fits if same_memory(state[n], own[n])]
+        filled = self._filled_at == self.session.step
+        aliased = [n for n in fits if not filled and same_memory(state[n], own[n])]
         keys = self.session.parameters
-        taken_at = self._taken_at(state)
+        taken_at = None if filled else self._taken_at(state)
         if (
             taken_at is None and aliased
         ):  # other tensors on the same memory: taken when a state dict was last asked for
@@ -131,7 +135,7 @@ class States:
             prefix=prefix,
             aliased=len(aliased),
             taken_at=taken_at,
-            rewritten=self._rewritten(state),
+            rewritten=not filled and self._rewritten(state),
             renamed=renamed([shape(own[n]) for n in missing], [shape(state[n]) for n in unexpected]),
             parameters=tuple(keys.of(p) for _, p in zip(range(64), module.parameters(), strict=False)),
             nonfinite=tuple(n for n in fits if not finite(state[n]))[:8],
@@ -194,7 +198,10 @@ class States:
                     )
                 )
 
-    def _optimizer_loaded(self, note: Any, result: Any, optimizer: Optimizer, state: Any, *args: Any) -> None:
+    def _optimizer_loaded(
+        self, note: Any, result: Any, optimizer: Optimizer, state_dict: Any, *args: Any
+    ) -> None:
+        state = state_dict
         held = state.get("state", {}) if isinstance(state, dict) else {}
         entries = len(held)
         self.session.emit(
@@ -254,6 +261,11 @@ class States:
                 current=current,
             )
         )
+
+    def filled(self) -> None:
+        """A library reads a checkpoint right into the tensors of a state dict: what holds the model's own memory then
+        holds what was in the file."""
+        self._filled_at = self.session.step
 
     def told_saved(self, thing: Any, path: str) -> None:
         """Saved by whoever writes in the place of `torch.save`."""

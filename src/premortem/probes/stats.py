@@ -115,8 +115,14 @@ class Stats:
         if self._pending is None:
             return []
         row, values = self._pending
-        self._values = values.tolist()
+        if self._values is None:
+            self._values = values.tolist()
         return self._values[: len(row.keys)]
+
+    def replace(self, norms: list[float]) -> None:
+        """The norms that were read, by those of which this process saw a part."""
+        if self._values is not None:
+            self._values[: len(norms)] = norms
 
     def _measure(self, optimizer: Any, track: Track) -> None:
         if self._ready == track.key:
@@ -138,9 +144,17 @@ class Stats:
             grads = [g if g.layout == torch.strided else g._values() for g in grads]
         return held, grads
 
-    def check(self, track: Track, held: Held, grads: list[torch.Tensor]) -> torch.Tensor:
+    def check(
+        self,
+        track: Track,
+        held: Held,
+        grads: list[torch.Tensor],
+        agree: Callable[[torch.Tensor], None] | None = None,
+    ) -> torch.Tensor:
         """Their flag, for which nobody waits: `learnt` is told when it has arrived."""
         flag = held.flag(grads) if held.large else self.flag(grads)
+        if agree is not None:
+            agree(flag)
         self.later(flag, functools.partial(self._answered, track.key, self.session.step + 1, flag))
         return flag
 

@@ -14,6 +14,7 @@ from premortem.probes.operations import saved
 from premortem.probes.session import is_user_code
 from premortem.probes.source import lines_calling
 from premortem.probes.words import GROWING, Birth, finite, forward_words, spelling, undefined, worst
+from premortem.sharding import freed
 
 _MOST_NODES = 20_000
 _EXPONENTIALS = frozenset({"exp", "exp2", "expm1", "cosh", "sinh"})
@@ -106,7 +107,9 @@ def kept(node: Any, attribute: str) -> torch.Tensor | None:
     value = saved(node, attribute)
     if not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return None
-    return value.detach() if value.layout == torch.strided and value.numel() else None
+    if value.layout != torch.strided or not value.numel() or freed(value):
+        return None
+    return value.detach()
 
 
 def mean_of_nothing(node: Any, op: str) -> bool:

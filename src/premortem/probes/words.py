@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from premortem.sharding import freed
+
 # What the user calls it, where torch's inner name is another one.
 _SPELLING = {
     "to_copy": "to",
@@ -229,6 +231,8 @@ def tensor(given: Mapping[str, Any], *names: str) -> torch.Tensor | None:
 
 def finite(value: torch.Tensor) -> bool:
     """Whether all values are; one pass and no copy when they are."""
+    if freed(value):
+        return True
     value = plain(value)
     if not (value.is_floating_point() or value.is_complex()) or not value.numel():
         return True

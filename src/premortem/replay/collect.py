@@ -12,6 +12,7 @@ from premortem.probes.recorder import Draw, Window
 from premortem.probes.session import tensors_in, version
 from premortem.replay.capsule import Capsule
 from premortem.replay.pack import pack
+from premortem.sharding import in_pieces, local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -42,6 +43,7 @@ def collect(
         )
     state: Tensors = {}
     data: Tensors = {}
+    sharded = _sharded(optimizer, notes)
     models = _models(attachment, window, state, notes)
     optimizers = _optimizers(attachment, state)
     facts = {
@@ -64,6 +66,7 @@ def collect(
         "guarded": getattr(attachment, "guard", None) is not None,
         "compiled": attachment.session.compiling_used,
         "device": _device(optimizer),
+        "sharded": sharded,
         "precision": {
             "default": str(torch.get_default_dtype()),
             "tf32": bool(torch.backends.cuda.matmul.allow_tf32),
@@ -199,6 +202,18 @@ def _position(attachment: Attachment, key: int) -> int:
     return list(attachment.optimizers.tracks).index(key)
 
 
+def _sharded(optimizer: Any, notes: list[str]) -> dict[str, int] | None:
+    """Whose pieces these are, where no process has all of a parameter."""
+    if not any(in_pieces(parameter) for parameter in held(optimizer)):
+        return None
+    rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    notes.append(
+        f"the parameters are sharded; this capsule has the pieces, the batch and the random states of rank {rank} "
+        f"of {ranks}, and cannot be replayed without the others"
+    )
+    return {"rank": rank, "ranks": ranks}
+
+
 def _device(optimizer: Any) -> str:
     return next((str(p.device) for p in held(optimizer)), "cpu")
 
@@ -253,7 +268,7 @@ def _fit(state: Tensors, data: Tensors, most: int, notes: list[str]) -> None:
         if _bytes(state) + _bytes(data) <= most:
             return
         dropped = [name for name in state if name.startswith(kind)]
-        size = sum(state[name].numel() * state[name].element_size() for name in dropped)
+        size = _bytes({name: state[name] for name in dropped})
         for name in dropped:
             del state[name]
         notes.append(
@@ -262,7 +277,7 @@ def _fit(state: Tensors, data: Tensors, most: int, notes: list[str]) -> None:
 
 
 def _bytes(tensors: Tensors) -> int:
-    return sum(t.numel() * t.element_size() for t in tensors.values())
+    return sum(local(t).numel() * t.element_size() for t in tensors.values())
 
 
 def _stored(tensors: Tensors, notes: list[str]) -> Tensors:
@@ -274,5 +289,6 @@ def _stored(tensors: Tensors, notes: list[str]) -> Tensors:
                 f"`{name}` is of a kind that a capsule cannot hold ({tensor.layout}, {tensor.dtype})"
             )
             continue
-        stored[name] = torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor.detach())
+        piece = local(tensor)
+        stored[name] = torch.empty(piece.shape, dtype=piece.dtype).copy_(piece.detach())
     return stored

@@ -65,6 +65,7 @@ def replay(options: ReplayOptions) -> Replayed:
     """Raises PremortemError when there is nothing to launch."""
     capsule = Path(os.path.realpath(options.capsule))
     manifest = verified(capsule)
+    _check_whole(manifest)
     cwd = _folder(options, manifest)
     _check_trust(options, capsule, cwd, manifest)
     with tempfile.TemporaryDirectory(prefix="premortem-replay-") as scratch:
@@ -134,6 +135,16 @@ def _environment(order: Order, manifest: dict[str, Any], options: ReplayOptions)
 
 
 # --- may it be launched? ---------------------------------------------------------------------
+
+
+def _check_whole(manifest: dict[str, Any]) -> None:
+    sharded = manifest.get("sharded")
+    if isinstance(sharded, dict):
+        raise NotReplayable(
+            f"the parameters of this run are sharded, and the capsule holds what rank {sharded.get('rank')} of "
+            f"{sharded.get('ranks')} had of them; such a step is not replayed. Which operation bore the failure, as far "
+            "as the run itself saw it, is in its report"
+        )
 
 
 def _folder(options: ReplayOptions, manifest: dict[str, Any]) -> Path:

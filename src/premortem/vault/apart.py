@@ -38,7 +38,7 @@ def described(
 
 
 def taken_apart(
-    given: Mapping[str, Any], extra: Any, manifest: Manifest
+    given: Mapping[str, Any], extra: Any, manifest: Manifest, more: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Each piece as JSON, and its tensors. What cannot be stored is told in the manifest."""
     states: dict[str, Any] = {}
@@ -48,7 +48,7 @@ def taken_apart(
             manifest.left_out.append(why)
         else:
             states[name] = state
-    states["rng"] = surroundings.random_states()
+    states |= {"rng": surroundings.random_states(), **(more or {})}
     if extra is not None:
         states["extra"] = extra
     trees, tensors = {}, {}

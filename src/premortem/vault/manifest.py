@@ -16,6 +16,7 @@ A checkpoint of `premortem.Vault` is a folder:
       optimizer.safetensors    `state.0.exp_avg`; also scheduler, scaler, ema, loader, rng where they hold tensors
       state.json               all that is no tensor (tree.py)
       manifest.json
+      .metadata, __0_0.distcp  of sharded pieces: what each rank wrote (joint.py)
 
 A tensor is called by its file's piece and its key: `model.fc.weight`. A checkpoint without a valid manifest does not exist. The manifest is canonical: it is read only if it is, byte for
 byte, what this module writes for the same content, so no bit of it can change unseen. The same class, with most of it
@@ -101,6 +102,9 @@ class Manifest:
     metrics: dict[str, float] = field(default_factory=dict)
     health: HealthRecord = field(default_factory=HealthRecord)
     left_out: list[str] = field(default_factory=list)  # sentences: what could not be stored
+    sharded: dict[str, Any] = field(
+        default_factory=dict
+    )  # {"ranks": 2, "pieces": [...]}: written rank by rank
 
     def render(self) -> bytes:
         """The bytes of the file. The same content gives the same bytes."""

@@ -47,6 +47,10 @@ class Resumption:
             self.report.add("note", "checkpoint", f"It also holds what was not asked for: {', '.join(left)}.")
         return self.report
 
+    def also(self, name: str, put: Callable[[], None]) -> None:
+        """Load this too, before what is compared after it."""
+        self._plan.append((name, put))
+
     def load(self) -> None:
         for name, put in self._plan:
             try:
@@ -217,12 +221,15 @@ class Resumption:
         drift.compare_config(manifest.config, config, self.report)
         drift.compare_code(manifest, self.report)
         drift.compare_companions(manifest.companions, companions, self.report)
-        if rng and pieces.rank():
+        own = f"rng.{pieces.rank()}" if pieces.rank() else "rng"
+        states = self.saved.state(own, "other") if rng else None
+        if rng and manifest.sharded and manifest.sharded.get("ranks") != pieces.processes():
+            self.report.add("note", "rng", "Random states of another number of ranks are not continued.")
+        elif rng and states is None and pieces.rank():
             self.report.add(
                 "note", "rng", "Only the first process has saved its random states; this one starts anew."
             )
-        states = self.saved.state("rng", "other") if rng and not pieces.rank() else None
-        if states is not None:
+        elif states is not None:
             self._plan.append(("rng", lambda: self._restore(states)))
 
     def _restore(self, states: Mapping[str, Any]) -> None:

@@ -97,8 +97,14 @@ class OurSaved(Saved):
     def names(self, piece: str) -> Names | None:
         return self.loaded.manifest.optimizers.get(piece)
 
+    @property
+    def sharded(self) -> list[str]:
+        """The pieces that lie in pieces of their own, rank by rank."""
+        return list(self.loaded.manifest.sharded.get("pieces", []))
+
     def leftover(self) -> list[str]:
-        return [f"`{piece}`" for piece in self.loaded.trees if piece not in self._asked]
+        trees = [piece for piece in self.loaded.trees if not piece.startswith("rng.")]  # of other ranks
+        return [f"`{piece}`" for piece in trees if piece not in self._asked]
 
 
 class TheirSaved(Saved):

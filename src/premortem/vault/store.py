@@ -59,25 +59,46 @@ def write(final: Path, snapshot: Snapshot, trees: Mapping[str, Any], manifest: M
     with in_one_sentence(final):
         try:
             draft.mkdir(parents=True)
-            for piece, part in snapshot.parts.items():
-                if part.slots:
-                    _write_part(draft, piece, part, manifest)
-            _write_state(draft, trees, manifest)
-            _read_back(draft, manifest)
-            (draft / NAME).write_bytes(manifest.render())
-            replaced = publish_folder(draft, final)
-            if replaced is not None:
-                shutil.rmtree(replaced, ignore_errors=True)
+            fill(draft, snapshot, trees, manifest)
+            seal(draft, final, manifest)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
     return manifest
 
 
-def load(folder: Path, manifest: Manifest, pieces: Iterable[str] | None = None) -> Loaded:
-    """Read a checkpoint, or some pieces of it. Raises VaultError that names the damaged tensor."""
+def fill(draft: Path, snapshot: Snapshot, trees: Mapping[str, Any], manifest: Manifest) -> None:
+    """Write the files of a checkpoint, and read them back. Raises VaultError, OSError."""
+    for piece, part in snapshot.parts.items():
+        if part.slots:
+            _write_part(draft, piece, part, manifest)
+    _write_state(draft, trees, manifest)
+    _read_back(draft, manifest)
+
+
+def seal(draft: Path, final: Path, manifest: Manifest) -> None:
+    """The manifest, and then the folder's name. Raises OSError."""
+    (draft / NAME).write_bytes(manifest.render())
+    replaced = publish_folder(draft, final)
+    if replaced is not None:
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def load(
+    folder: Path,
+    manifest: Manifest,
+    pieces: Iterable[str] | None = None,
+    share: tuple[int, int] = (0, 1),
+) -> Loaded:
+    """Read a checkpoint, or some pieces of it. Raises VaultError that names the damaged tensor.
+
+    Sharded pieces are only checked, and of those every so-manieth file: of (this rank, all ranks)."""
     wanted = None if pieces is None else {f"{piece}.safetensors" for piece in pieces}
-    files = [name for name in manifest.files if name != STATE and (wanted is None or name in wanted)]
+    ours = [name for name in manifest.files if name.endswith(".safetensors")]
+    files = [name for name in ours if wanted is None or name in wanted]
+    rank, ranks = share
+    for name in sorted(set(manifest.files) - {STATE, *ours})[rank::ranks]:
+        _check(folder / name, manifest.files[name])
     held: dict[tuple[str, str], torch.Tensor] = {}
     with ExitStack() as opened, ThreadPoolExecutor(_READERS, thread_name_prefix="premortem-load") as readers:
         jobs = [job for name in files for job in _jobs(folder, name, manifest, opened)]
@@ -89,6 +110,15 @@ def load(folder: Path, manifest: Manifest, pieces: Iterable[str] | None = None) 
         if (entry.file, entry.key) in held
     }
     return Loaded(manifest, tensors, _load_state(folder, manifest))
+
+
+def _check(path: Path, record: FileRecord) -> None:
+    try:
+        same = path.stat().st_size == record.bytes and sha256_of(path) == record.sha256
+    except OSError as error:
+        raise VaultError(f"{path} cannot be read ({error.strerror})", record=path.name) from error
+    if not same:
+        raise VaultError(f"{path} is not the file that was written; it is damaged", record=path.name)
 
 
 def fingerprint(data: Any) -> str:

@@ -13,7 +13,7 @@
     mirror thread                                                                                   └► upload, read back
 
 Trouble with a disk never ends a training: it is said on stderr, `Saving.wait` raises it, and the last good checkpoint
-stays. Under torch.distributed the first rank writes.
+stays. Under torch.distributed the first rank writes; of sharded models (FSDP2) every rank writes its pieces (joint.py).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from types import TracebackType
 from typing import Any
 
 from premortem.errors import UsageError, VaultError
-from premortem.vault import pieces, store, surroundings
+from premortem.vault import joint, joint_resume, opening, pieces, store, surroundings
 from premortem.vault.apart import described, looked_at, taken_apart
 from premortem.vault.archive import SPOOL, Archive, say
 from premortem.vault.atomic import in_one_sentence
 from premortem.vault.fetching import fetch_newest
 from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import Mirror
-from premortem.vault.opening import checkpoints, newest_whole
+from premortem.vault.opening import checkpoints
 from premortem.vault.report import ResumeReport
 from premortem.vault.resume import finish
 from premortem.vault.resumption import Resumption, Settings
@@ -100,13 +100,18 @@ class Vault:
         if step < 0:
             raise UsageError(f"save({step!r}, …): a step is 0 or larger")
         saving = Saving(int(step))
-        if pieces.rank() != 0:
-            saving.finish(None)
-            return saving
         given = pieces.expand(
             {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
             | {"loader": loader, **more}
         )
+        if joint.is_sharded(given):
+            manifest = described(saving.step, given, self._config, metrics, companions)
+            self._save_jointly(saving, given, extra, manifest)
+            saving.stalled = time.perf_counter() - began
+            return saving
+        if pieces.rank() != 0:
+            saving.finish(None)
+            return saving
         if not given:
             raise UsageError(
                 "save was given nothing to save; name the model at least: save(step, model=model)"
@@ -150,6 +155,11 @@ class Vault:
 
         Raises ResumeRefused, before anything is changed, when it does not fit."""
         self._join()
+        given = pieces.expand(
+            {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
+            | {"loader": loader, **more}
+        )
+        newest_whole = joint_resume.newest_whole if joint.is_sharded(given) else opening.newest_whole
         found = self._candidates(at)
         saved, damaged = newest_whole(found)
         fetched = self._fetched(saved, at)
@@ -169,11 +179,11 @@ class Vault:
             if not quiet:
                 report.show()
             return report
-        given = pieces.expand(
-            {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
-            | {"loader": loader, **more}
-        )
-        resumption = Resumption(saved, given, settings=settings)
+        sharded = {name: given[name] for name in saved.sharded if name in given}
+        rest = {name: each for name, each in given.items() if name not in sharded}
+        resumption = Resumption(saved, rest, settings=settings)
+        if sharded:
+            joint_resume.compare(resumption, sharded, script_wins=settings == "script")
         for sentence in damaged:
             resumption.report.add("warning", "checkpoint", f"{sentence}. An older one is used.")
         for sentence in fetched:
@@ -221,6 +231,19 @@ class Vault:
         self.close()
 
     # --- on the training thread ------------------------------------------------------------------
+
+    def _save_jointly(self, saving: Saving, given: Mapping[str, Any], extra: Any, manifest: Manifest) -> None:
+        """All ranks together, while training waits: they talk to each other, which only one thread may do."""
+        try:
+            place = joint.save(self._archive, self._camera, given, extra, manifest)
+        except Exception as error:  # noqa: BLE001 - training goes on, and the caller of `wait` hears it
+            if pieces.rank() == 0:
+                say(f"The checkpoint of step {saving.step} was not written: {error}")
+            saving.fail(error)
+        else:
+            saving.finish(place)
+        if pieces.rank() == 0:
+            self._complain(manifest)
 
     def _complain(self, manifest: Manifest) -> None:
         best = self._archive.best

@@ -1,0 +1,117 @@
+"""One verdict about a step of sharded parameters: each rank sees its own pieces only, and all must do the same.
+
+Where ranks are replicas (DDP), gradients are averaged, so a NaN of one rank is in the gradients of all and each decides
+alone. Pieces are different: only the rank that has the bad one sees it. So at each step that could be refused the ranks add
+up, in one message of eight bytes for each parameter, the squares of the norms of their pieces. The sums are
+those of the whole parameters, the same on all ranks, and not finite if one piece is not.
+
+On the CPU this goes over connections of our own: it never comes between the user's collectives, and a rank that does not come
+keeps the others waiting for a while, once. On a GPU nobody may wait for an answer: there a flag is added
+up on the device, over the mesh's own groups, in the stream of the step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+
+from premortem.sharding import is_shard
+
+_PATIENCE = timedelta(seconds=60)
+_LOST = (
+    "the ranks could not agree on a step ({why}); from here on no step is refused, because no rank may "
+    "leave one out alone"
+)
+
+
+class Circle(NamedTuple):
+    """The ranks that hold pieces of an optimizer's parameters."""
+
+    mesh: Any
+    ranks: tuple[int, ...]
+    parameters: list[torch.Tensor]
+    shares: list[float]  # what this rank's square counts for, of each parameter: copies are counted once
+
+
+class Agreement:
+    """Of all ranks with pieces of the same parameters."""
+
+    def __init__(self, connect: Callable[[str], Any], say: Callable[[str], None]) -> None:
+        self.bad_rank: int | None = None  # the only one whose pieces were not finite, in the last answer
+        self._connect = connect
+        self._say = say
+        self._groups: dict[tuple[int, ...], Any] = {}
+        self._lost = False
+
+    def norms(self, circle: Circle, norms: dict[int, float]) -> dict[int, float] | None:
+        """Those of the whole parameters, by the id() of each, from those of this rank's pieces; None when there is no
+        telling any more. Called by all ranks of the circle, or they wait."""
+        rank = dist.get_rank()
+        own = [norms.get(id(p), 0.0) for p in circle.parameters]
+        bad = float(not all(map(math.isfinite, own)))
+        squares = [norm * norm * share for norm, share in zip(own, circle.shares, strict=True)]
+        summed = self._summed(circle, [bad, bad * rank, *squares])
+        if summed is None:
+            return None
+        count, ranks, *squares = summed
+        self.bad_rank = int(ranks) if count == 1 else None
+        return {id(p): math.sqrt(square) for p, square in zip(circle.parameters, squares, strict=True)}
+
+    def any(self, circle: Circle, here: bool) -> bool:
+        """Whether it is so on one of the ranks. What cannot be agreed on is not so."""
+        summed = self._summed(circle, [float(here)])
+        return summed is not None and summed[0] > 0
+
+    def on_device(self, circle: Circle, flag: torch.Tensor) -> None:
+        """Add up a flag on the device. Nobody waits on the host."""
+        for dimension in range(circle.mesh.ndim):
+            dist.all_reduce(flag, group=circle.mesh.get_group(dimension))
+
+    def _summed(self, circle: Circle, numbers: Sequence[float]) -> list[float] | None:
+        if self._lost:
+            return None
+        packed = torch.tensor(numbers, dtype=torch.float64)
+        try:
+            self._group(circle.ranks).allreduce([packed]).wait(_PATIENCE)
+        except RuntimeError as error:
+            self._lost = True
+            self._groups.clear()
+            self._say(_LOST.format(why=str(error).splitlines()[0][:120]))
+            return None
+        return packed.tolist()
+
+    def _group(self, ranks: tuple[int, ...]) -> Any:
+        """Connections of our own, made at the first step by all of them. torch's list of groups does not know it."""
+        if ranks not in self._groups:
+            store = self._connect("agreement/" + "-".join(map(str, ranks)))
+            if store is None or not dist.is_gloo_available():
+                raise RuntimeError("no connection of our own could be made")
+            rank = ranks.index(dist.get_rank())
+            self._groups[ranks] = dist.ProcessGroupGloo(store, rank, len(ranks), _PATIENCE)
+        return self._groups[ranks]
+
+
+def circle_of(parameters: Sequence[torch.Tensor]) -> Circle | None:
+    """Who must agree on a step of these parameters; None when nobody else has a piece of them.
+
+    Of several meshes the largest: parameters of a smaller one within it are copies on the rest of it."""
+    sharded: list[Any] = [p for p in parameters if is_shard(p)]
+    if not sharded:
+        return None
+    mesh = max((p.device_mesh for p in sharded), key=lambda each: each.size())
+    ranks = tuple(sorted(mesh.mesh.flatten().tolist()))
+    inside = [p for p in sharded if set(p.device_mesh.mesh.flatten().tolist()) <= set(ranks)]
+    if len(ranks) < 2 or dist.get_rank() not in ranks:
+        return None
+    shares = []
+    for parameter in inside:
+        sizes = parameter.device_mesh.mesh.shape
+        copies = [s for s, each in zip(sizes, parameter.placements, strict=True) if each.is_replicate()]
+        elsewhere = len(ranks) // parameter.device_mesh.size()
+        shares.append(1.0 / (math.prod(copies) * elsewhere))
+    return Circle(mesh, ranks, inside, shares)

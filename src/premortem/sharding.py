@@ -1,0 +1,35 @@
+"""Tensors in pieces (`DTensor`, FSDP2): what is on this rank, without asking the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def is_shard(tensor: Any) -> bool:
+    """Whether it is one rank's view of a tensor that lies on several."""
+    return isinstance(tensor, torch.Tensor) and getattr(tensor, "placements", None) is not None
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """What this rank has of it. Nothing is sent."""
+    piece: torch.Tensor = getattr(tensor, "_local_tensor", tensor)  # `to_local` would add to a graph
+    return piece
+
+
+def in_pieces(tensor: torch.Tensor) -> bool:
+    """Whether other ranks have other elements of it: what is not so here proves nothing about the whole."""
+    return is_shard(tensor) and local(tensor).numel() < tensor.numel()
+
+
+def freed(tensor: torch.Tensor) -> bool:
+    """Whether its memory was given back while the tensor lives on, as FSDP does between its uses of a parameter.
+    Reading it would end the process."""
+    piece = local(tensor)
+    if piece.layout != torch.strided or not piece.numel() or piece.device.type == "meta":
+        return False
+    return type(piece) in _PLAIN and piece.untyped_storage().nbytes() == 0
+
+
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # others need not have memory of their own

@@ -1,0 +1,117 @@
+"""FSDP2 on two ranks: watched like any other run, with no collective of ours among the user's."""
+
+import json
+import sys
+
+import pytest
+
+from premortem.replay.capsule import Capsule
+from premortem.replay.director import NotReplayable, ReplayOptions, replay
+from tests.ranks.launching import SCRIPT, faults_of_ours, started, together
+
+SHARDED = SCRIPT.with_name("sharded.py")
+
+
+def said(printed):
+    """What the script itself said, rank by rank."""
+    return [[line for line in each.splitlines() if line.startswith("rank ")] for each in printed]
+
+
+HEALTHY = [
+    pytest.param(("nested", "clip", "accumulate", "long"), marks=pytest.mark.slow),
+    pytest.param(("plain",), marks=pytest.mark.exhaustive),
+    pytest.param(("mixed", "checkpointing", "evaluates", "sgd", "long"), marks=pytest.mark.exhaustive),
+]
+
+
+@pytest.mark.parametrize("words", HEALTHY, ids="-".join)
+def test_a_healthy_run_is_watched_in_silence_and_keeps_every_bit(words, tmp_path):
+    codes, alone = started(tmp_path, [sys.executable, str(SHARDED), *words])
+    assert codes == [0, 0], alone
+    codes, record, watched = together(tmp_path, *words, script=SHARDED)
+    assert codes == [0, 0], watched
+    assert record["findings"] == []
+    assert faults_of_ours(tmp_path) == []
+    assert [len(lines) for lines in said(alone)] == [3, 3]
+    assert said(watched) == said(
+        alone
+    )  # every weight and moment after every step, and the collectives of the mesh
+    assert "nothing to report" in watched[0]
+
+
+def history(lines):
+    return lines[0].split()[3:]
+
+
+@pytest.mark.slow
+def test_a_step_that_one_piece_must_not_make_is_made_by_no_rank(tmp_path):
+    codes, record, printed = together(tmp_path, "nested", "nan", script=SHARDED)
+    assert codes == [0, 0], printed
+    (finding,) = record["findings"]
+    assert (finding["name"], finding["step"]) == ("update-refused", 5)
+    assert finding["where"]["parameter"] == "model.blocks.1.norm.weight"
+    assert finding["evidence"]["ranks"] == [0, 1]
+    assert finding["evidence"]["piece_of_rank"] == 1
+    assert "in the piece of rank 1, and all ranks left it out" in finding["message"]
+    assert faults_of_ours(tmp_path) == []
+    for lines in said(printed):
+        states = history(lines)
+        assert states[3] == states[4] == states[5], (
+            "two steps were refused: every bit of weights and moments stays"
+        )
+        assert len(set(states)) == len(states) - 2
+    rates = [lines[1].split()[3] for lines in said(printed)]
+    assert rates[0] == rates[1]
+
+
+@pytest.mark.exhaustive
+def test_an_update_that_is_broken_in_one_piece_is_undone_by_all_ranks(tmp_path):
+    """Words that never come have no gradient, which AdamW with eps=0 makes NaN of: only in the second rank's piece."""
+    codes, record, printed = together(tmp_path, "eps", script=SHARDED)
+    assert codes[0] == codes[1], printed
+    assert faults_of_ours(tmp_path) == []
+    assert "update-refused" in [finding["name"] for finding in record["findings"]]
+    for lines in said(printed):
+        assert len(set(history(lines))) == 1
+
+
+@pytest.mark.slow
+def test_where_it_was_born_is_named_and_the_capsule_says_that_it_is_a_piece(tmp_path):
+    codes, record, printed = together(tmp_path, "nested", "born", script=SHARDED)
+    assert codes == [0, 0], printed
+    (finding,) = record["findings"]
+    line = SHARDED.read_text().splitlines().index("            x = torch.log(x - 9)") + 1
+    assert (finding["name"], finding["step"]) == ("update-refused", 5)
+    assert (finding["where"]["file"], finding["where"]["line"]) == (str(SHARDED), line)
+    assert finding["evidence"]["op"] == "log"
+    assert (finding["evidence"]["ranks"], finding["evidence"]["origin_on"]) == ([0, 1], [1])
+    assert "premortem replay" not in finding["remedy"]
+    assert faults_of_ours(tmp_path) == []
+    for lines in said(printed):
+        assert history(lines)[3] == history(lines)[4]
+    capsule = tmp_path / "run" / "rank-1" / "capsules" / "step-5"
+    manifest = json.loads((capsule / "capsule.json").read_text())
+    assert manifest["sharded"] == {"rank": 1, "ranks": 2}
+    with pytest.raises(NotReplayable, match="what rank 1 of 2 had of them"):
+        replay(ReplayOptions(capsule=capsule))
+    state = Capsule.load(capsule).state
+    assert state["model/0/words.weight"].shape == (32, 16)  # of 64 rows
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("words", [(), ("nested",)], ids=["whole", "nested"])
+def test_an_optimizer_that_was_built_before_sharding_is_named(words, tmp_path):
+    codes, record, printed = together(tmp_path, "early", *words, script=SHARDED)
+    assert codes == [0, 0], printed
+    (finding,) = record["findings"]
+    (line,) = [
+        number
+        for number, text in enumerate(SHARDED.read_text().splitlines(), 1)
+        if text == "    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)"
+    ]
+    assert (finding["name"], finding["family"]) == ("optimizer-holds-other-parameters", "optimizer-ownership")
+    assert (finding["where"]["file"], finding["where"]["line"]) == (str(SHARDED), line)
+    assert finding["evidence"]["ranks"] == [0, 1]
+    assert "sharded after the optimizer was built" in finding["cause"]
+    assert "`fully_shard` first" in finding["remedy"]
+    assert faults_of_ours(tmp_path) == []

@@ -1,0 +1,52 @@
+"""What ranks with pieces of the same parameters agree on, and what becomes of it when one of them does not come."""
+
+import sys
+import time
+from datetime import timedelta
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from premortem.actions import agreement
+from premortem.actions.agreement import Agreement, circle_of
+
+
+@pytest.fixture
+def first_of_four(monkeypatch):
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # torch changes it for a process group
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
+    yield
+    dist.destroy_process_group()
+
+
+def test_copies_are_counted_once(first_of_four):
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "pieces"))
+    hybrid = distribute_tensor(torch.ones(4), mesh, [Replicate(), Shard(0)])
+    everywhere = distribute_tensor(torch.ones(4), mesh, [Replicate(), Replicate()])
+    row = distribute_tensor(torch.ones(4), mesh["pieces"], [Shard(0)])
+    plain = torch.ones(4)
+    circle = circle_of([row, hybrid, plain, everywhere])
+    assert circle.ranks == (0, 1, 2, 3)
+    assert [id(p) for p in circle.parameters] == [id(row), id(hybrid), id(everywhere)]
+    assert circle.shares == [0.5, 0.5, 0.25]
+    assert circle_of([plain]) is None
+
+
+def test_who_does_not_come_is_waited_for_once(first_of_four, monkeypatch):
+    monkeypatch.setattr(agreement, "_PATIENCE", timedelta(seconds=1))
+    mesh = init_device_mesh("cpu", (4,))
+    weight = distribute_tensor(torch.ones(8), mesh, [Shard(0)])
+    said, store = [], dist.HashStore()
+    store.set_timeout(timedelta(seconds=1))
+    ranks = Agreement(lambda name: dist.PrefixStore(name, store), said.append)
+    circle = circle_of([weight])
+    assert ranks.norms(circle, {id(weight): 1.0}) is None
+    started = time.monotonic()
+    assert not ranks.any(circle, True), "without the others nothing is refused"
+    assert time.monotonic() - started < 0.5
+    (sentence,) = said
+    assert "from here on no step is refused" in sentence
