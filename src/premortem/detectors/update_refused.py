@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -102,6 +102,7 @@ class UpdateRefused(Detector):
 
     def _refused(self, event: StepRefused) -> Finding:
         name = self._names.get(event.worst, "a parameter") if event.worst is not None else "a parameter"
+        own: dict[str, Any] = {} if event.rank is None else {"piece_of_rank": event.rank}
         piece = (
             f" in the piece of rank {event.rank}, and all ranks left it out" if event.rank is not None else ""
         )
@@ -124,6 +125,6 @@ class UpdateRefused(Detector):
             module=(origin.module or None) if origin is not None else None,
             parameter=name if event.worst is not None else None,
             batch=self._batch,
-            **({"piece_of_rank": event.rank} if event.rank is not None else {}),
+            **own,
             **evidence(origin),
         )
