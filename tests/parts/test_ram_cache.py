@@ -111,10 +111,13 @@ def test_what_is_returned_is_a_copy():
         numbers.append(2)
 
 
-EXHAUSTIVE = pytest.param("spawn", "raise", marks=pytest.mark.exhaustive)
+EXHAUSTIVE = [pytest.param("spawn", ending, marks=pytest.mark.exhaustive) for ending in ("wait", "raise")]
 
 
-@pytest.mark.parametrize(("context", "persistent"), [("fork", True), ("fork", False), ("spawn", True)])
+@pytest.mark.parametrize(
+    ("context", "persistent"),
+    [("fork", True), pytest.param("fork", False, marks=pytest.mark.exhaustive), ("spawn", True)],
+)
 def test_each_sample_is_read_once_by_all_workers_of_all_loaders(context, persistent, tmp_path):
     log = tmp_path / "reads"
     cache = RamCache(Samples(log=log), "8MiB")
@@ -355,7 +358,7 @@ SCRIPT = """
 
 @pytest.mark.parametrize(
     ("context", "ending"),
-    [("fork", "exit"), ("fork", "raise"), ("fork", "wait"), ("spawn", "wait"), EXHAUSTIVE],
+    [("fork", "exit"), ("fork", "raise"), ("fork", "wait"), *EXHAUSTIVE],
 )
 def test_nothing_is_left_however_it_ends(context, ending, tmp_path):
     script = tmp_path / "script.py"

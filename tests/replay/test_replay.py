@@ -33,7 +33,7 @@ CASES = [
 ]
 
 
-OFTEN = {"shuffled_loader.py", "plain_slices.py", "batch_norm.py", "two_models.py", "half_precision.py"}
+OFTEN = {"shuffled_loader.py", "plain_slices.py", "batch_norm.py", "two_models.py"}
 
 
 @pytest.mark.slow

@@ -165,7 +165,13 @@ def test_a_run_that_is_killed_while_it_saves_leaves_a_whole_file(place):
             assert archive.testzip() is None
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        *(pytest.param(n, marks=pytest.mark.exhaustive) for n in (signal.SIGUSR1, signal.SIGINT)),
+    ],
+)
 def test_a_signal_saves_and_is_handed_on(place, number):
     with place.start(scripts.TRAINS, "--mirror", "mirror") as process:
         assert process.stdout.readline() == "ready\n"
