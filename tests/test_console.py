@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from premortem.console import Console
@@ -155,6 +155,7 @@ def test_text_of_the_run_is_shown_as_it_is_and_does_not_steer_the_terminal(capsy
     assert capsys.readouterr().err.splitlines()[2] == r"  [bold]net[/bold] :smile: \x1b[31mred\x07 [/]"
 
 
+@settings(deadline=None)  # a machine under load is no fault of the text
 @given(st.text(), st.text(), st.dictionaries(st.text(), st.text()))
 def test_whatever_the_text_a_finding_can_be_shown(message, name, evidence):
     stream, real = io.StringIO(), sys.stderr

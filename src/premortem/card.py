@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -15,6 +16,8 @@ CALM = "#2e9e6b"
 MOST = 50  # findings of one card
 BOX = "border-left:4px solid {};padding:.4em .9em;margin:.5em 0;font-family:sans-serif;font-size:.95em"
 FAINT = "opacity:.7"
+ROW = "display:flex"
+LABEL = "flex:0 0 3.6em"
 
 
 def card(findings: Sequence[Finding], headline: str) -> str:
@@ -33,7 +36,7 @@ def _box(finding: Finding) -> str:
         f"<b style='color:{colour}'>{finding.severity.value}</b> <b>{escape(finding.code)} {escape(finding.name)}</b>"
         f"<span style='{FAINT}'>{step} ({finding.certainty.value})</span>"
     )
-    rows = [f"<div>{escape(finding.message)}</div>", _code(finding.where)]
+    rows = [f"<div style='margin:.2em 0'>{_text(finding.message)}</div>", _code(finding.where)]
     labelled = {
         "where": _place(finding.where),
         "seen": evidence_text(finding.evidence),
@@ -42,11 +45,16 @@ def _box(finding: Finding) -> str:
         "more": f"premortem explain {finding.code}",
     }
     rows += [
-        f"<div><span style='{FAINT}'>{label}</span> {escape(text)}</div>"
+        f"<div style='{ROW}'><span style='{FAINT};{LABEL}'>{label}</span><span>{_text(text)}</span></div>"
         for label, text in labelled.items()
         if text
     ]
     return f"<div style='{BOX.format(colour)}'><div>{head}</div>{''.join(rows)}</div>"
+
+
+def _text(text: str) -> str:
+    """Escaped; what stands between backticks is code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _code(where: Where) -> str:

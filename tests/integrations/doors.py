@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
@@ -141,4 +148,35 @@ def accelerate(fault):
     return watched.findings
 
 
-ALL = (plain_loop, lightning, transformers, accelerate)
+SCRIPT = """
+import sys
+from tests.integrations.doors import Net, loader_for, optimizer_for
+
+fault = sys.argv[1]
+model = Net(fault)
+optimizer = optimizer_for(model)
+for batch in loader_for(fault):
+    loss = model(**batch)["loss"]
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def command(fault):
+    """`premortem run`: the same loop, as somebody's script."""
+    Path("train.py").write_text(SCRIPT)
+    subprocess.run(
+        [
+            *f"{sys.executable} -m premortem run --quiet --policy observe --findings found.json train.py".split(),
+            fault,
+        ],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"},
+        check=True,
+    )
+    found = json.loads(Path("found.json").read_text())
+    return [SimpleNamespace(code=finding["code"]) for finding in found["findings"]]
+
+
+INSIDE = (lightning, transformers, accelerate)
+ALL = (plain_loop, *INSIDE)

@@ -52,7 +52,8 @@ def test_a_notebook(tmp_path: Path) -> None:
     for name in ("stale", "watch stale"):
         before, _after = seen[name]["cards"]
         assert "before this cell ran" in before["text/html"]
-        assert "`helper` in memory is not what is on the disk: `value` changed" in before["text/html"]
+        assert "`helper` in memory is not what is on the disk: `value` changed" in before["text/plain"]
+        assert "<code>helper</code> in memory" in before["text/html"]
         assert "helper.py" in before["text/html"]
         assert "Restart the kernel" in before["text/html"]
 
@@ -104,7 +105,7 @@ def test_names_and_messages_are_escaped() -> None:
     assert "<script>" not in page
     assert "<b>head</b>" not in page
     assert "<i>" not in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;` &amp; co" in page
+    assert "<code>&lt;script&gt;alert(1)&lt;/script&gt;</code> &amp; co" in page
 
 
 def test_a_million_findings_are_a_short_card() -> None:
