@@ -23,6 +23,7 @@ PAGES = sorted(
     for path in (
         *ROOT.glob("docs/**/*.md"),
         ROOT / "README.md",
+        ROOT / "ARCHITECTURE.md",
         ROOT / "CONTRIBUTING.md",
         ROOT / "casebook" / "README.md",
     )

@@ -56,7 +56,8 @@ def verdict(done: Drill) -> str:
         return "no mutant took effect in this script"
     right = sum(score.right_family for score in done.caught)
     idle = len(done.scores) - effective
-    rest = f"; {idle} do not apply or change nothing" if idle else ""
+    verbs = "does not apply or changes" if idle == 1 else "do not apply or change"
+    rest = f"; {idle} {verbs} nothing" if idle else ""
     return (
         f"{caught} of {effective} mutants that took effect were caught, {right} with the right family{rest}"
     )
