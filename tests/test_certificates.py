@@ -93,3 +93,30 @@ def test_a_scaler_that_looks_for_its_scale_hears_nothing() -> None:
             scaler.update()
     assert scaler.get_scale() < 2.0**127, "it must have skipped"
     assert [finding for finding in watch.findings if finding.family in NUMERICS] == []
+
+
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_a_target_that_was_computed_is_not_blamed_on_the_data(accumulation: int) -> None:
+    """The batch is finite; a feature of the target is the root of a negative number. Nor is it the input's fault that
+    the next backward pass meets the gradients of this one."""
+    torch.manual_seed(0)
+    model = Net()
+    target = torch.rand(64, 3) + 0.1
+    target[5] = -1e-7
+    data = torch.utils.data.TensorDataset(torch.randn(64, 4), target)
+    loader = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
+    with premortem.watch(quiet=True) as watch:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for epoch in range(5):
+            for index, (x, y) in enumerate(loader):
+                made = model(x)
+                loss = nn.functional.mse_loss(made, y)
+                if epoch >= 2:
+                    loss = loss + nn.functional.mse_loss(made.exp().sqrt(), y.sqrt())
+                (loss / accumulation).backward()
+                if (index + 1) % accumulation == 0:
+                    optimizer.step()
+                    optimizer.zero_grad()
+    told = [finding for finding in watch.findings if finding.family in NUMERICS]
+    assert told
+    assert all(finding.evidence.get("stage") != "data" for finding in told)

@@ -42,7 +42,7 @@ class PerceptualLoss(nn.Module):
 
     def forward(self, prediction, target):
         prediction, target = prediction.flatten(0, 1), target.flatten(0, 1)
-        return F.l1_loss(self.features(prediction), self.features(target))
+        return F.mse_loss(self.features(prediction), self.features(target))
 
 
 class DeblurLoss(nn.Module):

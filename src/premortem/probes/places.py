@@ -101,12 +101,14 @@ class Directory:
         return f"{name}.{inner}" if inner else type(place.module).__name__
 
     def holder(self, tensor: torch.Tensor) -> str:
-        """The parameter or buffer that this memory belongs to, "" when it is none."""
+        """The parameter or buffer that this memory belongs to, or the gradient that an earlier backward pass left to
+        it; "" when it is none."""
         mine = storage(tensor)
         for reference, name in self._roots.values():
             root = reference()
             for own, value in [*root.named_parameters(), *root.named_buffers()] if root is not None else ():
-                if value.layout == torch.strided and storage(value) == mine:
+                held = [value] if value.grad is None else [value, value.grad]
+                if any(one.layout == torch.strided and storage(one) == mine for one in held):
                     return f"{name}.{own}"
         return ""
 

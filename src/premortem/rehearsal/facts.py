@@ -109,6 +109,7 @@ class Force:
     cache: str = ""  # attribute of the dataset that keeps samples
     cache_lost: bool = False  # ... in workers that do not outlive an epoch
     cache_speedup: float | None = None
+    cache_bytes: int = 0  # once it holds every sample, in one process
 
 
 @dataclass

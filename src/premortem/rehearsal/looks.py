@@ -105,16 +105,19 @@ class Looks:
         if not kept or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             return
         try:
-            before = {name: len(value) for name, value in kept.items()}
+            before = {name: set(value) for name, value in kept.items()}
             index = len(dataset) - 1
             first = _seconds(dataset, index)
-            grown = [name for name, value in kept.items() if len(value) > before[name]]
+            new = {name: set(value) - before[name] for name, value in kept.items()}
+            grown = [name for name in kept if new[name]]
             second = _seconds(dataset, index)
         except Exception:  # noqa: BLE001 - a dataset that wants to be asked in another way
             return
         held = grown or [name for name, value in kept.items() if value and index in value]
         if held:
             self.told.cache = held[0]
+            one = sum(_bytes(kept[held[0]][key]) for key in new[held[0]])
+            self.told.cache_bytes = one * len(dataset)
             self.told.cache_lost = bool(grown) and loader.num_workers > 0 and not loader.persistent_workers
             self.told.cache_speedup = first / second if grown and second > 0 else None
 
@@ -123,6 +126,16 @@ def _seconds(dataset: Any, index: int) -> float:
     began = time.perf_counter()
     dataset[index]
     return time.perf_counter() - began
+
+
+def _bytes(value: Any) -> int:
+    """Of the tensors and arrays in it."""
+    if isinstance(value, (tuple, list)):
+        return sum(map(_bytes, value))
+    if isinstance(value, dict):
+        return sum(map(_bytes, value.values()))
+    found = getattr(value, "nbytes", 0)
+    return found if isinstance(found, int) else 0
 
 
 class _Look(TorchDispatchMode):

@@ -9,6 +9,7 @@ from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.preflight.rehearsal.scene import Scene
 from premortem.preflight.unit import Check
+from premortem.preflight.wording import size
 
 
 class CacheLostWithWorkers(Check):
@@ -34,10 +35,13 @@ class CacheLostWithWorkers(Check):
         loader = told.training
         if not force.cache_lost or loader is None or (told.epochs or 0) < 2:
             return
+        each = f", and up to {size(force.cache_bytes)} are held in each" if force.cache_bytes else ""
         yield self.finding(
-            f"`{force.cache}` of the dataset is filled in {loader.workers} workers, which end with every epoch: it is never hit",
+            f"`{force.cache}` of the dataset is filled in {loader.workers} workers, which end with every epoch: what they keep "
+            f"is lost with them{each}",
             cause="Each worker has a copy of the dataset, and what it keeps there ends with it.",
             remedy="Set persistent_workers=True, or fill the cache before the loader is made; parts.RamCache is shared by all workers.",
             attribute=force.cache,
             workers=loader.workers,
+            bytes_in_each=force.cache_bytes or None,
         )
