@@ -115,3 +115,13 @@ def test_an_optimizer_that_was_built_before_sharding_is_named(words, tmp_path):
     assert "sharded after the optimizer was built" in finding["cause"]
     assert "`fully_shard` first" in finding["remedy"]
     assert faults_of_ours(tmp_path) == []
+
+
+@pytest.mark.exhaustive
+def test_the_same_batches_on_every_rank_are_told(tmp_path):
+    codes, record, printed = together(tmp_path, "same-data", "long", script=SHARDED)
+    assert codes == [0, 0], printed
+    assert [(f["name"], f["evidence"]["ranks"]) for f in record["findings"]] == [
+        ("same-data-on-every-rank", [0, 1])
+    ]
+    assert faults_of_ours(tmp_path) == []
