@@ -20,19 +20,21 @@ def said(printed):
 HEALTHY = [
     pytest.param(("nested", "clip", "accumulate", "long"), marks=pytest.mark.slow),
     pytest.param(("plain",), marks=pytest.mark.exhaustive),
+    pytest.param(("hybrid", "nested", "clip"), marks=pytest.mark.exhaustive),  # four ranks: two copies of two pieces
     pytest.param(("mixed", "checkpointing", "evaluates", "sgd", "long"), marks=pytest.mark.exhaustive),
 ]
 
 
 @pytest.mark.parametrize("words", HEALTHY, ids="-".join)
 def test_a_healthy_run_is_watched_in_silence_and_keeps_every_bit(words, tmp_path):
-    codes, alone = started(tmp_path, [sys.executable, str(SHARDED), *words])
-    assert codes == [0, 0], alone
-    codes, record, watched = together(tmp_path, *words, script=SHARDED)
-    assert codes == [0, 0], watched
+    ranks = 4 if "hybrid" in words else 2
+    codes, alone = started(tmp_path, [sys.executable, str(SHARDED), *words], ranks)
+    assert codes == [0] * ranks, alone
+    codes, record, watched = together(tmp_path, *words, script=SHARDED, ranks=ranks)
+    assert codes == [0] * ranks, watched
     assert record["findings"] == []
     assert faults_of_ours(tmp_path) == []
-    assert [len(lines) for lines in said(alone)] == [3, 3]
+    assert [len(lines) for lines in said(alone)] == [3] * ranks
     assert said(watched) == said(
         alone
     )  # every weight and moment after every step, and the collectives of the mesh
