@@ -20,7 +20,9 @@ def said(printed):
 HEALTHY = [
     pytest.param(("nested", "clip", "accumulate", "long"), marks=pytest.mark.slow),
     pytest.param(("plain",), marks=pytest.mark.exhaustive),
-    pytest.param(("hybrid", "nested", "clip"), marks=pytest.mark.exhaustive),  # four ranks: two copies of two pieces
+    pytest.param(
+        ("hybrid", "nested", "clip"), marks=pytest.mark.exhaustive
+    ),  # four ranks: two copies of two pieces
     pytest.param(("mixed", "checkpointing", "evaluates", "sgd", "long"), marks=pytest.mark.exhaustive),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -114,6 +114,9 @@ class UpdateRefused(Detector):
         birth = f"; {sentence(origin)}" if origin is not None else ""
         where = f", on batch {self._batch} of its epoch" if self._batch is not None else ""
         loss = f" (loss {event.loss:.4g})" if event.loss is not None else ""
+        told: dict[str, Any] = dict(evidence(origin))
+        if event.rank is not None:
+            told["piece_of_rank"] = event.rank
         return self.finding(
             event,
             f"step {event.step} was refused{where}: {what}{loss}{birth}",
@@ -124,6 +127,5 @@ class UpdateRefused(Detector):
             module=(origin.module or None) if origin is not None else None,
             parameter=name if event.worst is not None else None,
             batch=self._batch,
-            **({"piece_of_rank": event.rank} if event.rank is not None else {}),
-            **evidence(origin),
+            **told,
         )
