@@ -1,15 +1,16 @@
-"""Tensors in pieces (`DTensor`, FSDP2): what is on this rank, without asking the others."""
+"""Tensors in pieces (`DTensor`, FSDP2): what is on this rank, without asking the others. torch is not imported for that."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 
 def is_shard(tensor: Any) -> bool:
     """Whether it is one rank's view of a tensor that lies on several."""
-    return isinstance(tensor, torch.Tensor) and getattr(tensor, "placements", None) is not None
+    return getattr(tensor, "placements", None) is not None and hasattr(tensor, "_local_tensor")
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
@@ -26,10 +27,10 @@ def in_pieces(tensor: torch.Tensor) -> bool:
 def freed(tensor: torch.Tensor) -> bool:
     """Whether its memory was given back while the tensor lives on, as FSDP does between its uses of a parameter.
     Reading it would end the process."""
+    import torch
+
     piece = local(tensor)
-    if piece.layout != torch.strided or not piece.numel() or piece.device.type == "meta":
+    # Others than these need not have memory of their own.
+    if type(piece) not in {torch.Tensor, torch.nn.Parameter} or piece.layout != torch.strided:
         return False
-    return type(piece) in _PLAIN and piece.untyped_storage().nbytes() == 0
-
-
-_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # others need not have memory of their own
+    return piece.numel() > 0 and piece.device.type != "meta" and piece.untyped_storage().nbytes() == 0

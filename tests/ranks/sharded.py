@@ -71,7 +71,7 @@ if "early" not in words:
     made = torch.optim.SGD if "sgd" in words else torch.optim.AdamW
     optimizer = made(model.parameters(), lr=1e-2, **({"eps": 0.0} if "eps" in words else {}))
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 1000)
-torch.manual_seed(rank)
+torch.manual_seed(0 if "same-data" in words else rank)
 history = []
 for step in range(steps):
     parts = 2 if "accumulate" in words else 1

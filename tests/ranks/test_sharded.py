@@ -20,19 +20,23 @@ def said(printed):
 HEALTHY = [
     pytest.param(("nested", "clip", "accumulate", "long"), marks=pytest.mark.slow),
     pytest.param(("plain",), marks=pytest.mark.exhaustive),
+    pytest.param(
+        ("hybrid", "nested", "clip"), marks=pytest.mark.exhaustive
+    ),  # four ranks: two copies of two pieces
     pytest.param(("mixed", "checkpointing", "evaluates", "sgd", "long"), marks=pytest.mark.exhaustive),
 ]
 
 
 @pytest.mark.parametrize("words", HEALTHY, ids="-".join)
 def test_a_healthy_run_is_watched_in_silence_and_keeps_every_bit(words, tmp_path):
-    codes, alone = started(tmp_path, [sys.executable, str(SHARDED), *words])
-    assert codes == [0, 0], alone
-    codes, record, watched = together(tmp_path, *words, script=SHARDED)
-    assert codes == [0, 0], watched
+    ranks = 4 if "hybrid" in words else 2
+    codes, alone = started(tmp_path, [sys.executable, str(SHARDED), *words], ranks)
+    assert codes == [0] * ranks, alone
+    codes, record, watched = together(tmp_path, *words, script=SHARDED, ranks=ranks)
+    assert codes == [0] * ranks, watched
     assert record["findings"] == []
     assert faults_of_ours(tmp_path) == []
-    assert [len(lines) for lines in said(alone)] == [3, 3]
+    assert [len(lines) for lines in said(alone)] == [3] * ranks
     assert said(watched) == said(
         alone
     )  # every weight and moment after every step, and the collectives of the mesh
@@ -114,4 +118,14 @@ def test_an_optimizer_that_was_built_before_sharding_is_named(words, tmp_path):
     assert finding["evidence"]["ranks"] == [0, 1]
     assert "sharded after the optimizer was built" in finding["cause"]
     assert "`fully_shard` first" in finding["remedy"]
+    assert faults_of_ours(tmp_path) == []
+
+
+@pytest.mark.exhaustive
+def test_the_same_batches_on_every_rank_are_told(tmp_path):
+    codes, record, printed = together(tmp_path, "same-data", "long", script=SHARDED)
+    assert codes == [0, 0], printed
+    assert [(f["name"], f["evidence"]["ranks"]) for f in record["findings"]] == [
+        ("same-data-on-every-rank", [0, 1])
+    ]
     assert faults_of_ours(tmp_path) == []

@@ -102,7 +102,6 @@ class UpdateRefused(Detector):
 
     def _refused(self, event: StepRefused) -> Finding:
         name = self._names.get(event.worst, "a parameter") if event.worst is not None else "a parameter"
-        own: dict[str, Any] = {} if event.rank is None else {"piece_of_rank": event.rank}
         piece = (
             f" in the piece of rank {event.rank}, and all ranks left it out" if event.rank is not None else ""
         )
@@ -115,6 +114,9 @@ class UpdateRefused(Detector):
         birth = f"; {sentence(origin)}" if origin is not None else ""
         where = f", on batch {self._batch} of its epoch" if self._batch is not None else ""
         loss = f" (loss {event.loss:.4g})" if event.loss is not None else ""
+        told: dict[str, Any] = dict(evidence(origin))
+        if event.rank is not None:
+            told["piece_of_rank"] = event.rank
         return self.finding(
             event,
             f"step {event.step} was refused{where}: {what}{loss}{birth}",
@@ -125,6 +127,5 @@ class UpdateRefused(Detector):
             module=(origin.module or None) if origin is not None else None,
             parameter=name if event.worst is not None else None,
             batch=self._batch,
-            **own,
-            **evidence(origin),
+            **told,
         )

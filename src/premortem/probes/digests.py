@@ -50,6 +50,10 @@ class Taken:
             else:
                 slopes.append(torch.take(grad, at))
             values.append(value)
+        self._event: Any = None
+        self._host = torch.zeros(4, 0)
+        if not parameters:
+            return
         matrix = torch.stack([value.float() for value in values])
         packed = torch.stack(
             [
@@ -59,7 +63,6 @@ class Taken:
                 matrix.double().abs().sum(1),
             ]
         )
-        self._event: Any = None
         if packed.device.type == "cuda":
             self._host = torch.empty(packed.shape, dtype=packed.dtype, pin_memory=True)
             self._host.copy_(packed, non_blocking=True)

@@ -30,10 +30,12 @@ from premortem.probes.lookout import among_ranks
 from premortem.probes.modules import Model, Models
 from premortem.probes.optimizers import Optimizers, number
 from premortem.probes.session import Session, fingerprint, user_site
+from premortem.sharding import is_shard
 
 EVERY = 32  # steps
 _AT_FIRST = frozenset({1, 2, 3, 4, 8, 16})
 _HANGS = 3.0  # seconds without a step, after which the thread says what the first rank has not said
+_FSDP = "torch.distributed.fsdp"
 _AVERAGING = "torch.distributed.algorithms.model_averaging.averagers"
 
 
@@ -210,8 +212,11 @@ class RanksProbe:
             for group in optimizer.param_groups
             for p in group["params"]
         ]
-        parameters = [p for p in held if comparable(p)]
-        if not parameters:
+        sharded = [
+            p for p in held if is_shard(p)
+        ]  # every rank has another piece: there is nothing to compare
+        parameters = [p for p in held if comparable(p)] if not sharded else []
+        if not parameters and not sharded:
             return
         devices = {p.device for p in parameters}
         if len(devices) > 1:
@@ -250,12 +255,24 @@ class RanksProbe:
             "computing": round(median(each[2] for each in times), 6),
         }
         facts.update(self._position())
+        facts.update(self._shares_out(held))
         for reference, site in self._wrappers:
             wrapper = reference()
             if wrapper is not None and hasattr(wrapper, "_module_parameters"):
                 facts.update(self._wrapper(wrapper, site, held))
                 break
         return facts
+
+    def _shares_out(self, held: list[Any]) -> dict[str, Any]:
+        """FSDP2 over one dimension: the ranks share out the batches. With more, some of them may be meant to see the
+        same ones, as in tensor parallelism."""
+        fsdp = getattr(sys.modules.get(_FSDP), "FSDPModule", None)
+        modules = [module for model in self.models.known.values() if (module := model.module()) is not None]
+        meshes = {p.device_mesh for p in held if is_shard(p)}
+        if fsdp is None or len(meshes) != 1 or not any(isinstance(module, fsdp) for module in modules):
+            return {}
+        (mesh,) = meshes
+        return {"group": mesh.mesh.flatten().tolist(), "called": True} if mesh.ndim == 1 else {}
 
     def _position(self) -> dict[str, Any]:
         key = self._drawn
