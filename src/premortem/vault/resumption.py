@@ -217,11 +217,14 @@ class Resumption:
         drift.compare_config(manifest.config, config, self.report)
         drift.compare_code(manifest, self.report)
         drift.compare_companions(manifest.companions, companions, self.report)
-        if rng and pieces.rank():
+        if rng and manifest.ranks not in {0, pieces.processes()}:
+            told = f"{manifest.ranks} ranks have saved this, and there are {pieces.processes()} now"
+            self.report.add("note", "rng", f"{told}: what each of them had of its own is not restored.")
+        elif rng and pieces.rank() and not manifest.ranks:
             self.report.add(
                 "note", "rng", "Only the first process has saved its random states; this one starts anew."
             )
-        states = self.saved.state("rng", "other") if rng and not pieces.rank() else None
+        states = self.saved.state("rng", "other") if rng and (manifest.ranks or not pieces.rank()) else None
         if states is not None:
             self._plan.append(("rng", lambda: self._restore(states)))
 
