@@ -36,7 +36,9 @@ class Exchange:
         self.period = _PERIOD * max(1.0, world / _CROWD)
         self.rounds: deque[tuple[int, list[dict[str, Any]]]] = deque(maxlen=_MOST_ROUNDS)
         self.stop: dict[str, Any] | None = None  # what all ranks have agreed on
-        self.each_look: Callable[[], None] | None = None  # called now and then, in the thread
+        self.each_look: Callable[[Any], None] | None = (
+            None  # called now and then, in the thread, with the store
+        )
         self._prefix = prefix
         self._fault = fault
         self._outbox: deque[tuple[int, int, dict[str, Any]]] = deque(maxlen=_MOST_ROUNDS)
@@ -119,4 +121,4 @@ class Exchange:
             for key in keys:
                 store.delete_key(key)
         if self.each_look is not None:
-            self.each_look()
+            self.each_look(store)
