@@ -150,9 +150,9 @@ def launch(folder: Path, ranks: int, restarts: int, plain: bool) -> subprocess.P
     command += ["--max-restarts", str(restarts)] if restarts else []
     command += ["--folder", str(folder / "run"), "--findings", str(folder / "found.json")]
     command += [__file__, "--rank", str(folder), *(["--plain"] if plain else [])]
-    output = (folder / "output.txt").open("w")
     variables = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, stdout=output, stderr=output, text=True, env=variables)
+    with (folder / "output.txt").open("w") as output:
+        return subprocess.Popen(command, stdout=output, stderr=output, text=True, env=variables)
 
 
 def killed(folder: Path, ranks: int, kills: int, plain: bool, seed: int) -> dict[str, Any]:
