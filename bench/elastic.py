@@ -75,9 +75,9 @@ def rank(folder: Path, plain: bool) -> None:
 
     def digest() -> str:
         held = hashlib.sha256()
-        tensors = [*model.state_dict().values(), torch.get_rng_state()]
+        tensors = [*model.state_dict().values()]
         tensors += [value for state in optimizer.state.values() for value in state.values()]
-        for tensor in tensors if plain else [*tensors, bank.weight.detach()]:
+        for tensor in tensors if plain else [*tensors, bank.weight.detach(), torch.get_rng_state()]:
             held.update(tensor.contiguous().numpy().tobytes())
         return held.hexdigest()[:16]
 
@@ -89,7 +89,7 @@ def rank(folder: Path, plain: bool) -> None:
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         start = saved["step"] + 1
-    note("resumed", step=start - 1, hash=digest() if not plain or not start else saved["hash"])
+    note("resumed", step=start - 1, hash=digest())
     saving = None
     goal = folder / "goal"
     batches = iter(loader)
@@ -119,7 +119,7 @@ def rank(folder: Path, plain: bool) -> None:
                 saving = vault.save(step, **pieces)
             elif number == 0:
                 state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-                torch.save({**state, "step": step, "hash": now}, file)
+                torch.save({**state, "step": step}, file)
                 note("saved", step=step)
         note("step", step=step, hash=now)
         time.sleep(0.01)
