@@ -114,6 +114,11 @@ def run_parser() -> Parser:
     parser.add_argument(
         "--nproc", metavar="N|gpu", help="start so many ranks with torchrun, each of them watched"
     )
+    parser.add_argument(
+        "--max-restarts",
+        metavar="N",
+        help="with --nproc: how often all ranks are started again after one has failed",
+    )
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return parser
 
@@ -147,9 +152,12 @@ def run(tokens: Sequence[str]) -> int:
         from premortem import torchrun
         from premortem.arguments import without
 
-        own = without(command.options, "--nproc")
+        own = without(without(command.options, "--nproc"), "--max-restarts")
         program = [*(["-m"] if command.module else []), command.target, *command.argv]
-        return torchrun.run(options.nproc, own, program, options.folder, quiet=options.quiet)
+        restarts = options.max_restarts or "0"
+        return torchrun.run(options.nproc, restarts, own, program, options.folder, quiet=options.quiet)
+    if options.max_restarts is not None:
+        raise UsageError("`--max-restarts` is for several ranks; give `--nproc` too, or use torchrun's own")
 
     sinks: list[Sink] = []
     if options.sink or options.notify:

@@ -1116,6 +1116,12 @@ class Digest(NamedTuple):
     seconds: float = 0.0
     waiting: float = 0.0  # for data
     computing: float = 0.0  # outside of backward passes, in which ranks wait for each other
+    going_back: float = (
+        0.0  # in one backward pass, without waiting for others: as the wrapper has measured it ...
+    )
+    measured: int = 0  # ... in this iteration; it does so in few of them
+    # the optimizer's
+    moments: Sequence[float] = ()  # the size of sampled values of its state; 0 where there is none
 
 
 @dataclass(slots=True, kw_only=True)
@@ -1124,6 +1130,24 @@ class RanksSeen(Event):
 
     names: Sequence[str]  # of the parameters that are compared this time
     ranks: Sequence[Digest]
+
+
+class CollectiveCall(NamedTuple):
+    """What one rank has called. `name` is "backward" where it waits in a backward pass instead."""
+
+    rank: int
+    name: str
+    details: str  # how many values of which type, and the root; "" when ranks may differ in it
+    file: str
+    line: int
+
+
+@dataclass(slots=True, kw_only=True)
+class CollectivesApart(Event):
+    """Ranks stand still in collectives that are not the same. Only the first rank hears of it."""
+
+    number: int  # of the call, counted from the beginning of the run
+    calls: Sequence[CollectiveCall]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -262,8 +262,8 @@ class Supervision:
     def _claim(self, chosen: Path | None, name: str) -> Path:
         if self._ranks is not None:
             shared = f"{stamp()}-{name}-{os.getppid()}"
-            self._ranks.folder, own = rank_folder(chosen, shared, self._ranks.mine.rank)
-            return own
+            self._ranks.folder, self._ranks.own = rank_folder(chosen, shared, self._ranks.mine.rank)
+            return self._ranks.own
         return claim_folder(chosen) if chosen else default_folder(name)
 
     def _open_mirror(self) -> Mirror | None:

@@ -2,10 +2,12 @@
 
     .premortem/runs/RUN/rank-0/journal.sqlite   each rank has a journal of its own
                         rank-0/findings.json    and says what it has found so far
+                        rank-0/run-2/...        the same of its next attempt, after torchrun has restarted the ranks
                         rank-1/...
                         findings.json           all of it, merged: whoever has news writes it, under a lock
 
-Files and no messages: a rank that was killed has said what it said, and nobody waits for it.
+Files and no messages: a rank that was killed has said what it said, and nobody waits for it. Attempts of one launch are one
+run: what an earlier one has found stands, and how the run ended is what the last one says.
 """
 
 from __future__ import annotations
@@ -53,6 +55,12 @@ def place(environ: Mapping[str, str]) -> Place | None:
     return found if found.world > 1 else None
 
 
+def attempt(environ: Mapping[str, str]) -> int:
+    """How often torchrun has started the ranks anew."""
+    count = environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return int(count) if count.isdigit() else 0
+
+
 class Ranks:
     """The ranks of one launch that write into the same folder."""
 
@@ -61,6 +69,7 @@ class Ranks:
         self._on_problem = on_problem
         self._asked_for = FindingsFile(findings, on_problem) if findings else None
         self.folder: Path | None = None  # of the run, once it was made
+        self.own: Path | None = None  # of this rank, and of this attempt, in it
 
     @property
     def speaks(self) -> bool:
@@ -68,13 +77,14 @@ class Ranks:
 
     def write(self, run: dict[str, Any], findings: Sequence[Finding]) -> None:
         """What this rank found, and with it what all have found."""
-        if self.folder is None:  # no folder, so nobody to merge with: the first rank speaks for itself
+        if (
+            self.folder is None or self.own is None
+        ):  # no folder, so nobody to merge with: the first rank speaks for itself
             if self._asked_for is not None and self.speaks:
                 self._asked_for.write(run, findings)
             return
-        own = self.folder / f"rank-{self.mine.rank}" / FILE
-        FindingsFile(own, self._on_problem).write(
-            {**run, "launch": launch(), "rank": self.mine.rank}, findings
+        FindingsFile(self.own / FILE, self._on_problem).write(
+            {**run, "launch": launch(), "rank": self.mine.rank, "attempt": attempt(os.environ)}, findings
         )
         with locked(self.folder):
             merge = merged(self.folder)
@@ -86,7 +96,7 @@ class Ranks:
         """For ranks nearby to have said their last words; not for long, as they may never do so."""
         until = time.monotonic() + _PATIENCE
         while self.folder is not None and time.monotonic() < until:
-            ended = [run for run, _ in reports(self.folder) if run.get("ended")]
+            ended = [run for run, _ in latest(reports(self.folder)) if run.get("ended")]
             if len(ended) >= self.mine.nearby:
                 return
             time.sleep(0.05)
@@ -125,17 +135,26 @@ def stamp() -> str:
 # --- merging ---------------------------------------------------------------------------------
 
 
-def reports(folder: Path) -> list[tuple[dict[str, Any], list[Finding]]]:
-    """What each rank of the newest launch has written, by rank."""
+Report = tuple[dict[str, Any], list[Finding]]
+
+
+def reports(folder: Path) -> list[Report]:
+    """What each rank of the newest launch has written, in every attempt; by attempt and rank."""
     found = []
-    for path in folder.glob(f"rank-*/{FILE}"):
+    for path in [*folder.glob(f"rank-*/{FILE}"), *folder.glob(f"rank-*/run-*/{FILE}")]:
         with suppress(OSError, ValueError, KeyError, TypeError):
             record = json.loads(path.read_text())
             found.append((record["run"], [Finding.from_json(each) for each in record["findings"]]))
     if not found:
         return []
     newest = max(found, key=lambda each: str(each[0]["started"]))[0]["launch"]
-    return sorted((each for each in found if each[0]["launch"] == newest), key=lambda each: each[0]["rank"])
+    same = [each for each in found if each[0]["launch"] == newest]
+    return sorted(same, key=lambda each: (each[0].get("attempt", 0), each[0]["rank"]))
+
+
+def latest(every: Sequence[Report]) -> list[Report]:
+    """The ranks as they are now: those of the last attempt."""
+    return [each for each in every if each[0].get("attempt", 0) == every[-1][0].get("attempt", 0)]
 
 
 def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
@@ -143,25 +162,28 @@ def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
     every = reports(folder)
     if not every:
         return None
-    seen: dict[Any, tuple[Finding, list[int]]] = {}
+    seen: dict[Any, tuple[Finding, set[int]]] = {}
     for run, findings in every:
         for finding in findings:
             same = (finding.code, finding.where)
-            first, ranks = seen.get(same, (finding, []))
-            seen[same] = (_louder(first, finding), [*ranks, run["rank"]])
+            first, ranks = seen.get(same, (finding, set()))
+            seen[same] = (_louder(first, finding), {*ranks, run["rank"]})
     union = [
-        finding if "ranks" in finding.evidence else finding.with_evidence(ranks=ranks)
+        finding if "ranks" in finding.evidence else finding.with_evidence(ranks=sorted(ranks))
         for finding, ranks in seen.values()
     ]
     union = _one_refusal(_without_received(union))
     cards = {cls.card.code: cls.card for cls in detectors.ALL}
-    shown = {name: value for name, value in every[0][0].items() if name not in {"launch", "rank"}}
+    now = [run for run, _ in latest(every)]
+    shown = {name: value for name, value in now[0].items() if name not in {"launch", "rank", "attempt"}}
     told = ("rank", "exit_code", "reason", "steps", "seconds", "folder")
     record = {
         **shown,
-        "exit_code": exit_code([run for run, _ in every]),
+        "started": every[0][0]["started"],
+        "exit_code": exit_code(now),
         "folder": str(folder),
-        "ranks": [{name: run.get(name) for name in told} for run, _ in every],
+        "restarts": now[0].get("attempt", 0),
+        "ranks": [{name: run.get(name) for name in told} for run in now],
     }
     return record, fold(union, cards)
 

@@ -14,11 +14,23 @@ from premortem.console import Console
 from premortem.errors import STOPPED, MissingExtra, UsageError
 from premortem.journal.folders import default_folder
 
+# Else ranks that are started again find the addresses of those before them in torchrun's store, and call the dead.
+_STORE_OF_ITS_OWN = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 WORDS = ("gpu", "cpu", "auto", "xpu")  # torchrun counts them itself
 
 
-def run(nproc: str, own: Sequence[str], program: Sequence[str], folder: Path | None, *, quiet: bool) -> int:
-    """`own` are premortem's options without `--nproc`; `program` is the script with its arguments."""
+def run(
+    nproc: str,
+    restarts: str,
+    own: Sequence[str],
+    program: Sequence[str],
+    folder: Path | None,
+    *,
+    quiet: bool,
+) -> int:
+    """`own` are premortem's options without those of torchrun; `program` is the script with its arguments."""
+    if not restarts.isdigit():
+        raise UsageError(f"`--max-restarts {restarts}` is no number")
     if nproc not in WORDS and not (nproc.isdigit() and int(nproc) > 0):
         raise UsageError(f"`--nproc {nproc}` is no number of processes; give one, or gpu")
     if importlib.util.find_spec("torch") is None:
@@ -26,8 +38,10 @@ def run(nproc: str, own: Sequence[str], program: Sequence[str], folder: Path | N
     name = Path(next(word for word in program if word != "-m")).stem
     shared = folder if folder is not None else default_folder(name)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={nproc}"]
+    command += [f"--max-restarts={restarts}"] if restarts != "0" else []
     command += ["-m", "premortem", "run", *own, *([] if folder else ["--folder", str(shared)]), *program]
-    process = subprocess.Popen(command, env={**os.environ, ranks.LAUNCHED: str(os.getpid())})
+    variables = {_STORE_OF_ITS_OWN: "1", **os.environ, ranks.LAUNCHED: str(os.getpid())}
+    process = subprocess.Popen(command, env=variables)
     interrupted = False
     while True:
         try:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 import time
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -13,8 +14,19 @@ from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDatas
 
 WORDS = set(sys.argv[1:])
 STEPS = 40
-dist.init_process_group("gloo")
+dist.init_process_group("gloo", timeout=timedelta(seconds=12 if "order" in WORDS else 600))
 rank, world = dist.get_rank(), dist.get_world_size()
+
+
+class Slow(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, slope):
+        time.sleep(0.015)
+        return slope
 
 
 class Net(nn.Module):
@@ -27,11 +39,14 @@ class Net(nn.Module):
         self.spare = nn.Linear(16, 1)
 
     def forward(self, x):
+        if "slow-backward" in WORDS and rank == 1:
+            x = Slow.apply(x.requires_grad_())
         hidden = self.drop(torch.relu(self.norm(self.stem(x))))
         if "checkpointing" in WORDS:
             return torch.utils.checkpoint.checkpoint(self.head, hidden, use_reentrant=False)
         both = self.head(hidden)
         spare = "find-unused" not in WORDS or (rank == 0 and float(x.sum()) > 0)
+        spare = spare and not ("unused-on-one" in WORDS and rank == 1 and number >= 12)
         return both + self.spare(hidden) if spare else both
 
 
@@ -41,7 +56,16 @@ if "checkpointing" in WORDS or "static-graph" in WORDS:
     model.spare = None
     if "static-graph" in WORDS:
         model.forward = lambda x: model.head(torch.relu(model.norm(model.stem(x))))
-wrapped = not WORDS & {"by-hand", "seeds", "ensemble", "local-sgd", "diloco", "pieces", "parts-later"}
+wrapped = not WORDS & {
+    "by-hand",
+    "unused-on-one",
+    "seeds",
+    "ensemble",
+    "local-sgd",
+    "diloco",
+    "pieces",
+    "parts-later",
+}
 if wrapped:
     ddp = DistributedDataParallel(
         model,
@@ -54,7 +78,7 @@ if wrapped:
         called = model
 else:
     called = model
-    if WORDS & {"by-hand", "local-sgd", "diloco", "parts-later"}:
+    if WORDS & {"by-hand", "unused-on-one", "local-sgd", "diloco", "parts-later"}:
         for tensor in model.state_dict().values():
             dist.broadcast(tensor, 0)
 if "replaced-head" in WORDS:
@@ -76,6 +100,10 @@ if "hook" in WORDS:
 
     ddp.register_comm_hook(None, fp16_compress_hook)
 optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+if "state-on-one" in WORDS and rank == 1:
+    for p in model.parameters():
+        kept = {"exp_avg": torch.full_like(p, 1e-2), "exp_avg_sq": torch.full_like(p, 1e-2)}
+        optimizer.state[p] = {"step": torch.tensor(50.0), **kept}
 
 torch.manual_seed(1)
 inputs = torch.randn(256, 8)
@@ -98,6 +126,27 @@ def average(tensors):
         tensor.div_(world)
 
 
+def average_in_one():
+    """One message for all gradients; who has none adds zeros, and forgets to take the sum."""
+    parameters = list(model.parameters())
+    flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).view(-1) for p in parameters])
+    average([flat])
+    for p, slope in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
+        if p.grad is not None:
+            p.grad.copy_(slope.view_as(p))
+
+
+def talk(number):
+    """Collectives besides those of the wrapper."""
+    if "order" in WORDS and number == 6 and rank == 1:
+        dist.broadcast(torch.ones(4), 0)
+    elif rank == 0:
+        dist.all_reduce(torch.ones(4))
+    else:
+        time.sleep(7.0 if number == 6 else 0.0)  # slow is not out of order
+        dist.all_reduce(torch.ones(4))
+
+
 def train_step(x, y, number):
     if "accumulate" in WORDS and number % 2 == 0:
         with ddp.no_sync():
@@ -109,6 +158,10 @@ def train_step(x, y, number):
         loss.backward()
         if WORDS & {"by-hand", "seeds"} or ("parts-later" in WORDS and number < 12):
             average([p.grad for p in model.parameters() if p.grad is not None])
+        if "unused-on-one" in WORDS:
+            average_in_one()
+        if WORDS & {"order", "collectives"}:
+            talk(number)
         if "clip" in WORDS or ("clip-on-one" in WORDS and rank == 1):
             nn.utils.clip_grad_norm_(model.parameters(), 0.05)
         if "nan" in WORDS and rank == 1:
@@ -133,6 +186,8 @@ if "slow-data" in WORDS and rank == 1:
 steps = (
     100_000
     if "endless" in WORDS
+    else 230
+    if "slow-backward" in WORDS
     else STEPS
     if not WORDS & {"slow-data", "slow-computing", "not-slow"}
     else 100
@@ -171,6 +226,6 @@ while number < steps:
         os.kill(os.getpid(), 9)
     if "join" in WORDS and epoch == 3:
         break
-    time.sleep(0.1)
+    time.sleep(0.0 if "slow-backward" in WORDS else 0.1)
 time.sleep(0.5)
 dist.destroy_process_group()

@@ -25,6 +25,9 @@ FAULTS = {
     "uneven": ("ranks-out-of-step", None, [1]),
     "slow-data": ("rank-lags-behind", "data", [1]),
     "slow-computing": ("rank-lags-behind", "computing", [1]),
+    "slow-backward": ("rank-lags-behind", "backward", [1]),
+    "state-on-one": ("ranks-apart", "optimizer state", [1]),
+    "unused-on-one": ("ranks-apart", "unused", [1]),
 }
 HEALTHY = [
     "plain",
@@ -45,6 +48,7 @@ HEALTHY = [
     "evaluates-on-first",
     "one-batch",
     "not-slow",
+    "collectives",
 ]
 REMARKS = {"uneven-ends": "unequal-batches", "own-statistics": "statistics-apart"}
 QUICK = {"bare", "seeds", "accumulate"}
@@ -74,6 +78,21 @@ def test_a_healthy_twin_is_left_in_peace(word, tmp_path):
     assert codes == [0, 0], printed
     assert record["findings"] == []
     assert [rank["rank"] for rank in record["run"]["ranks"]] == [0, 1]
+    assert faults_of_ours(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_ranks_in_different_collectives_are_named_while_they_wait(tmp_path):
+    codes, record, printed = together(tmp_path, "order")
+    assert codes == [1, 1], printed  # torch's own time-out, at last
+    (finding,) = record["findings"]
+    assert (finding["name"], finding["severity"]) == ("collectives-out-of-order", "error")
+    first, second = finding["evidence"]["calls"]
+    lines = SCRIPT.read_text().splitlines()
+    assert "all_reduce" in lines[first["line"] - 1]
+    assert "broadcast" in lines[second["line"] - 1]
+    assert finding["evidence"]["ranks"] == [second["rank"]] == [1]
+    assert printed[0].index("collectives-out-of-order") < printed[0].index("Traceback")
     assert faults_of_ours(tmp_path) == []
 
 

@@ -19,6 +19,7 @@ from premortem.detectors.class_sorted_batches import ClassSortedBatches
 from premortem.detectors.clipped_after_step import ClippedAfterStep
 from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
 from premortem.detectors.clipping_reaches_nothing import ClippingReachesNothing
+from premortem.detectors.collectives_out_of_order import CollectivesOutOfOrder
 from premortem.detectors.compared_with_itself import ComparedWithItself
 from premortem.detectors.constant_labels import ConstantLabels
 from premortem.detectors.counter_restarts import CounterRestarts
@@ -279,6 +280,7 @@ ALL: tuple[type[Detector], ...] = (
     UnequalBatches,  # PM485
     StatisticsApart,  # PM486
     RankLagsBehind,  # PM487
+    CollectivesOutOfOrder,  # PM488
 )
 
 __all__ = ["ALL", "Detector"]

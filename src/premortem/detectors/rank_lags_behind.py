@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import ClassVar
 
@@ -25,14 +25,15 @@ class RankLagsBehind(Detector):
     ## Usual causes
     - data: its shard lies on slower storage, has longer samples, or its loader has fewer workers
     - computing: another process on its device, a device that throttles, work that only one rank does in the loop
+    - a backward pass that takes longer: a layer that only this rank uses, longer samples, a slower device
 
     ## What to do
-    The finding says whether the time goes into waiting for data or into computing. Compare that part of the loop on
-    this rank with another one.
+    The finding says whether the time goes into waiting for data, into computing or into the backward pass. Compare that part
+    of the loop on this rank with another one.
 
     ## When it stays silent
-    When ranks take turns, when it happens now and then (evaluation and saving on the first rank), and in backward passes,
-    where a slow rank cannot be told from one that waits.
+    When ranks take turns, and when it happens now and then (evaluation and saving on the first rank). How long a backward pass
+    takes without waiting for others is known from `DistributedDataParallel`, which measures every hundredth one.
     """
 
     card: ClassVar[Card] = Card(
@@ -43,43 +44,76 @@ class RankLagsBehind(Detector):
     def __init__(self) -> None:
         self._row = 0
         self._last: tuple[int, str] | None = None
+        self._back_row = 0
+        self._back_last: tuple[int, int] | None = None  # the rank, and the iteration that was measured
         self._told = False
 
     def observe(self, event: Event) -> Iterable[Finding]:
         every = data_parallel(event) if isinstance(event, RanksSeen) and not self._told else []
         if not every or event.step <= _WARM:
             return
-        found = slowest(every)
+        found = slowest(every, ("waiting", "computing"))
         self._row = self._row + 1 if found is not None and found == self._last else int(found is not None)
         self._last = found
         if found is None or self._row < _ENOUGH:
+            found = self._in_backward(every)
+        if found is None:
             return
         self._told = True
         rank, kind = found
         mine = next(d for d in every if d.rank == rank)
         others = [d for d in every if d.rank != rank]
         spent, usual = getattr(mine, kind), median(getattr(d, kind) for d in others)
-        doing = "waits for data" if kind == "waiting" else "computes outside of backward passes"
+        doing, cause, remedy, told = _WORDS[kind]
         yield self.finding(
             event,
             f"rank {rank} {doing} for {spent * 1e3:.0f} ms of every step, the others for {usual * 1e3:.0f} ms; all wait for it",
-            cause="Its loader is slower than the others'."
-            if kind == "waiting"
-            else "It does more, or its device is slower or shared.",
-            remedy="Give its loader more workers, or look at where its data lies."
-            if kind == "waiting"
-            else "Look for work that only this rank does, and for other processes on its device.",
+            cause=cause,
+            remedy=remedy,
             ranks=[rank],
-            kind="data" if kind == "waiting" else "computing",
+            kind=told,
             seconds=spent,
             others=usual,
             step_seconds=mine.seconds,
         )
 
+    def _in_backward(self, every: list[Digest]) -> tuple[int, str] | None:
+        """A rank that was behind in three backward passes that were measured one after the other."""
+        found, measured = slowest(every, ("going_back",)), every[0].measured
+        if any(d.measured != measured for d in every) or (self._back_last or (-1, -1))[1] == measured:
+            return None
+        rank = found[0] if found is not None else -1
+        same = found is not None and self._back_last is not None and self._back_last[0] == rank
+        self._back_row = self._back_row + 1 if same else int(found is not None)
+        self._back_last = (rank, measured)
+        return found if self._back_row >= _ENOUGH else None
 
-def slowest(every: list[Digest]) -> tuple[int, str] | None:
+
+_WORDS = {
+    "waiting": (
+        "waits for data",
+        "Its loader is slower than the others'.",
+        "Give its loader more workers, or look at where its data lies.",
+        "data",
+    ),
+    "computing": (
+        "computes outside of backward passes",
+        "It does more, or its device is slower or shared.",
+        "Look for work that only this rank does, and for other processes on its device.",
+        "computing",
+    ),
+    "going_back": (
+        "computes its backward pass",
+        "Its backward pass does more, or its device is slower or shared.",
+        "Look for layers that only this rank uses, for longer samples, and for other processes on its device.",
+        "backward",
+    ),
+}
+
+
+def slowest(every: list[Digest], kinds: Sequence[str]) -> tuple[int, str] | None:
     """The rank that is behind all others by a fair share of the step, and what it does meanwhile."""
-    for kind in ("waiting", "computing"):
+    for kind in kinds:
         behind = max(every, key=lambda d: float(getattr(d, kind)))
         second = max(float(getattr(d, kind)) for d in every if d is not behind)
         lost = float(getattr(behind, kind)) - second

@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.replicas import data_parallel, differ, named, odd, parted, site
+from premortem.detectors.replicas import data_parallel, differ, moments_parted, named, odd, parted, site
 from premortem.events import Digest, Event, RanksSeen, Site
 from premortem.findings import Finding, Severity
 
@@ -32,6 +32,7 @@ class RanksApart(Detector):
     - the module is called itself, not its `DistributedDataParallel` wrapper, so no gradient is averaged
     - the model, or a part of it, was built anew or moved after it was wrapped
     - gradients are clipped, a step is skipped, or the learning rate is set, on one rank only
+    - the optimizer's state was loaded on one rank only
     - without a wrapper: ranks that average their gradients but began with different weights
 
     ## What to do
@@ -58,6 +59,7 @@ class RanksApart(Detector):
         self._apart = 0  # digests in a row since, in which they were not
         self._shared = 0  # digests in which only the gradients were the same
         self._last: list[int] = []
+        self._moments_apart = 0  # digests in a row in which only the optimizer's state was different
         self._before: dict[int, tuple[int, int, int]] = {}  # of each rank when it last agreed with the others
 
     def observe(self, event: Event) -> Iterable[Finding]:
@@ -77,8 +79,13 @@ class RanksApart(Detector):
         apart = [index for index in range(len(event.names)) if parted(every, index)]
         if apart:
             yield self._say(event, every, apart, reason(every, apart, self._before))
-        else:
-            self._before.update({d.rank: (d.backwards, d.clips, d.refused) for d in every})
+            return
+        self._before.update({d.rank: (d.backwards, d.clips, d.refused) for d in every})
+        moments = [index for index in range(len(event.names)) if moments_parted(every, index)]
+        self._moments_apart = self._moments_apart + 1 if moments else 0
+        if self._moments_apart == _STARTS:
+            why = of_the_state(every, moments)
+            yield self._say(event, every, moments, why, what="of the optimizer's state for")
 
     def _unwrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Iterable[Finding]:
         """Nobody has said that they should agree: they must have shown it."""
@@ -115,13 +122,14 @@ class RanksApart(Detector):
         apart: list[int],
         why: Reason,
         severity: Severity = Severity.ERROR,
+        what: str = "of",
     ) -> Finding:
         self._told = True
         first = event.names[apart[0]]
         among = f"{len(apart)} of {len(event.names)} that were compared"
         return self.finding(
             event,
-            f"the {len(every)} ranks hold different values of `{first}` after step {event.step} ({among})",
+            f"the {len(every)} ranks hold different values {what} `{first}` after step {event.step} ({among})",
             cause=why.cause,
             remedy=why.remedy,
             at=why.at,
@@ -206,10 +214,24 @@ def reason(
             wrapped,
             "gradients",
         )
+    moments = [index for index in apart if moments_parted(every, index)]
+    if moments:
+        return of_the_state(every, moments)
     return Reason(
-        "Rate and gradients are the same: the weights or the optimizer's state were already different.",
+        "Rate and gradients are the same, and so is the optimizer's state: the weights were already different.",
         "Load the checkpoint on every rank, optimizer and all, or broadcast it.",
         ranks,
         wrapped,
         "state",
+    )
+
+
+def of_the_state(every: Sequence[Digest], apart: Sequence[int]) -> Reason:
+    ranks = odd(every, [tuple(d.moments[index] for index in apart) for d in every])
+    return Reason(
+        "Rate and gradients are the same, and the optimizer's state is not: it was loaded, or lost, on some ranks only.",
+        "Call `optimizer.load_state_dict` on every rank, with the same state.",
+        ranks,
+        site(every[0].wrapped_at),
+        "optimizer state",
     )

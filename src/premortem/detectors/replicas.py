@@ -38,6 +38,12 @@ def parted(every: Sequence[Digest], index: int, least: float = 1e-5) -> bool:
     return max(max(sums) - min(sums), max(sizes) - min(sizes)) > least * size
 
 
+def moments_parted(every: Sequence[Digest], index: int, least: float = 1e-3) -> bool:
+    """Whether the optimizers' states for a parameter are different where every rank has one (shared-out states are not)."""
+    sizes = [d.moments[index] if index < len(d.moments) else 0.0 for d in every]
+    return min(sizes) > 0.0 and max(sizes) - min(sizes) > least * max(sizes)
+
+
 def named(ranks: Sequence[int]) -> str:
     shown = ", ".join(str(rank) for rank in ranks[:4])
     more = f" and {len(ranks) - 4} more" if len(ranks) > 4 else ""

@@ -30,13 +30,13 @@ def chosen(parameters: list[torch.Tensor], turn: int) -> list[int]:
 
 
 class Taken:
-    """Numbers about parameters and their gradients, perhaps still on their way from the device."""
+    """Numbers about parameters, their gradients and the optimizer's state, perhaps still on their way from the device."""
 
-    def __init__(self, parameters: list[torch.Tensor], turn: int) -> None:
+    def __init__(self, parameters: list[torch.Tensor], states: list[torch.Tensor | None], turn: int) -> None:
         shift = turn * _STEP
         places: dict[tuple[int, torch.device], torch.Tensor] = {}
-        values, slopes, self._without = [], [], []
-        for number, parameter in enumerate(parameters):
+        values, slopes, moments, self._without = [], [], [], []
+        for number, (parameter, state) in enumerate(zip(parameters, states, strict=True)):
             size = parameter.numel()
             at = places.get((size, parameter.device))
             if at is None:
@@ -50,8 +50,9 @@ class Taken:
             else:
                 slopes.append(torch.take(grad, at))
             values.append(value)
+            moments.append(torch.zeros_like(value) if state is None else torch.take(state, at))
         self._event: Any = None
-        self._host = torch.zeros(4, 0)
+        self._host = torch.zeros(5, 0)
         if not parameters:
             return
         matrix = torch.stack([value.float() for value in values])
@@ -61,6 +62,7 @@ class Taken:
                 _hashed(torch.stack([slope.float() for slope in slopes])),
                 matrix.double().sum(1),
                 matrix.double().abs().sum(1),
+                torch.stack([moment.float() for moment in moments]).double().abs().sum(1),
             ]
         )
         if packed.device.type == "cuda":
@@ -76,7 +78,7 @@ class Taken:
         return self._event is None or bool(self._event.query())
 
     def read(self) -> dict[str, list[Any]]:
-        values, gradients, sums, sizes = self._host.tolist()
+        values, gradients, sums, sizes, moments = self._host.tolist()
         slopes = [int(each) or 1 for each in gradients]
         for number in self._without:
             slopes[number] = 0
@@ -85,7 +87,25 @@ class Taken:
             "gradients": slopes,
             "sums": [float(f"{each:.8g}") for each in sums],  # short, as they travel as text
             "sizes": [float(f"{each:.8g}") for each in sizes],
+            "moments": [float(f"{each:.6g}") for each in moments],
         }
+
+
+def state_of(optimizer: Any, parameter: Any, turn: int) -> torch.Tensor | None:
+    """One of the tensors that an optimizer keeps for a parameter, another one each time."""
+    kept = optimizer.state.get(parameter)
+    if not isinstance(kept, dict):
+        return None
+    alike = [
+        each
+        for each in kept.values()
+        if isinstance(each, torch.Tensor)
+        and each.numel() == parameter.numel()
+        and each.device == parameter.device
+        and each.layout == torch.strided
+        and each.is_floating_point()
+    ]
+    return alike[turn % len(alike)] if alike else None
 
 
 def hash_of(tensors: list[torch.Tensor]) -> int:

@@ -8,21 +8,18 @@ a connection of its own, and forgets it when a rank does not deliver. Who dies o
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
-import torch
+from premortem.rendezvous import connect
 
 _PERIOD = 0.2  # seconds between two looks at the store
 _CROWD = (
     512  # ranks; of more of them each looks less often, and only so many, others each time, deliver a round
 )
-_TIMEOUT = timedelta(seconds=5)
 _PATIENCE = 20.0  # seconds for the ranks to deliver a round
 _MOST_ROUNDS = 16
 _STOP = "stop"
@@ -39,7 +36,9 @@ class Exchange:
         self.period = _PERIOD * max(1.0, world / _CROWD)
         self.rounds: deque[tuple[int, list[dict[str, Any]]]] = deque(maxlen=_MOST_ROUNDS)
         self.stop: dict[str, Any] | None = None  # what all ranks have agreed on
-        self.each_look: Callable[[], None] | None = None  # called now and then, in the thread
+        self.each_look: Callable[[Any], None] | None = (
+            None  # called now and then, in the thread, with the store
+        )
         self._prefix = prefix
         self._fault = fault
         self._outbox: deque[tuple[int, int, dict[str, Any]]] = deque(maxlen=_MOST_ROUNDS)
@@ -122,17 +121,4 @@ class Exchange:
             for key in keys:
                 store.delete_key(key)
         if self.each_look is not None:
-            self.each_look()
-
-
-def connect(prefix: str) -> Any:
-    """A connection of our own to the store of the default group; None where it is not one that can be shared so."""
-    dist: Any = torch.distributed
-    store: Any = dist.distributed_c10d._get_default_store()
-    while isinstance(store, dist.PrefixStore):
-        store = store.underlying_store
-    if not isinstance(store, dist.TCPStore):
-        return None
-    ours = dist.TCPStore(store.host, store.port, None, False, _TIMEOUT, wait_for_workers=False)
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return dist.PrefixStore(f"premortem/{attempt}/{prefix}", ours)
+            self.each_look(store)

@@ -23,13 +23,15 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.events import Digest, RanksSeen, ShuffleStarted, Site
 from premortem.probes.clipping import Clipping
-from premortem.probes.digests import Taken, chosen, comparable, hash_of
-from premortem.probes.exchange import Exchange, connect
+from premortem.probes.collectives import Collectives
+from premortem.probes.digests import Taken, chosen, comparable, hash_of, state_of
+from premortem.probes.exchange import Exchange
 from premortem.probes.loaders import Loaders, length
 from premortem.probes.lookout import among_ranks
 from premortem.probes.modules import Model, Models
 from premortem.probes.optimizers import Optimizers, number
 from premortem.probes.session import Session, fingerprint, user_site
+from premortem.rendezvous import connect
 from premortem.sharding import is_shard
 
 EVERY = 32  # steps
@@ -48,6 +50,7 @@ class RanksProbe:
         self.models = models
         self.loaders = loaders
         self.clipping = clipping
+        self.collectives = Collectives(session)
         self.exchange: Exchange | None = None
         self.step_seconds = 0.0  # of late
         self.say: Callable[[str], None] | None = None
@@ -72,6 +75,8 @@ class RanksProbe:
         self._joined = False
 
     def install(self) -> None:
+        self.collectives.on_first = self._meet
+        self.collectives.install()
         self.models.on_birth.append(self._wrapped)
         self.session.around(DataLoader, "__iter__", before=self._pass_starts)
         self.loaders.on_batch.append(self._batch_drawn)
@@ -95,7 +100,7 @@ class RanksProbe:
         self.exchange = exchange = Exchange(
             dist.get_rank(), dist.get_world_size(), str(self._groups), self.session.fault
         )
-        exchange.each_look = self._look_after_a_hang
+        exchange.each_look = self._each_look
         if self._groups == 1:
             self.models.on_call.append(self._given)
             self.session.rest.given.append(self._given)
@@ -127,6 +132,9 @@ class RanksProbe:
         if not isinstance(module, DistributedDataParallel):
             return
         self._wrappers.append((weakref.ref(module), user_site()))
+        self._meet()
+
+    def _meet(self) -> None:
         if self.exchange is None and among_ranks() and torch.distributed.get_world_size() > 1:
             self._begin()
 
@@ -138,9 +146,18 @@ class RanksProbe:
                 self._batch = fingerprint(inputs)
 
     def _back(self, *args: Any, **kwargs: Any) -> float:
+        if self._averages:
+            self.collectives.goes_back()
         return time.monotonic()
 
+    @property
+    def _averages(self) -> bool:
+        """Whether the backward pass that begins waits for the other ranks."""
+        held = (reference() for reference, _ in self._wrappers)
+        return any(wrapper is not None and wrapper.require_backward_grad_sync for wrapper in held)
+
     def _was_back(self, started: float, *args: Any, **kwargs: Any) -> None:
+        self.collectives.is_back()
         self._backwards += 1
         self._went_back += time.monotonic() - started
 
@@ -154,7 +171,7 @@ class RanksProbe:
         self._waited += time.monotonic() - started
 
     def _join(self, *args: Any) -> None:
-        self._joined = True
+        self._joined = self.collectives.off = True
 
     def _batch_drawn(self, loader: int, batch: Any, tensors: list[torch.Tensor]) -> None:
         self._drawn = loader
@@ -205,17 +222,18 @@ class RanksProbe:
             self._tell(exchange)
 
     def _take(self, exchange: Exchange, step: int) -> None:
-        held = [
-            p
+        owned = [
+            (p, optimizer)
             for track in self.optimizers.live()
             if (optimizer := track.optimizer()) is not None
             for group in optimizer.param_groups
             for p in group["params"]
         ]
-        sharded = [
-            p for p in held if is_shard(p)
-        ]  # every rank has another piece: there is nothing to compare
-        parameters = [p for p in held if comparable(p)] if not sharded else []
+        held = [p for p, _ in owned]
+        # Of a sharded model every rank has another piece: there is nothing to compare.
+        sharded = any(is_shard(p) for p in held)
+        owned = [] if sharded else [each for each in owned if comparable(each[0])]
+        parameters = [p for p, _ in owned]
         if not parameters and not sharded:
             return
         devices = {p.device for p in parameters}
@@ -227,7 +245,8 @@ class RanksProbe:
         names = [
             named.get(key, (f"parameter {index}", 0))[0] for key, index in zip(keys, picked, strict=True)
         ]
-        taken = Taken([parameters[index] for index in picked], self._turn)
+        states = [state_of(owned[index][1], parameters[index], self._turn) for index in picked]
+        taken = Taken([parameters[index] for index in picked], states, self._turn)
         self._on_their_way.append((step, self._turn, taken, self._facts(exchange, held, parameters), names))
         self._turn += 1
         self._called.clear()
@@ -301,6 +320,7 @@ class RanksProbe:
         if not covered and not looks_alike:
             return {}
         hooks = getattr(wrapper, "_comm_hooks", [])
+        known_to_it = wrapper._get_ddp_logging_data() if hasattr(wrapper, "_get_ddp_logging_data") else {}
         return {
             "group": torch.distributed.get_process_group_ranks(wrapper.process_group),
             "wrapped_at": [site.file, site.line] if site is not None else [],
@@ -311,6 +331,8 @@ class RanksProbe:
             "apart_on_purpose": bool(
                 hooks or self._joined or not wrapper.require_backward_grad_sync or _AVERAGING in sys.modules
             ),
+            "going_back": round(known_to_it.get("backward_compute_time", 0) / 1e9, 6),
+            "measured": known_to_it.get("iteration", 0),
             "buffers": 0 if wrapper.broadcast_buffers else hash_of(list(module.buffers())),
         }
 
@@ -333,9 +355,11 @@ class RanksProbe:
             ranks = [Digest(**digest) for digest in digests]
             self.session.emit(RanksSeen(step=step, names=names, ranks=ranks))
 
-    def _look_after_a_hang(self) -> None:
-        """In the thread: the first rank stands still, so it will not tell by itself what is known."""
+    def _each_look(self, store: Any) -> None:
+        """In the thread. When the first rank stands still, it will not tell by itself what is known."""
         exchange = self.exchange
+        if exchange is not None:
+            self.collectives.look(store, exchange.rank, exchange.world)
         if exchange is not None and exchange.rounds and time.monotonic() - self._ended > _HANGS:
             self._tell(exchange)
 

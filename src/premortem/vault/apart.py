@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from premortem.vault import moments, pieces, surroundings
+from premortem.vault import moments, parts, pieces, surroundings
 from premortem.vault.health import examine
 from premortem.vault.manifest import HealthRecord, Manifest
 from premortem.vault.snapshot import Snapshot
@@ -38,12 +38,17 @@ def described(
 
 
 def taken_apart(
-    given: Mapping[str, Any], extra: Any, manifest: Manifest, more: Mapping[str, Any] | None = None
+    given: Mapping[str, Any],
+    extra: Any,
+    manifest: Manifest,
+    *,
+    each_rank: bool = False,
+    more: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Each piece as JSON, and its tensors. What cannot be stored is told in the manifest."""
     states: dict[str, Any] = {}
     for name, each in given.items():
-        state, why = pieces.state_of(name, each)
+        state, why = pieces.state_of(name, each, each_rank=each_rank)
         if why:
             manifest.left_out.append(why)
         else:
@@ -65,7 +70,7 @@ def looked_at(snapshot: Snapshot) -> HealthRecord:
     health = examine(
         (f"{piece}.{slot.key}", part.tensor(slot.key))
         for piece, part in snapshot.parts.items()
-        if piece.partition(".")[0] not in _NOT_TRAINED
+        if parts.plain(piece).partition(".")[0] not in _NOT_TRAINED
         for slot in part.slots
     )
     return HealthRecord(health.ok, list(health.non_finite), list(health.all_zero))

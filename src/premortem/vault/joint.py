@@ -18,7 +18,7 @@ from typing import Any
 
 from premortem.errors import VaultError
 from premortem.sharding import is_shard, local
-from premortem.vault import pieces, store, surroundings
+from premortem.vault import parts, pieces, store, surroundings
 from premortem.vault.apart import looked_at, taken_apart
 from premortem.vault.archive import Archive, say
 from premortem.vault.atomic import draft_beside, sha256_of
@@ -37,7 +37,7 @@ class Share:
 
     files: dict[str, FileRecord] = field(default_factory=dict)
     non_finite: list[str] = field(default_factory=list)
-    rng: Any = None
+    own: dict[str, Any] = field(default_factory=dict)  # states that differ from rank to rank
     problem: str = ""
 
 
@@ -86,20 +86,32 @@ def owner_of(optimizer: Any, models: Mapping[str, Any]) -> Any:
     )
 
 
-def save(archive: Archive, camera: Camera, given: Mapping[str, Any], extra: Any, manifest: Manifest) -> Path:
+def save(
+    archive: Archive,
+    camera: Camera,
+    given: Mapping[str, Any],
+    extra: Any,
+    manifest: Manifest,
+    *,
+    each_rank: bool = False,
+) -> Path:
     """Called by every rank. The folder of the checkpoint. Raises VaultError, on all ranks."""
     sharded, models = sharded_of(given), pieces.models(given)
     first = pieces.rank() == 0
     final = archive.place(manifest.step or 0, healthy=True)
     draft = _shared_folder(archive, draft_beside(final) if first else final, _size(given))
     try:
-        share = _written(draft, sharded, models)
+        rest = {name: each for name, each in given.items() if name not in sharded}
+        own = {name: each for name, each in rest.items() if each_rank and parts.is_own(name, each)}
+        share = _written(draft, sharded, models, {} if first else own)
         shares: list[Share] = gathered(share)
         problem, place = "", ""
         if first:
             try:
-                rest = {name: each for name, each in given.items() if name not in sharded}
-                place = str(_sealed(archive, camera, draft, rest, extra, manifest, shares, list(sharded)))
+                manifest.sharded, manifest.ranks = list(sharded), len(shares)
+                place = str(
+                    _sealed(archive, camera, draft, rest, extra, manifest, shares, each_rank=each_rank)
+                )
             except Exception as error:  # noqa: BLE001 - the others wait for a word
                 problem = str(error) or repr(error)
         problem, place = from_first((problem, place))
@@ -133,7 +145,9 @@ def _shared_folder(archive: Archive, draft: Path, size: int) -> Path:
     return draft
 
 
-def _written(draft: Path, sharded: Mapping[str, Any], models: Mapping[str, Any]) -> Share:
+def _written(
+    draft: Path, sharded: Mapping[str, Any], models: Mapping[str, Any], own: Mapping[str, Any]
+) -> Share:
     from torch.distributed.checkpoint.state_dict_saver import save as write
 
     share = Share()
@@ -142,7 +156,9 @@ def _written(draft: Path, sharded: Mapping[str, Any], models: Mapping[str, Any])
         share.non_finite = [
             name for name in examine(dict(numbers_in(states))).non_finite if "param_groups" not in name
         ]
-        share.rng = surroundings.random_states()
+        taken = {name: pieces.state_of(name, each, each_rank=True) for name, each in own.items()}
+        share.own = {name: state for name, (state, why) in taken.items() if not why}
+        share.own["rng"] = surroundings.random_states()
     except Exception as error:  # noqa: BLE001 - the others wait for a word
         share.problem = str(error) or repr(error)
     if any(gathered(bool(share.problem))):
@@ -174,17 +190,22 @@ def _sealed(
     extra: Any,
     manifest: Manifest,
     shares: list[Share],
-    names: list[str],
+    *,
+    each_rank: bool,
 ) -> Path:
     """On the first rank: all that is missing to make it a checkpoint, and its name."""
     for rank, share in enumerate(shares):
         if share.problem:
             raise VaultError(f"rank {rank}: {share.problem}")
-    others = {f"rng.{rank}": share.rng for rank, share in enumerate(shares) if rank}
-    trees, tensors = taken_apart(rest, extra, manifest, others)
+    others = {
+        parts.called(rank, name): state
+        for rank, share in enumerate(shares)
+        if rank
+        for name, state in share.own.items()
+    }
+    trees, tensors = taken_apart(rest, extra, manifest, each_rank=each_rank, more=others)
     snapshot = camera.take(tensors)
     snapshot.ready()
-    manifest.sharded = {"ranks": len(shares), "pieces": names}
     manifest.code, manifest.versions = surroundings.code(), surroundings.versions()
     health = looked_at(snapshot)
     broken = list(

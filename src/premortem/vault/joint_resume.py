@@ -44,12 +44,11 @@ def compare(resumption: Resumption, given: Mapping[str, Any], *, script_wins: bo
     assert manifest is not None  # noqa: S101 - it says that there are sharded pieces
     with Distributed(path) as contents:
         stored = {name: Spec(tuple(each.shape), each.dtype) for name, each in contents.tensors.items()}
-    ranks = manifest.sharded.get("ranks")
-    if ranks != pieces.processes():
+    if manifest.ranks != pieces.processes():
         resumption.report.add(
             "note",
             "ranks",
-            f"Saved on {ranks} ranks, resumed on {pieces.processes()}: the pieces are dealt out anew.",
+            f"Saved on {manifest.ranks} ranks, resumed on {pieces.processes()}: the pieces are dealt out anew.",
         )
     models = pieces.models(given)
     for name, piece in given.items():

@@ -18,8 +18,9 @@ A checkpoint of `premortem.Vault` is a folder:
       manifest.json
       .metadata, __0_0.distcp  of sharded pieces: what each rank wrote (joint.py)
 
-A tensor is called by its file's piece and its key: `model.fc.weight`. A checkpoint without a valid manifest does not exist. The manifest is canonical: it is read only if it is, byte for
-byte, what this module writes for the same content, so no bit of it can change unseen. The same class, with most of it
+A tensor is called by its file's piece and its key: `model.fc.weight`. What rank 3 has of its own is a piece as well,
+`rank-3.rng` (parts.py). A checkpoint without a valid manifest does not exist. The manifest is canonical: it is read only if
+it is, byte for byte, what this module writes for the same content, so no bit of it can change unseen. The same class, with most of it
 left empty, is the record of a file that a script saved by itself.
 """
 
@@ -102,9 +103,8 @@ class Manifest:
     metrics: dict[str, float] = field(default_factory=dict)
     health: HealthRecord = field(default_factory=HealthRecord)
     left_out: list[str] = field(default_factory=list)  # sentences: what could not be stored
-    sharded: dict[str, Any] = field(
-        default_factory=dict
-    )  # {"ranks": 2, "pieces": [...]}: written rank by rank
+    sharded: list[str] = field(default_factory=list)  # pieces that were written rank by rank
+    ranks: int = 0  # that have each added what is their own; 0 when the first one wrote it all
 
     def render(self) -> bytes:
         """The bytes of the file. The same content gives the same bytes."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from premortem.errors import Refused, VaultError
-from premortem.vault import store
+from premortem.vault import parts, pieces, store
 from premortem.vault.contents import open_contents
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.saved import OurSaved, Saved, TheirSaved
@@ -50,10 +50,15 @@ def newest_whole(candidates: list[Path]) -> tuple[OurSaved | None, list[str]]:
     for path in candidates:
         try:
             manifest = Manifest.read(path / NAME)
-            return OurSaved(path, store.load(path, manifest)), damaged
+            return _loaded(path, manifest), damaged
         except VaultError as error:
             damaged.append(str(error))
     return None, damaged
+
+
+def _loaded(path: Path, manifest: Manifest) -> OurSaved:
+    """What this rank needs of it. Raises VaultError."""
+    return OurSaved(path, store.load(path, manifest, parts.for_rank(manifest, pieces.rank())))
 
 
 @contextmanager
@@ -62,7 +67,7 @@ def opened(path: Path) -> Iterator[Saved]:
     if (path / NAME).is_file():
         manifest = Manifest.read(path / NAME)
         if manifest.kind == "checkpoint":
-            yield OurSaved(path, store.load(path, manifest))
+            yield _loaded(path, manifest)
             return
     candidates = checkpoints(path) if path.is_dir() else []
     if candidates:

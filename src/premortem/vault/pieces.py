@@ -95,21 +95,23 @@ def rank() -> int:
     return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
 
 
-def _shared_out(loader: Any) -> bool:
+def shared_out(loader: Any) -> bool:
+    """Whether one state tells where every process stands."""
     from premortem.vault.sampler import ResumableLoader
 
     return isinstance(loader, ResumableLoader) and loader.order.distributed
 
 
-def state_of(name: str, piece: Any) -> tuple[Any, str]:
-    """The state of a piece, and why there is none."""
+def state_of(name: str, piece: Any, *, each_rank: bool = False) -> tuple[Any, str]:
+    """The state of a piece, and why there is none. `each_rank`: every process saves its own."""
     if is_weights(piece):
         return dict(piece), ""
     if is_module(piece):
         return {bare(key): value for key, value in unwrapped(piece).state_dict().items()}, ""
-    if is_loader(piece) and processes() > 1 and not _shared_out(piece):
+    if is_loader(piece) and processes() > 1 and not each_rank and not shared_out(piece):
         return None, (
-            f"`{name}`: every process stands elsewhere in its data; use premortem.ResumableLoader with a DistributedSampler"
+            f"`{name}`: every process stands elsewhere in its data; use premortem.ResumableLoader with a "
+            "DistributedSampler, or Vault(…, each_rank=True)"
         )
     if not hasattr(piece, "state_dict"):
         return _order_of(piece, name)

@@ -221,15 +221,15 @@ class Resumption:
         drift.compare_config(manifest.config, config, self.report)
         drift.compare_code(manifest, self.report)
         drift.compare_companions(manifest.companions, companions, self.report)
-        own = f"rng.{pieces.rank()}" if pieces.rank() else "rng"
-        states = self.saved.state(own, "other") if rng else None
-        if rng and manifest.sharded and manifest.sharded.get("ranks") != pieces.processes():
-            self.report.add("note", "rng", "Random states of another number of ranks are not continued.")
-        elif rng and states is None and pieces.rank():
+        if rng and manifest.ranks not in {0, pieces.processes()}:
+            told = f"{manifest.ranks} ranks have saved this, and there are {pieces.processes()} now"
+            self.report.add("note", "rng", f"{told}: what each of them had of its own is not restored.")
+        elif rng and pieces.rank() and not manifest.ranks:
             self.report.add(
                 "note", "rng", "Only the first process has saved its random states; this one starts anew."
             )
-        elif states is not None:
+        states = self.saved.state("rng", "other") if rng and (manifest.ranks or not pieces.rank()) else None
+        if states is not None:
             self._plan.append(("rng", lambda: self._restore(states)))
 
     def _restore(self, states: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from premortem.vault import parts, pieces
 from premortem.vault.contents import Contents, StateDict
 from premortem.vault.manifest import Manifest
 from premortem.vault.matching import Match, Spec, match
@@ -78,6 +79,10 @@ class OurSaved(Saved):
         self.manifest = loaded.manifest
         self.step = loaded.manifest.step
         self._asked: set[str] = {"rng", "extra"}
+        self._rank = pieces.rank()
+        # A part is whose it was only as long as there are as many ranks.
+        self.as_many = loaded.manifest.ranks == pieces.processes()
+        self._own = {parts.plain(each) for each in loaded.trees if parts.plain(each) != each}
 
     def weights(self, piece: str, wanted: Mapping[str, Spec]) -> Weights | None:
         state = self.state(piece, "module")
@@ -92,19 +97,25 @@ class OurSaved(Saved):
 
     def state(self, piece: str, kind: str, fits: Callable[[Any], bool] = lambda _state: True) -> Any:
         self._asked.add(piece)
-        return self.loaded.state(piece) if piece in self.loaded.trees else None
+        if piece in self._own and not self.as_many:
+            return None
+        name = self._called(piece)
+        return self.loaded.state(name) if name in self.loaded.trees else None
 
     def names(self, piece: str) -> Names | None:
-        return self.loaded.manifest.optimizers.get(piece)
+        return self.loaded.manifest.optimizers.get(self._called(piece))
 
     @property
     def sharded(self) -> list[str]:
         """The pieces that lie in pieces of their own, rank by rank."""
-        return list(self.loaded.manifest.sharded.get("pieces", []))
+        return self.loaded.manifest.sharded
 
     def leftover(self) -> list[str]:
-        trees = [piece for piece in self.loaded.trees if not piece.startswith("rng.")]  # of other ranks
-        return [f"`{piece}`" for piece in trees if piece not in self._asked]
+        common = [piece for piece in self.loaded.trees if parts.plain(piece) == piece]
+        return [f"`{piece}`" for piece in common if piece not in self._asked]
+
+    def _called(self, piece: str) -> str:
+        return parts.called(self._rank, piece) if piece in self._own else piece
 
 
 class TheirSaved(Saved):

@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -52,14 +52,22 @@ class Loaded:
         return together(self.trees[piece], lambda key: self.tensors[f"{piece}.{key}"])
 
 
-def write(final: Path, snapshot: Snapshot, trees: Mapping[str, Any], manifest: Manifest) -> Manifest:
-    """Write a checkpoint, whole or not at all, and read it back. Raises VaultError."""
+def write(
+    final: Path,
+    snapshot: Snapshot,
+    trees: dict[str, Any],
+    manifest: Manifest,
+    adopt: Callable[[Path, dict[str, Any], Manifest], None] | None = None,
+) -> Manifest:
+    """Write a checkpoint, whole or not at all, and read it back. Raises VaultError.
+
+    `adopt` adds files of others to the draft, and to what describes it, before the manifest is written."""
     snapshot.ready()
     draft = draft_beside(final)
     with in_one_sentence(final):
         try:
             draft.mkdir(parents=True)
-            fill(draft, snapshot, trees, manifest)
+            fill(draft, snapshot, trees, manifest, adopt)
             seal(draft, final, manifest)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -67,11 +75,19 @@ def write(final: Path, snapshot: Snapshot, trees: Mapping[str, Any], manifest: M
     return manifest
 
 
-def fill(draft: Path, snapshot: Snapshot, trees: Mapping[str, Any], manifest: Manifest) -> None:
+def fill(
+    draft: Path,
+    snapshot: Snapshot,
+    trees: dict[str, Any],
+    manifest: Manifest,
+    adopt: Callable[[Path, dict[str, Any], Manifest], None] | None = None,
+) -> None:
     """Write the files of a checkpoint, and read them back. Raises VaultError, OSError."""
     for piece, part in snapshot.parts.items():
         if part.slots:
             _write_part(draft, piece, part, manifest)
+    if adopt is not None:
+        adopt(draft, trees, manifest)
     _write_state(draft, trees, manifest)
     _read_back(draft, manifest)
 

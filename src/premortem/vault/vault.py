@@ -13,7 +13,9 @@
     mirror thread                                                                                   └► upload, read back
 
 Trouble with a disk never ends a training: it is said on stderr, `Saving.wait` raises it, and the last good checkpoint
-stays. Under torch.distributed the first rank writes; of sharded models (FSDP2) every rank writes its pieces (joint.py).
+stays. Under torch.distributed the first rank writes, and all ranks resume from the same checkpoint (agreement.py). Of sharded
+models (FSDP2) every rank writes its pieces (joint.py). With `each_rank=True` every rank calls `save` and adds what is its
+own: random states, its loader, `own=` (parts.py).
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from types import TracebackType
 from typing import Any
 
 from premortem.errors import UsageError, VaultError
-from premortem.vault import joint, joint_resume, opening, pieces, store, surroundings
+from premortem.vault import joint, joint_resume, opening, parts, pieces, store, surroundings
+from premortem.vault.agreement import agreed
 from premortem.vault.apart import described, looked_at, taken_apart
 from premortem.vault.archive import SPOOL, Archive, say
 from premortem.vault.atomic import in_one_sentence
@@ -36,6 +39,8 @@ from premortem.vault.fetching import fetch_newest
 from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import Mirror
 from premortem.vault.opening import checkpoints
+from premortem.vault.parts import Parts
+from premortem.vault.publishing import publish
 from premortem.vault.report import ResumeReport
 from premortem.vault.resume import finish
 from premortem.vault.resumption import Resumption, Settings
@@ -59,6 +64,7 @@ class Vault:
         mirror: str | None = None,
         asynchronous: bool = True,
         config: Any = None,
+        each_rank: bool = False,
     ) -> None:
         store.check_installed()
         self.folder = Path(folder).expanduser()
@@ -72,6 +78,7 @@ class Vault:
         retention = keep if isinstance(keep, Retention) else Retention(newest=keep)
         self._archive = Archive(self.folder, retention, Best.parse(best) if best else None, self._mirror)
         self._asynchronous = asynchronous
+        self._parts = Parts(self.folder) if each_rank and pieces.processes() > 1 else None
         self._camera = Camera()
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
@@ -109,20 +116,24 @@ class Vault:
             self._save_jointly(saving, given, extra, manifest)
             saving.stalled = time.perf_counter() - began
             return saving
-        if pieces.rank() != 0:
+        rank = pieces.rank()
+        if rank != 0 and self._parts is None:
             saving.finish(None)
             return saving
         if not given:
             raise UsageError(
                 "save was given nothing to save; name the model at least: save(step, model=model)"
             )
+        if rank != 0:
+            given, extra = {name: each for name, each in given.items() if parts.is_own(name, each)}, None
         self._join()  # the memory of the last snapshot is free when its files are written
         manifest = described(saving.step, given, self._config, metrics, companions)
         with uncollected():
-            trees, tensors = taken_apart(given, extra, manifest)
+            trees, tensors = taken_apart(given, extra, manifest, each_rank=self._parts is not None)
+            trees, tensors = parts.named(rank, trees, tensors, manifest)
             snapshot = self._camera.take(tensors)
         self._complain(manifest)
-        work = (saving, snapshot, trees, manifest)
+        work = (saving, snapshot, trees, manifest, self._parts.number() if self._parts else "")
         if self._asynchronous:
             if self._writer is None or self._pid != os.getpid():  # threads do not survive a fork
                 # One thread that stays: starting one means waiting for it.
@@ -166,6 +177,7 @@ class Vault:
         if fetched or (self._url is not None and pieces.processes() > 1):
             found = self._candidates(at)
             saved, damaged = newest_whole(found)
+        saved, damaged = agreed(found, (saved, damaged), say)
         if saved is None:
             report = ResumeReport()
             for sentence in fetched:
@@ -235,7 +247,9 @@ class Vault:
     def _save_jointly(self, saving: Saving, given: Mapping[str, Any], extra: Any, manifest: Manifest) -> None:
         """All ranks together, while training waits: they talk to each other, which only one thread may do."""
         try:
-            place = joint.save(self._archive, self._camera, given, extra, manifest)
+            place = joint.save(
+                self._archive, self._camera, given, extra, manifest, each_rank=self._parts is not None
+            )
         except Exception as error:  # noqa: BLE001 - training goes on, and the caller of `wait` hears it
             if pieces.rank() == 0:
                 say(f"The checkpoint of step {saving.step} was not written: {error}")
@@ -294,23 +308,18 @@ class Vault:
     # --- on the writer thread --------------------------------------------------------------------
 
     def _write(
-        self, saving: Saving, snapshot: Snapshot, trees: Mapping[str, Any], manifest: Manifest
+        self, saving: Saving, snapshot: Snapshot, trees: dict[str, Any], manifest: Manifest, number: str
     ) -> None:
+        place: Path | None = None
         try:
             snapshot.ready()
             manifest.health = looked_at(snapshot)
             manifest.code, manifest.versions = surroundings.code(), surroundings.versions()
-            place = self._archive.place(saving.step, healthy=manifest.health.ok)
-            self._archive.begin(place)
-            size = sum(part.memory.numel() for part in snapshot.parts.values())
-            worth = manifest.health.ok
-            self._archive.with_room(size, lambda: store.write(place, snapshot, trees, manifest), worth=worth)
-            if not manifest.health.ok:
-                names = ", ".join(f"`{name}`" for name in manifest.health.non_finite[:3])
-                say(
-                    f"Step {saving.step}: {names} not finite. The checkpoint went to {place}; the last good one stays."
-                )
-            self._archive.written(place, manifest)
+            if self._parts is not None and self._parts.rank:
+                self._parts.deliver(number, snapshot, trees, manifest)
+            else:
+                others = self._parts.gather(number, manifest) if self._parts is not None else []
+                place = publish(self._archive, snapshot, trees, manifest, others)
         except BaseException as error:  # noqa: BLE001 - whatever it is, training goes on and the caller of `wait` hears it
             say(f"The checkpoint of step {saving.step} was not written: {error}")
             saving.fail(error)

@@ -1,0 +1,47 @@
+"""The store of torch's own rendezvous, over a connection of our own.
+
+A collective must be called by all ranks in the same order, or the run hangs. The store is there anyway: a rank writes what
+it has to say, and whoever wants to know looks, whenever that suits it. What was said in an earlier attempt of an elastic
+run lies under another prefix, which is torch's.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import Any
+
+_TIMEOUT = timedelta(seconds=5)  # of one operation
+
+
+def connect(prefix: str) -> Any:
+    """None where the default group has no store that a second connection can be made to (`file://`, one in memory)."""
+    dist, given = _default()
+    store = given
+    while isinstance(store, dist.PrefixStore):
+        store = store.underlying_store
+    if not isinstance(store, dist.TCPStore):
+        return None
+    if hasattr(given, "clone"):
+        ours = given.clone()
+        ours.set_timeout(_TIMEOUT)
+    else:  # torch before 2.8
+        ours = dist.TCPStore(store.host, store.port, None, False, _TIMEOUT, wait_for_workers=False)
+    return dist.PrefixStore(_called(prefix), ours)
+
+
+def connect_anyhow(prefix: str) -> Any:
+    """For what waits for nothing: where there is no second connection, the first one will do."""
+    dist, given = _default()
+    return connect(prefix) or dist.PrefixStore(_called(prefix), given)
+
+
+def _default() -> tuple[Any, Any]:
+    import torch.distributed
+
+    dist: Any = torch.distributed
+    return dist, dist.distributed_c10d._get_default_store()  # noqa: SLF001 - torch has no other way to it
+
+
+def _called(prefix: str) -> str:
+    return f"premortem/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{prefix}"

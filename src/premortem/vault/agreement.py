@@ -1,0 +1,129 @@
+"""What the ranks of a run agree on: which checkpoint all of them resume from.
+
+    each rank    the newest checkpoint that it has read, every byte of it ─► the store
+    first rank   all of them, side by side ─► the store
+    each rank    the same one everywhere? done. Else: the oldest of those named, or an older one, and once more
+
+A rank resumes from nothing that another one could not read. The state that was read is in memory by then: what is deleted
+afterwards is missed by nobody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from premortem.errors import VaultError
+from premortem.rendezvous import connect_anyhow
+from premortem.vault import pieces
+from premortem.vault.manifest import NAME, Manifest
+from premortem.vault.opening import newest_whole
+from premortem.vault.saved import OurSaved
+
+_LOOK = 0.02  # seconds between two looks at the store
+_SAY = 15.0  # seconds after which whoever is waited for is named
+_PATIENCE = 1800.0  # seconds: ranks may come from very different errands (one of them unpacks the data)
+_meetings = count()  # scripts are the same on all ranks, and so is the order of their calls
+
+
+class Offer(NamedTuple):
+    """A checkpoint that a rank has read. Offers are ordered as checkpoints are: by when they were saved."""
+
+    time: float
+    step: int
+    name: str
+    seal: str  # of its manifest's bytes: the same name can hold another checkpoint
+
+
+class Table:
+    """All ranks at one table: each says something, and hears what all have said."""
+
+    def __init__(self, name: str, number: int, say: Callable[[str], None]) -> None:
+        self.rank, self.world = pieces.rank(), pieces.processes()
+        self._name, self._say = name, say
+        self._store = connect_anyhow(f"{name}/{number}")
+        self._round = count()
+
+    def round(self, mine: Any) -> list[Any]:
+        """What each rank has said, by rank. Raises VaultError when one of them does not come."""
+        number = next(self._round)
+        self._store.set(f"{number}/{self.rank}", json.dumps(mine))
+        if self.rank == 0:
+            every = [f"{number}/{rank}" for rank in range(self.world)]
+            self._wait_for(every)
+            said = [json.loads(self._store.get(key)) for key in every]
+            self._store.set(f"{number}/all", json.dumps(said))
+            return said
+        self._wait_for([f"{number}/all"])
+        return list(json.loads(self._store.get(f"{number}/all")))
+
+    def _wait_for(self, keys: list[str]) -> None:
+        began, told = time.monotonic(), False
+        while not self._store.check(keys):
+            waited = time.monotonic() - began
+            if waited > _SAY and not told:
+                told = True
+                self._say(f"Rank {self.rank} waits for {self._missing(keys)} to call `{self._name}` too.")
+            if waited > _PATIENCE:
+                raise VaultError(f"{self._missing(keys)} did not call `{self._name}`; call it on every rank")
+            time.sleep(_LOOK)
+
+    def _missing(self, keys: list[str]) -> str:
+        absent = [key.partition("/")[2] for key in keys if not self._store.check([key])]
+        return "the others" if absent == ["all"] else f"rank {', '.join(absent[:4])}"
+
+
+def agreed(
+    candidates: Sequence[Path], mine: tuple[OurSaved | None, list[str]], say: Callable[[str], None]
+) -> tuple[OurSaved | None, list[str]]:
+    """`mine` is what this rank would resume from, and what it found damaged. Returns what all ranks resume from."""
+    if pieces.processes() == 1:
+        return mine
+    saved, damaged = mine
+    table = Table("resume", next(_meetings), say)
+    left = list(candidates)
+    while True:
+        said = table.round(_offer(saved))
+        offers = [Offer(*each) if each is not None else None for each in said]
+        if all(offer == offers[0] for offer in offers):
+            return saved, damaged
+        known = [offer for offer in offers if offer is not None]
+        if len(known) < len(offers):
+            raise VaultError(_apart(offers, candidates))
+        oldest, own = min(known), _offer(saved)
+        if own is not None and own > oldest:
+            damaged.append(f"{own.name} is not whole for every rank")
+            left = [path for path in left if (there := _there(path)) is not None and there <= oldest]
+            saved, more = newest_whole(left)
+            damaged += more
+
+
+def _offer(saved: OurSaved | None) -> Offer | None:
+    return None if saved is None else _told(saved.path, saved.loaded.manifest)
+
+
+def _there(path: Path) -> Offer | None:
+    try:
+        return _told(path, Manifest.read(path / NAME))
+    except VaultError:
+        return None
+
+
+def _told(path: Path, manifest: Manifest) -> Offer:
+    seal = hashlib.sha256(manifest.render()).hexdigest()
+    return Offer(manifest.time, manifest.step or 0, path.name, seal)
+
+
+def _apart(offers: Sequence[Offer | None], candidates: Sequence[Path]) -> str:
+    blind = [rank for rank, offer in enumerate(offers) if offer is None]
+    newest = max(offer for offer in offers if offer is not None)
+    where = candidates[0].parent if candidates else "the vault"
+    return (
+        f"rank {', '.join(map(str, blind[:4]))} finds no whole checkpoint, and another rank has {newest.name} in {where}. "
+        "All ranks must see the same folder; nothing was loaded"
+    )
