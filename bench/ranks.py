@@ -1,15 +1,23 @@
 """What watching adds to a step on two CPU ranks, and what it would add on many.
 
-    python bench/ranks.py [--steps 384]
+    python bench/ranks.py [--rounds 6] [--steps 384] [--json bench/results/ranks.json]
 
-One run, two ranks under DistributedDataParallel, a step of about 50 ms. Blocks of steps with the exchange between ranks
-on and off alternate in the same processes, so that the machine's moods hit both alike. The time of a digest itself is
-taken as well, because it is far below the noise of a step.
+Two ranks under DistributedDataParallel, a step of about 50 ms, in one run:
+
+    whole      blocks of steps with and without premortem take turns; of a block with it, the first steps (in which
+               everything is looked at closely) do not count
+    exchange   the same with only the comparing of ranks on and off, which is far below the noise of a step; so the time of
+               its parts is taken as well
+
+Time is told twice: as the clock says, and as the processor's time of the training thread, which other programs on the machine
+change less.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import json
 import os
 import statistics
@@ -20,6 +28,8 @@ import time
 from pathlib import Path
 
 BLOCK = 32
+WARM = 96  # steps of a block with premortem that do not count
+COUNTED = 128
 STEP = 0.05
 SLEEP = 0.03
 
@@ -71,6 +81,21 @@ def rank() -> None:
 
     for _ in range(3 * BLOCK):
         one_step()
+    watched = functools.partial(premortem.watch, quiet=True)
+    rounds: list[dict[str, float]] = []
+    for _ in range(int(os.environ["ROUNDS"])):
+        told = {}
+        for name, watching in (("without", contextlib.nullcontext), ("with", watched)):
+            with watching():
+                for _ in range(WARM):
+                    one_step()
+                seconds = [one_step() for _ in range(COUNTED)]
+            told[name] = statistics.median(seconds)
+            told[f"cpu {name}"] = statistics.median(busy[-COUNTED:])
+        rounds.append(told)
+    spent.clear()
+    sent.clear()
+    busy.clear()
     with premortem.watch(quiet=True):
         for number in range(int(os.environ["STEPS"])):
             off = (number // BLOCK) % 2 == 1
@@ -85,8 +110,7 @@ def rank() -> None:
             "step_ms_with": 1e3 * statistics.fmean(blocks[False]),
             "step_ms_without": 1e3 * statistics.fmean(blocks[True]),
             "ratio": statistics.fmean(blocks[False]) / statistics.fmean(blocks[True]),
-            "cpu_ms_unwatched": 1e3 * statistics.median(busy[BLOCK : 3 * BLOCK]),
-            "cpu_ms_watched": 1e3 * statistics.median(busy[5 * BLOCK :]),
+            "whole": whole(rounds),
             "main_thread_us_per_step": 1e6 * statistics.fmean(watched),
             "share_of_50_ms": statistics.fmean(watched) / STEP,
             "digest_ms": 1e3 * max(watched),
@@ -97,13 +121,31 @@ def rank() -> None:
     dist.destroy_process_group()
 
 
+def whole(rounds: list[dict[str, float]]) -> dict[str, object]:
+    """Each round is a pair; of the pairs the middle one counts."""
+    added = [each["with"] - each["without"] for each in rounds]
+    cpu = [each["cpu with"] - each["cpu without"] for each in rounds]
+    return {
+        "step_ms_without": round(1e3 * statistics.median(each["without"] for each in rounds), 2),
+        "cpu_ms_without": round(1e3 * statistics.median(each["cpu without"] for each in rounds), 2),
+        "added_ms": [round(1e3 * each, 2) for each in added],
+        "added_cpu_ms": [round(1e3 * each, 2) for each in cpu],
+        "ratio": round(statistics.median(each["with"] / each["without"] for each in rounds), 4),
+        "added_share_of_50_ms": round(statistics.median(added) / STEP, 4),
+        "added_cpu_share_of_50_ms": round(statistics.median(cpu) / STEP, 4),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=384)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        variables = {**os.environ, "STEPS": str(options.steps), "RESULT": str(result), "OMP_NUM_THREADS": "1"}
+        sizes = {"STEPS": str(options.steps), "ROUNDS": str(options.rounds)}
+        variables = {**os.environ, **sizes, "RESULT": str(result), "OMP_NUM_THREADS": "1"}
         command = [
             sys.executable,
             "-m",

@@ -36,33 +36,35 @@ class Taken:
         shift = turn * _STEP
         places: dict[tuple[int, torch.device], torch.Tensor] = {}
         values, slopes, moments, self._without = [], [], [], []
+        nothing: dict[torch.device, torch.Tensor] = {}
         for number, (parameter, state) in enumerate(zip(parameters, states, strict=True)):
-            size = parameter.numel()
-            at = places.get((size, parameter.device))
+            size, device = parameter.numel(), parameter.device
+            at = places.get((size, device))
             if at is None:
-                spread = torch.arange(_SAMPLED, device=parameter.device) * max(1, size // _SAMPLED)
-                at = places[size, parameter.device] = (spread + shift) % size
-            value = torch.take(parameter.detach(), at)
+                spread = torch.arange(_SAMPLED, device=device) * max(1, size // _SAMPLED)
+                at = places[size, device] = (spread + shift) % size
+                nothing.setdefault(device, torch.zeros(_SAMPLED, device=device))
+            values.append(_plain(torch.take(parameter, at)))
             grad = parameter.grad
             if grad is None or grad.layout != torch.strided or grad.numel() != size:
                 self._without.append(number)
-                slopes.append(torch.zeros_like(value))
+                slopes.append(nothing[device])
             else:
-                slopes.append(torch.take(grad, at))
-            values.append(value)
-            moments.append(torch.zeros_like(value) if state is None else torch.take(state, at))
+                slopes.append(_plain(torch.take(grad, at)))
+            moments.append(nothing[device] if state is None else _plain(torch.take(state, at)))
         self._event: Any = None
         self._host = torch.zeros(5, 0)
         if not parameters:
             return
-        matrix = torch.stack([value.float() for value in values])
+        matrix = torch.stack(values)
+        exact = matrix.double()
         packed = torch.stack(
             [
                 _hashed(matrix),
-                _hashed(torch.stack([slope.float() for slope in slopes])),
-                matrix.double().sum(1),
-                matrix.double().abs().sum(1),
-                torch.stack([moment.float() for moment in moments]).double().abs().sum(1),
+                _hashed(torch.stack(slopes)),
+                exact.sum(1),
+                exact.abs().sum(1),
+                torch.stack(moments).double().abs().sum(1),
             ]
         )
         if packed.device.type == "cuda":
@@ -89,6 +91,10 @@ class Taken:
             "sizes": [float(f"{each:.8g}") for each in sizes],
             "moments": [float(f"{each:.6g}") for each in moments],
         }
+
+
+def _plain(values: torch.Tensor) -> torch.Tensor:
+    return values if values.dtype is torch.float32 else values.float()
 
 
 def state_of(optimizer: Any, parameter: Any, turn: int) -> torch.Tensor | None:
