@@ -36,7 +36,7 @@ docs: $(STAMP)  ## write docs/units and the tables of all pages from the units a
 	$(BIN)/python tools/pages.py
 
 site: $(STAMP)  ## the documentation as a site, in build/site: opens without a network
-	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/site
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto -d build/doctrees docs build/site
 	@echo "build/site/index.html"
 
 surface: $(STAMP)  ## record the public surface (tests/surface.txt) after a change that is meant
