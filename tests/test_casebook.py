@@ -16,7 +16,12 @@ from verbs import Question, ask  # noqa: E402
 CASES = sorted(path.parent for path in CASEBOOK.glob("*/train.py"))
 FAULTS = [(case, fault) for case in CASES for fault in faults.ids(case)]
 # What is tried here; `make casebook` tries them all.
-TRIED = {"ris": ("I1", "I6"), "deblur": ("D1", "D2"), "radiodiff": ("R1", "R3", "R7")}
+TRIED = {
+    "ris": ("I1", "I6"),
+    "deblur": ("D1", "D2"),
+    "radiodiff": ("R1", "R3", "R7"),
+    "spike_deblur": ("S2", "S3"),
+}
 SOME = [(case, fault) for case, fault in FAULTS if fault in TRIED.get(case.name, ())]
 
 

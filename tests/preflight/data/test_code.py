@@ -273,3 +273,24 @@ def test_the_config_beside_the_script_counts_wherever_it_is_started(tmp_path):
     found = opened(Project(folder=elsewhere, target=str(folder / "train.py")))
     assert (folder / "data" / "gopro").resolve() in {*found.roots, *(r.parent for r in found.roots)}
     assert [miss.there.rpartition("/")[2] for miss in found.misses] == ["train"]
+
+
+def test_a_folder_that_the_script_fills_itself_is_not_missed_while_it_is_empty(tmp_path):
+    """`torch.load` is not the script's own `load`: what is handed to the one does not reach the other."""
+    (tmp_path / "data").mkdir()
+    source = """
+        from pathlib import Path
+        import torch
+        HERE = Path(__file__).resolve().parent
+
+        def load(split, folder):
+            path = Path(folder) / f"{split}-{hash(split)}.pt"
+            if not path.exists():
+                torch.save(torch.rand(3), path)
+            return torch.load(path)
+
+        splits = {name: load(name, HERE / "data") for name in ("train", "val")}
+        best = torch.load(HERE / "runs" / "best.pt")
+    """
+    part = survey(project(tmp_path, source), lambda _sentence: None)
+    assert loud(part) == []

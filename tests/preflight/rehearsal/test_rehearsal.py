@@ -139,3 +139,32 @@ def test_broken_projects_are_named_and_healthy_ones_left_alone(case):
     wanted = json.loads((CASES / case / "case.json").read_text())["expect"]["family"]
     assert {f.family for f in loud(rehearse(CASES / case / "broken"))} & set(wanted)
     assert loud(rehearse(CASES / case / "healthy")) == []
+
+
+def test_where_only_the_compiler_fails_the_line_is_named_and_the_rest_is_rehearsed(tmp_path):
+    source = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(6, 1)
+            def forward(self, x):
+                if x.abs().sum() > 1e6:
+                    x = x / 2
+                return self.layer(x)
+
+        net = Net()
+        step = torch.compile(net, fullgraph=True, backend="aot_eager")
+        opt = torch.optim.SGD(net.parameters(), lr=0.01)
+        for _ in range(30):
+            x = torch.randn(8, 6)
+            opt.zero_grad()
+            step(x).square().mean().backward()
+            opt.step()
+    """
+    part = rehearse(script(tmp_path, source))
+    (finding,) = loud(part)
+    assert (finding.code, finding.where.line) == ("PM693", 10)
+    assert part.record["facts"]["steps"] >= 5

@@ -25,6 +25,7 @@ class Bindings:
         self._functions: dict[str, list[tuple[str, _Function, bool]]] = defaultdict(
             list
         )  # scope, node, is a method
+        self._libraries = {module.shown: libraries(module, modules) for module in modules}
         for module in modules:
             self._find_functions(module)
         for _ in range(_ROUNDS):
@@ -87,7 +88,7 @@ class Bindings:
                     if isinstance(key, ast.Constant) and isinstance(key.value, str):
                         self._attributes[key.value] |= reader.texts(value)
             case ast.Call():
-                self._hand_over(reader, node)
+                self._hand_over(reader, node, self._libraries[module.shown])
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._defaults(reader, scope_of(module, node), node)
 
@@ -100,8 +101,11 @@ class Bindings:
             case ast.Attribute(attr=name):
                 self._attributes[name] |= texts
 
-    def _hand_over(self, reader: Reader, node: ast.Call) -> None:
+    def _hand_over(self, reader: Reader, node: ast.Call, foreign: set[str]) -> None:
         name = called(node)
+        match node.func:
+            case ast.Attribute(value=ast.Name(id=owner)) if owner in foreign:
+                return  # `torch.load` is not the script's own `load`
         if name == "dict" or name[:1].isupper():
             for keyword in node.keywords:
                 if keyword.arg:
@@ -130,6 +134,18 @@ class Bindings:
     def _default(self, reader: Reader, scope: str, name: str, default: ast.expr) -> None:
         if not self._names.get((scope, name)):
             self._names[scope, name] |= reader.texts(default)
+
+
+def libraries(module: Module, own: list[Module]) -> set[str]:
+    """The names that this module has given to imported packages which are not the project's."""
+    stems = {Path(each.path).stem for each in own} | {Path(each.path).parent.name for each in own}
+    return {
+        alias.asname or alias.name.partition(".")[0]
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name.partition(".")[0] not in stems
+    }
 
 
 def scope_of(module: Module, node: ast.AST) -> str:
