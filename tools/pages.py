@@ -113,27 +113,6 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def casebook(result: dict[str, Any]) -> str:
-    """What casebook/run.py has seen."""
-    rows = [
-        "| case | fault | asked with | said first | when | right | recovered |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in result["rows"]:
-        if row["id"] == "healthy":
-            said = "; ".join(row["said"]) or "nothing"
-            rows.append(f"| **{row['case']}** | none | run | {said} | | | |")
-            continue
-        when = "before" if row["step"] is None else f"step {row['step']}"
-        marks = [("yes" if row[key] else "no") for key in ("right", "recovered")]
-        first = row["said"][0] if row["said"] else "nothing"
-        rows.append(
-            f"| {row['case']} | {row['id']} | {row['verb']} | {first} | {when} | {marks[0]} | {marks[1]} |"
-        )
-    scale = " --quick" if result["quick"] else ""
-    return "\n".join([*rows, "", f"`python casebook/run.py{scale}`."])
-
-
 SLOTS = (
     Slot("README.md", "cost table", ("overhead-h200",), tables.overhead),
     Slot("README.md", "numerics", ("numerics",), tables.numerics),
@@ -142,7 +121,7 @@ SLOTS = (
     Slot("docs/measured.md", "overhead table", ("overhead-h200", "overhead-cpu"), tables.overheads),
     Slot("docs/measured.md", "numerics", ("numerics",), tables.numerics),
     Slot("docs/measured.md", "check", ("check",), tables.checked),
-    Slot("docs/measured.md", "casebook table", ("casebook",), casebook),
+    Slot("docs/measured.md", "casebook table", ("casebook",), tables.casebook),
     Slot("docs/report.md", "report table", ("report", "ui"), tables.report_and_ui),
     Slot("docs/run.md", "numerics", ("numerics",), tables.numerics),
     Slot("docs/check.md", "check", ("check",), tables.checked),
@@ -152,7 +131,8 @@ SLOTS = (
     Slot("docs/fit.md", "fit", ("fit-predicted", "fit-measured"), tables.fit_summary),
     Slot("docs/fit-accuracy.md", "fit table", ("fit-predicted", "fit-measured"), tables.fit_table),
     Slot("docs/fit-accuracy.md", "fit verdicts", ("fit-verdicts-measured",), tables.fit_verdicts),
-    Slot("casebook/README.md", "casebook table", ("casebook",), casebook),
+    Slot("casebook/README.md", "casebook table", ("casebook",), tables.casebook),
+    Slot("casebook/README.md", "drill table", ("drill",), tables.drilled),
 )
 
 

@@ -262,3 +262,91 @@ def precision(verdicts: list[dict[str, Any]], names: dict[str, str]) -> str:
         counts = f"{right} | {repaired} | {len(mine) - right - repaired} | {places}"
         rows.append(f"| {code} {name} | {counts if mine else 'never spoke | | | '} |")
     return "\n".join(rows)
+
+
+def casebook(result: dict[str, Any]) -> str:
+    """What casebook/run.py has seen."""
+    quick = result["quick"]
+    rows = [
+        "| case | fault | asked with | said first | detected | right cause | moment | recovered | final quality |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    healthy: dict[str, dict[str, Any]] = {}
+    for row in result["rows"]:
+        first = row["said"][0] if row["said"] else "nothing"
+        if row["id"] == "healthy":
+            healthy[row["case"]] = row
+            alarm = "**false alarm**" if row["said"] else "no alarm"
+            reached = f"{_figure(row['quality'])} (baseline {_figure(row['baseline'])}) {row['metric']}"
+            rows.append(f"| **{row['case']}** | none | run, lint | {first} | {alarm} | | | | {reached} |")
+            continue
+        marks = [("yes" if row[key] else "**no**") for key in ("detected", "right")]
+        when = ("before" if row["step"] is None else f"step {row['step']}") + (
+            "" if row["in_time"] else " (**late**)"
+        )
+        ended = row.get("ending") or ("recovered" if row["recovered"] else "no")
+        reached = _reached(row, healthy[row["case"]], quick=quick)
+        rows.append(
+            f"| {row['case']} | {row['id']} | {row['verb']} | {first} | {marks[0]} | {marks[1]} | {when} | {ENDINGS.get(ended, ended)} "
+            f"| {reached} |"
+        )
+    faulty = [row for row in result["rows"] if row["id"] != "healthy"]
+    green = sum(row["green"] for row in faulty)
+    alarms = sum(bool(row["said"]) for row in healthy.values())
+    scale = "`python casebook/run.py --quick`: less data, fewer epochs" if quick else "`premortem casebook`"
+    notes = (
+        f"{green} of {len(faulty)} faults green, {alarms} false alarms on {len(healthy)} healthy runs ({scale}). "
+        + (
+            "At this scale the final quality says nothing, so that it is left out."
+            if quick
+            else "All runs are at the default scale, those of `python train.py`."
+        )
+    )
+    return "\n".join([*rows, "", notes])
+
+
+ENDINGS = {"recovered": "yes", "stopped": "stopped by premortem", "worse": "no", "not begun": "was not begun"}
+
+
+def _figure(value: float | str) -> str:
+    return f"{float(value):.3g}"
+
+
+def _reached(row: dict[str, Any], healthy: dict[str, Any], *, quick: bool) -> str:
+    if "quality" not in row:
+        return "none: it was told before" if row.get("ending") == "not begun" else "none"
+    return "" if quick else f"{_figure(row['quality'])}, healthy {_figure(healthy['quality'])}"
+
+
+def drilled(result: dict[str, Any]) -> str:
+    """What bench/drill.py has scored: a row for each mutant, a column for each case."""
+    cases = result["cases"]
+    cells = {name: {each["name"]: each for each in case["mutants"]} for name, case in cases.items()}
+    mutants = list(dict.fromkeys(each["name"] for case in cases.values() for each in case["mutants"]))
+    rows = [f"| mutant | {' | '.join(cases)} |", "|---|" + "---|" * len(cases)]
+    rows += [
+        f"| {name} | {' | '.join(_scored(cells[case].get(name)) for case in cases)} |" for name in mutants
+    ]
+    caught = [
+        f"**{sum(each['caught'] for each in case['mutants'])} of {sum(each['took_effect'] for each in case['mutants'])}**"
+        for case in cases.values()
+    ]
+    alarms = [str(len(case["clean"]["false_alarms"])) for case in cases.values()]
+    rows += [
+        f"| **caught of those that took effect** | {' | '.join(caught)} |",
+        f"| **false alarms as it is** | {' | '.join(alarms)} |",
+    ]
+    return "\n".join([*rows, "", "A number is the step at which it was told. `python bench/drill.py`."])
+
+
+def _scored(told: dict[str, Any] | None) -> str:
+    if told is None:
+        return ""
+    if not told["took_effect"]:
+        return {"does not apply here": "", "changes nothing here": "no change"}.get(
+            told["outcome"], told["outcome"]
+        )
+    if not told["caught"]:
+        return "**missed**"
+    where = "survived" if told["step"] is None else str(told["step"] or "end")
+    return where if told["right_family"] else f"{where} (other cause)"

@@ -1,6 +1,6 @@
 from premortem.detectors.frozen_by_leftover import FrozenByLeftover
 from premortem.findings import Severity
-from tests.detectors.faults.frozen_by_leftover import misspelt, run
+from tests.detectors.faults.frozen_by_leftover import later, misspelt, run
 from tests.detectors.test_contract import observe
 
 
@@ -15,3 +15,10 @@ def test_a_new_head_that_was_frozen_with_the_body():
 def test_a_misspelt_flag_is_quoted():
     (finding,) = observe(FrozenByLeftover(), misspelt(frozen=True))
     assert finding.message == "`require_grad = True` does nothing: `model.body.weight` stays frozen"
+
+
+def test_layers_that_were_frozen_after_their_optimizer_was_built():
+    (finding,) = observe(FrozenByLeftover(), later())
+    assert finding.severity is Severity.WARNING
+    assert "although the optimizer was built for them" in finding.message
+    assert finding.where.parameter == "model.stem.weight"

@@ -29,6 +29,22 @@ def misspelt(*, frozen):
     return play.end()
 
 
+def later(*, known=(), fresh=True, ran=True):
+    """Two layers of a larger model; `known`: those that were frozen when the optimizer was built."""
+    play = Rehearsal()
+    play.model("stem.weight", "body.weight", "head.weight")
+    play.optimizer(1, 2, 3, frozen=known)
+    frozen = {"trainable": False, "ran_without_grad": ran, "fresh": fresh, "owners": (1,)}
+    for _ in range(40):
+        play.batch()
+        play.custody(
+            cut_off(1, "model.stem.weight", **frozen),
+            cut_off(2, "model.body.weight", **frozen),
+            link(3, "model.head.weight", numel=10_000),
+        )
+    return play.end()
+
+
 EVENTS = [*run(), *misspelt(frozen=True)]
 HEALTHY = [
     run(head={"loaded": True}, body={"loaded": True}),
@@ -36,4 +52,7 @@ HEALTHY = [
     run(head={"trained": True}),
     run(head={"fresh": False}),  # computed from the data, and kept
     misspelt(frozen=False),
+    later(known=(1, 2)),  # random features that are meant
+    later(fresh=False),
+    later(ran=False),  # it is not their turn yet
 ]

@@ -8,11 +8,16 @@ AT = Site("train.py", 9, "get_batch")
 
 
 def steps(
-    many: int, *, seeds: list[int] | None = None, same: bool = True, repeats: bool = False
+    many: int,
+    *,
+    seeds: list[int] | None = None,
+    same: bool = True,
+    repeats: bool = False,
+    rewound: tuple[int, ...] = (),
 ) -> Iterator[Event]:
     for step in range(many):
         if seeds is not None:
-            yield Seeded(step=step, at=AT, seed=seeds[step % len(seeds)])
+            yield Seeded(step=step, at=AT, seed=seeds[step % len(seeds)], rewound=step in rewound)
         if repeats and step >= 3:
             yield RandomRepeated(step=step, at=AT, fn="randint", times=step, size=32)
         yield Forward(
@@ -37,5 +42,6 @@ HEALTHY: list[list[Event]] = [
     [Seeded(seed=0), *steps(30, same=False)],
     [*steps(30, seeds=list(range(30)), same=False)],  # a seed of its own for each step
     [*steps(30, seeds=[0], same=False)],  # the data does not depend on it
+    [*steps(30, seeds=[0], same=False, rewound=(12,))],  # once is chance
     [event for _ in range(5) for event in (Seeded(seed=0, at=AT), *steps(5, same=False))],  # once per fold
 ]
