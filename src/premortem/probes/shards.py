@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 _TENSOR = "torch.distributed.tensor"
 _WIDE = {float: torch.float64}
 _HARMLESS = frozenset({torch.ops.aten.detach.default, torch.ops.aten.alias.default})
-_FSDP = "torch.distributed.fsdp._fully_shard._fsdp_param"
+_FSDP = (
+    "torch.distributed.fsdp._fully_shard._fsdp_param",
+    "torch.distributed._composable.fsdp._fsdp_param",  # before 2.6
+)
 
 
 class Locally(TorchDispatchMode):
@@ -65,9 +69,9 @@ def unwrapped(value: Any) -> Any:
     return value
 
 
-as_they_are = (
-    _disable_current_modes  # a look that needs sharded tensors for what they are: names, shapes, places
-)
+def as_they_are(session: Session) -> AbstractContextManager[Any]:
+    """For a look that asks sharded tensors for names, shapes and places, and never for numbers."""
+    return nullcontext() if session.locally is None else _disable_current_modes()
 
 
 class Shards:
@@ -94,10 +98,14 @@ class Shards:
 
     def _follow(self) -> None:
         """FSDP2 lets other objects stand in for its parameters from a layer's call to the end of its backward pass."""
-        fsdp = getattr(sys.modules.get(_FSDP), "FSDPParam", None)
-        if not self._followed and fsdp is not None and hasattr(fsdp, "to_unsharded"):
-            self._followed = True
-            self.session.patch(fsdp, "to_unsharded", self._wrap_unshard)
+        if self._followed:
+            return
+        for name in _FSDP:
+            fsdp = getattr(sys.modules.get(name), "FSDPParam", None)
+            if fsdp is not None and hasattr(fsdp, "to_unsharded"):
+                self._followed = True
+                self.session.patch(fsdp, "to_unsharded", self._wrap_unshard)
+                return
 
     def _wrap_unshard(self, original: Any) -> Any:
         keys = self.session.parameters

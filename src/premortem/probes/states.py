@@ -104,7 +104,7 @@ class States:
         return load_state_dict
 
     def _compare(self, module: nn.Module, state: Mapping[str, Any], strict: bool) -> StateLoaded:
-        with as_they_are():  # a piece of a sharded weight has another shape
+        with as_they_are(self.session):  # a piece of a sharded weight has another shape
             own = module.state_dict()
         given = list(state)
         fits = [n for n in given if n in own and shape(state[n]) == shape(own[n])]
