@@ -2,14 +2,15 @@
 
     python bench/ranks_scale.py [--seconds 8] [--json bench/results/ranks_scale.json]
 
-A store in a process of its own, and the real `Exchange` of every rank: its thread, its connection, its looks at the store, a
-digest of the size that `bench/ranks.py` measures every 1.6 s (32 steps of 50 ms). Only the training is left out. The store is
-one process, and all traffic ends there: its processor time is what runs out first. The model is
+A store in a process of its own, and four processes that do to it, over their own connections, what the threads of so many
+ranks do (probes/exchange.py): a look at the stop every 0.2 s and rank, a digest of the size that `bench/ranks.py` measures
+every 1.6 s (32 steps of 50 ms), and on the first rank the gathering of each round. All traffic ends in the store: its processor
+time is what runs out first. The model is
 
-    seconds of its processor in a second  =  per operation x operations + per byte x bytes
+    seconds of its processor in a second  =  cost of an operation x operations in a second
 
-fitted by least squares to all worlds but the largest, which is then predicted. Latencies are those of threads that share two
-or three cores, and are no more than a bound.
+because the mix of operations is the same in every world. It is fitted by least squares to all worlds but the largest, which is
+then predicted.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import resource
 import statistics
 import time
 from pathlib import Path
 from typing import Any
 
-WORLDS = (2, 16, 64, 256, 512, 1024)
+WORLDS = (2, 16, 64, 256, 512, 2048)
 ASKED = (2, 64, 512, 4096, 10_000)
-EACH = 128  # ranks in one process
+CLIENTS = 4
 ROUND = 1.6  # seconds between two digests
 TEXT = 5500  # bytes of a digest
 CROWD = 512  # as in probes/exchange.py
@@ -43,53 +45,59 @@ def serve(pipe: Any) -> None:
         pipe.send(used.ru_utime + used.ru_stime)
 
 
-def ranks(port: int, first: int, last: int, world: int, until: float, latencies: Any) -> None:
-    """Some of the ranks, as they are in a run."""
-    from datetime import timedelta
+def ranks(port: int, share: int, world: int, until: float, answers: Any) -> None:
+    """Every fourth rank. Counts what it has really done."""
+    from torch.distributed import TCPStore
 
-    from torch.distributed import PrefixStore, TCPStore
-
-    from premortem.probes import exchange
-
-    exchange.connect = lambda prefix: PrefixStore(  # type: ignore[assignment]
-        prefix, TCPStore("127.0.0.1", port, None, False, timedelta(seconds=30), wait_for_workers=False)
-    )
-    mine = [exchange.Exchange(rank, world, f"scale/{world}", _complain) for rank in range(first, last)]
-    digest = {"text": "x" * TEXT}
-    start = until - int((until - time.time()) / ROUND) * ROUND
-    told: dict[int, float] = {}
-    heard = []
-    turn = 0
-    while time.time() < until:
-        if time.time() >= start + turn * ROUND:
-            told[turn] = time.time()
-            for each in mine:
-                each.tell(turn, turn, digest)
+    store = TCPStore("127.0.0.1", port, None, False, wait_for_workers=False)
+    mine = len(range(share, world, CLIENTS))
+    rate = mine / (PERIOD * max(1.0, world / CROWD))
+    every = delivering(world)
+    digest = "x" * TEXT
+    began = time.time()
+    done, looks, looked = 0, 0.0, began
+    turn = int(began / ROUND) + 1  # the same in all processes
+    waiting: list[tuple[float, list[str]]] = []
+    latencies: list[float] = []
+    while (now := time.time()) < until:
+        looks += rate * (now - looked)
+        looked = now
+        for _ in range(int(looks)):
+            store.check(["stop"])
+            done += 1
+        looks -= int(looks)
+        if now >= turn * ROUND:
+            for rank in every[share::CLIENTS]:
+                store.set(f"{turn}/{rank}", digest)
+                done += 1
+            if share == 0:
+                waiting.append((turn * ROUND, [f"{turn}/{rank}" for rank in every]))
             turn += 1
-        while mine[0].rounds:
-            step, _ = mine[0].rounds.popleft()
-            heard.append(time.time() - told[step])
-        time.sleep(0.005)
-    if first == 0:
-        latencies.put(heard)
+        while len(waiting) > 2:  # processes do not begin at once: a first round may lack some
+            waiting.pop(0)
+        if waiting and store.check(waiting[0][1]):
+            since, keys = waiting.pop(0)
+            store.multi_get(keys)
+            latencies.append(time.time() - since)
+            for key in keys:
+                store.delete_key(key)
+            done += 2 * len(keys) + 1
+        time.sleep(0.02)
+    answers.put((done / (time.time() - began), latencies))
 
 
-def _complain(unit: str, error: BaseException) -> None:
-    print(unit, repr(error))
-
-
-def reporting(world: int) -> int:
+def delivering(world: int) -> list[int]:
     """Ranks that deliver one round."""
     stride = -(-world // CROWD)
-    return len([rank for rank in range(world) if rank == 0 or rank % stride == 0])
+    return [rank for rank in range(world) if rank == 0 or rank % stride == 0]
 
 
 def load(world: int) -> tuple[float, float]:
-    """Operations and bytes that the store sees in a second. The first rank also asks whether a round is complete."""
+    """Operations and bytes that the store sees in a second."""
     looks = world / (PERIOD * max(1.0, world / CROWD))
-    digests = reporting(world)
+    digests = len(delivering(world))
     # A digest is set, fetched and deleted; a look is one question.
-    return looks + 3 * digests / ROUND + 1 / PERIOD, 2 * digests * TEXT / ROUND
+    return looks + 3 * digests / ROUND, 2 * digests * TEXT / ROUND
 
 
 def measure(world: int, seconds: float) -> dict[str, Any]:
@@ -97,64 +105,68 @@ def measure(world: int, seconds: float) -> dict[str, Any]:
     server = multiprocessing.Process(target=serve, args=(there,), daemon=True)
     server.start()
     port = here.recv()
-    latencies: Any = multiprocessing.Queue()
-    warm = 12.0 + world / 40
+    answers: Any = multiprocessing.Queue()
+    warm = 12.0
     until = time.time() + warm + seconds
     parts = [
-        multiprocessing.Process(target=ranks, args=(port, at, min(at + EACH, world), world, until, latencies))
-        for at in range(0, world, EACH)
+        multiprocessing.Process(target=ranks, args=(port, share, world, until, answers))
+        for share in range(min(CLIENTS, world))
     ]
     for each in parts:
         each.start()
     time.sleep(warm)
     here.send(True)
     before, began = here.recv(), time.time()
-    time.sleep(max(0.0, until - time.time() - 0.5))
+    time.sleep(max(0.0, until - time.time() - 0.2))
     here.send(True)
     used, took = here.recv() - before, time.time() - began
-    heard = latencies.get()
+    heard = [answers.get() for _ in parts]
     for each in parts:
         each.join()
     here.send(False)
     server.join()
-    operations, size = load(world)
+    rounds = [latency for _, latencies in heard for latency in latencies]
     return {
         "ranks": world,
         "store_cpu_share": round(used / took, 5),
-        "operations_a_second": round(operations, 1),
-        "bytes_a_second": round(size),
-        "rounds": len(heard),
-        "round_ms": round(1e3 * statistics.median(heard), 1) if heard else None,
+        "operations_a_second": round(sum(rate for rate, _ in heard), 1),
+        "operations_due": round(load(world)[0], 1),
+        "bytes_a_second": round(load(world)[1]),
+        "rounds": len(rounds),
+        "round_ms": round(1e3 * statistics.median(rounds), 1) if rounds else None,
     }
 
 
-def fit(points: list[dict[str, Any]]) -> tuple[float, float]:
-    """Least squares of two numbers, neither below 0."""
-    xs = [(p["operations_a_second"], p["bytes_a_second"]) for p in points]
-    ys = [p["store_cpu_share"] for p in points]
-    aa, bb = sum(x[0] ** 2 for x in xs), sum(x[1] ** 2 for x in xs)
-    ab = sum(x[0] * x[1] for x in xs)
-    ay, by = (
-        sum(x[0] * y for x, y in zip(xs, ys, strict=True)),
-        sum(x[1] * y for x, y in zip(xs, ys, strict=True)),
-    )
-    det = aa * bb - ab * ab
-    one, two = (bb * ay - ab * by) / det, (aa * by - ab * ay) / det
-    if one < 0:
-        return 0.0, by / bb
-    return (one, two) if two >= 0 else (ay / aa, 0.0)
+def fit(points: list[dict[str, Any]]) -> float:
+    """Seconds of an operation."""
+    pairs = [(p["operations_a_second"], p["store_cpu_share"]) for p in points]
+    return sum(x * y for x, y in pairs) / sum(x * x for x, _ in pairs)
 
 
-def told(world: int, model: tuple[float, float]) -> dict[str, Any]:
-    operations, size = load(world)
+def told(world: int, cost: float) -> dict[str, Any]:
+    operations, _ = load(world)
     return {
         "ranks": world,
-        "bytes_a_rank_and_step": round(TEXT * reporting(world) / world / 32, 1),
-        "megabytes_a_round": round(TEXT * reporting(world) / 1e6, 3),
+        "bytes_a_rank_and_step": round(TEXT * len(delivering(world)) / world / 32, 1),
+        "megabytes_a_round": round(TEXT * len(delivering(world)) / 1e6, 3),
         "operations_a_second": round(operations),
-        "store_cpu_share": round(model[0] * operations + model[1] * size, 4),
+        "store_cpu_share": round(cost * operations, 4),
         "every_rank_compared_after_steps": 32 * -(-world // CROWD),
         "stop_agreed_after_seconds": round(1.0 + 4 * PERIOD * max(1.0, world / CROWD), 1),
+    }
+
+
+def extended(points: list[dict[str, Any]]) -> dict[str, Any]:
+    cost, last = fit(points[:-1]), points[-1]
+    return {
+        "measured": points,
+        "microseconds_an_operation": round(1e6 * cost, 2),
+        "largest_world": {
+            "ranks": last["ranks"],
+            "predicted": round(cost * last["operations_a_second"], 4),
+            "measured": last["store_cpu_share"],
+        },
+        "model": [told(world, cost) for world in ASKED],
     }
 
 
@@ -165,21 +177,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     multiprocessing.set_start_method("spawn")
     points = []
     for world in WORLDS:
         points.append(measure(world, options.seconds))
         print(json.dumps(points[-1]), flush=True)
-    model = fit(points[:-1])
-    last = points[-1]
-    predicted = model[0] * last["operations_a_second"] + model[1] * last["bytes_a_second"]
-    result = {
-        "measured": points,
-        "microseconds_an_operation": round(1e6 * model[0], 3),
-        "nanoseconds_a_byte": round(1e9 * model[1], 3),
-        "largest_world": {"predicted": round(predicted, 4), "measured": last["store_cpu_share"]},
-        "model": [told(world, model) for world in ASKED],
-    }
+    result = extended(points)
     print(json.dumps(result, indent=2))
     if options.json is not None:
         options.json.write_text(json.dumps(result, indent=2) + "\n")
