@@ -186,9 +186,8 @@ def _scored(told: dict[str, Any] | None) -> str:
     if told is None:
         return ""
     if not told["took_effect"]:
-        return {"does not apply here": "", "changes nothing here": "no change"}.get(
-            told["outcome"], told["outcome"]
-        )
+        outcome: str = told["outcome"]
+        return {"does not apply here": "", "changes nothing here": "no change"}.get(outcome, outcome)
     if not told["caught"]:
         return "**missed**"
     where = "survived" if told["step"] is None else str(told["step"] or "end")
