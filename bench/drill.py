@@ -23,7 +23,7 @@ CASEBOOK = ROOT / "casebook"
 RESULTS = ROOT / "bench" / "results" / "drill.json"
 sys.path.insert(0, str(CASEBOOK))
 
-from rows import code_of  # noqa: E402 - from the casebook
+from rows import code_of  # type: ignore[import-not-found]  # noqa: E402 - from the casebook
 
 
 def arguments_of(case: Path) -> list[str]:

@@ -23,12 +23,8 @@ class DeadlineReached(Detector):
     ## What to do
     Start again from the state that was saved, or from the script's own last checkpoint. `last_good.pt` holds models,
     optimizers, schedulers and the scaler: once they are made, and before the first step,
-
-    ```python
-    report = premortem.resume("runs/…/last_good.pt", model=model, optimizer=optimizer)
-    ```
-
-    fills them; `report.step` is how many steps were done. `torch.load` reads the file too.
+    `report = premortem.resume("runs/…/last_good.pt", model=model, optimizer=optimizer)` fills them; `report.step` is how
+    many steps were done. `torch.load` reads the file too.
     """
 
     card: ClassVar[Card] = Card(

@@ -34,7 +34,7 @@ def later(*, known=(), fresh=True, ran=True):
     play = Rehearsal()
     play.model("stem.weight", "body.weight", "head.weight")
     play.optimizer(1, 2, 3, frozen=known)
-    frozen = {"trainable": False, "ran_without_grad": ran, "fresh": fresh, "owners": (1,)}
+    frozen = {"trainable": False, "ran": False, "ran_without_grad": ran, "fresh": fresh, "owners": (1,)}
     for _ in range(40):
         play.batch()
         play.custody(
