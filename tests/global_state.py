@@ -35,6 +35,8 @@ HOOKS = {
         "_global_buffer_registration_hooks",
     ),
 }
+# torch's compiler shows bars where tqdm is installed, and tqdm keeps its thread.
+THREADS_OF_OTHERS = {"tqdm_monitor"}
 # pytest tells subprocesses which test is running; torch sets its cache folder when an optimizer is first built.
 ENVIRONMENT_OF_OTHERS = {"PYTEST_CURRENT_TEST", "TORCHINDUCTOR_CACHE_DIR"}
 
@@ -53,7 +55,7 @@ def snapshot() -> dict[str, Any]:
     }
     for thread in threading.enumerate():
         # A dummy stands for a thread that Python did not start, and stays after it.
-        if not isinstance(thread, threading._DummyThread):
+        if not isinstance(thread, threading._DummyThread) and thread.name not in THREADS_OF_OTHERS:
             state[f"thread {thread.name} ({thread.ident})"] = True
     for number in sorted(signal.valid_signals()):
         state[f"handler of signal {int(number)}"] = signal.getsignal(number)

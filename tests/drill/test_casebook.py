@@ -32,6 +32,7 @@ def drilled(name, chosen, monkeypatch):
     return {each.mutant: each.outcome for each in done.scores}
 
 
+@pytest.mark.exhaustive
 def test_a_case(monkeypatch):
     names = ("reseeded-every-step", "eval-mode-leak", "same-batch")
     assert drilled("ris", [mutants.by_name(name) for name in names], monkeypatch) == {

@@ -67,6 +67,7 @@ def test_an_ordinary_script(tmp_path, monkeypatch):
     assert (tmp_path / "churn_tabular.py").read_text() == source
 
 
+@pytest.mark.exhaustive
 def test_what_is_on_the_disk(tmp_path, monkeypatch):
     (tmp_path / "saves.py").write_text(SAVES)
     expected = {

@@ -89,7 +89,11 @@ def largest(tmp_path):
 
 @pytest.mark.parametrize(
     ("script", "step", "kind"),
-    [(ARGUMENT, 16, "argument"), (LOADER, 16, "loader"), (LITERAL, 8, "literal")],
+    [
+        (ARGUMENT, 16, "argument"),
+        (LOADER, 16, "loader"),
+        pytest.param(LITERAL, 8, "literal", marks=pytest.mark.exhaustive),
+    ],
     ids=["argument", "loader", "literal"],
 )
 def test_the_largest_side_is_found_in_the_steps_of_the_model(script, step, kind, largest):

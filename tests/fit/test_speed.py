@@ -27,6 +27,7 @@ def rows(report):
     return {row.name: row for row in report.rows}
 
 
+@pytest.mark.exhaustive
 def test_a_video_model_gets_each_speed_up_in_its_right_form(tmp_path, monkeypatch):
     """Five-dimensional clips, both kinds of convolutions, drop path, reentrant checkpoints."""
     monkeypatch.chdir(tmp_path)
@@ -97,12 +98,14 @@ def script(tmp_path, text):
     return path
 
 
+@pytest.mark.exhaustive
 def test_a_loop_that_is_over_too_soon_is_said(tmp_path):
     report = measured(script(tmp_path, "for n in range(12): step(1)\n"), "fused-optimizer")
     assert "ended before all was measured" in report.problem
     assert report.recommended == ""
 
 
+@pytest.mark.exhaustive
 def test_steps_that_depend_on_the_loop_are_no_measure(tmp_path):
     report = measured(script(tmp_path, "for n in range(100000): step(n % 2)\n"), "fused-optimizer")
     assert rows(report)["fused-optimizer"].agrees is None
@@ -115,6 +118,7 @@ def test_a_script_that_trains_nothing_is_said(tmp_path):
     assert report.problem.startswith("no optimizer of the script's made a step")
 
 
+@pytest.mark.exhaustive
 def test_what_does_not_apply_is_skipped_with_its_reason(tmp_path):
     text = "model = torch.compile(model, backend='eager')\nwith torch.autocast('cpu'):\n    for n in range(100000): step(1)\n"
     report = measured(script(tmp_path, text), seconds=10.0)

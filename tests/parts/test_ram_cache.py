@@ -116,7 +116,11 @@ EXHAUSTIVE = [pytest.param("spawn", ending, marks=pytest.mark.exhaustive) for en
 
 @pytest.mark.parametrize(
     ("context", "persistent"),
-    [("fork", True), pytest.param("fork", False, marks=pytest.mark.exhaustive), ("spawn", True)],
+    [
+        ("fork", True),
+        pytest.param("fork", False, marks=pytest.mark.exhaustive),
+        pytest.param("spawn", True, marks=pytest.mark.exhaustive),
+    ],
 )
 def test_each_sample_is_read_once_by_all_workers_of_all_loaders(context, persistent, tmp_path):
     log = tmp_path / "reads"

@@ -51,7 +51,7 @@ HEALTHY = [
     "collectives",
 ]
 REMARKS = {"uneven-ends": "unequal-batches", "own-statistics": "statistics-apart"}
-QUICK = {"bare", "seeds", "accumulate"}
+QUICK = {"bare", "accumulate"}
 
 
 def each(names):

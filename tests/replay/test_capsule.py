@@ -122,6 +122,7 @@ def test_a_capsule_keeps_to_its_size(scene):
     assert sum(path.stat().st_size for path in place.capsules[0].glob("*.safetensors")) < 0.03 * (1 << 20)
 
 
+@pytest.mark.exhaustive
 def test_no_capsule_when_none_is_wanted(scene):
     place = scene("batch_norm.py")
     place.watch(PREMORTEM_CAPSULE_MIB="0")

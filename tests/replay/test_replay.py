@@ -20,7 +20,7 @@ class Case(NamedTuple):
 
 CASES = [
     Case("shuffled_loader.py", 15, "sqrt", "torch.sqrt(", "without sample 1", [1]),
-    Case("plain_slices.py", 5, "log", "torch.log(y)", "without sample 13", [13]),
+    Case(5, "log", "torch.log(y)", "without sample 13", [13]),
     Case("drawn_indices.py", 11, "exp", "torch.exp(", "without samples 19, 21", [19, 21]),
     Case("batch_norm.py", 5, "div", "image.amin(", "without sample 2", [2]),
     Case("accumulation.py", 2, "div", "x.norm(", "without sample 30", [30]),
@@ -82,7 +82,7 @@ KINDS = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [*KINDS[:3], *(pytest.param(k, marks=pytest.mark.exhaustive) for k in KINDS[3:])]
+    "name", [*KINDS[:1], *(pytest.param(k, marks=pytest.mark.exhaustive) for k in KINDS[1:])]
 )
 def test_every_kind_of_failure_leaves_a_capsule_that_names_its_origin(name, scene):
     (planted,) = entries(f"faults/{name}.py")
@@ -111,6 +111,7 @@ def test_an_update_that_is_not_finite_is_made_and_undone(scene):
     assert found["smallest"]["title"] == "the optimizer's eps at 1e-08"
 
 
+@pytest.mark.exhaustive
 def test_a_failure_in_the_very_first_step(scene):
     place = scene("first_step.py")
     place.watch()
