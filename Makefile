@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Two workers share the machine, so one thread each: torch would start as many as there are cores.
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test exhaustive doors lint docs site surface bench casebook clean

@@ -73,6 +73,7 @@ def trained(mode):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no distributed part")
+@pytest.mark.exhaustive
 def test_one_rank_splits_its_batch_and_all_learn_the_same():
     one, other = trained("crowded")
     assert torch.equal(one, other)

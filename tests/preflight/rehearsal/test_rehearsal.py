@@ -141,6 +141,7 @@ def test_broken_projects_are_named_and_healthy_ones_left_alone(case):
     assert loud(rehearse(CASES / case / "healthy")) == []
 
 
+@pytest.mark.exhaustive
 def test_where_only_the_compiler_fails_the_line_is_named_and_the_rest_is_rehearsed(tmp_path):
     source = """
         import torch

@@ -35,7 +35,9 @@ vault.close()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("forget", "lost"), [("", set()), ("loader", {"data position"})])
+@pytest.mark.parametrize(
+    ("forget", "lost"), [("", set()), pytest.param("loader", {"data position"}, marks=pytest.mark.exhaustive)]
+)
 def test_a_run_with_a_vault_is_proved(tmp_path, monkeypatch, forget, lost):
     monkeypatch.chdir(tmp_path)
     source = SCRIPT.replace(

@@ -97,6 +97,7 @@ def test_a_torn_file_that_the_script_passes_over_is_told(place):
     assert "step 10" in found["remedy"]
 
 
+@pytest.mark.exhaustive
 def test_what_nobody_can_judge_loads_as_ever_and_nothing_is_said(place):
     place.run(scripts.SAVES, plain=True)
     alone = place.run(scripts.UNTOLD, plain=True)
@@ -106,9 +107,10 @@ def test_what_nobody_can_judge_loads_as_ever_and_nothing_is_said(place):
     assert place.faults() == []
 
 
+@pytest.mark.exhaustive
 def test_files_without_checksums_are_known_by_their_prints(place):
     assert place.run(scripts.BARE)[0] == 0
-    names = ("a.safetensors", "d/__0_0.distcp")
+    names = ("a.safetensors", "old.pt", "bare.pt", "d/.metadata", "d/__0_0.distcp")
     whole = {name: (place.folder / name).read_bytes() for name in names}
     assert place.run(scripts.LOADS_BARE, "--folder", "run2")[0] == 0, place.err
     assert told(place) == []
@@ -122,6 +124,7 @@ def test_files_without_checksums_are_known_by_their_prints(place):
         assert file.read_bytes() == whole[name]
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_somebody_wrote_anew_is_not_judged_by_its_old_print(place):
     assert place.run(scripts.BARE)[0] == 0
     file = place.folder / "a.safetensors"
@@ -131,6 +134,7 @@ def test_a_file_that_somebody_wrote_anew_is_not_judged_by_its_old_print(place):
     assert told(place) == []
 
 
+@pytest.mark.exhaustive
 def test_what_lightning_and_hugging_face_save_is_kept_and_checked_when_it_is_loaded(place):
     """By stand-ins that write and read as those libraries do: they are too large to be installed for this."""
     package = place.folder / "lightning" / "fabric" / "utilities"

@@ -1,5 +1,6 @@
 """A script is saved, killed and resumed: whether it is the same run, and what it has lost."""
 
+import functools
 import subprocess
 import sys
 
@@ -11,6 +12,9 @@ from premortem.proof.prove import ProofOptions, prove
 from tests.vault.proof import scripts
 
 STEPS = 5
+
+
+MORE = functools.partial(pytest.param, marks=pytest.mark.exhaustive)
 
 
 @pytest.fixture
@@ -45,8 +49,8 @@ def test_a_resume_that_restores_everything_is_the_same_run(proved):
     ("line", "named"),
     [
         ('        optimizer.load_state_dict(state["optimizer"])\n', "optimizer state (Adam)"),
-        ('        scheduler.load_state_dict(state["scheduler"])\n', "scheduler (StepLR)"),
-        ('        torch.set_rng_state(state["rng"])\n', "random state"),
+        MORE('        scheduler.load_state_dict(state["scheduler"])\n', "scheduler (StepLR)"),
+        MORE('        torch.set_rng_state(state["rng"])\n', "random state"),
     ],
 )
 def test_the_piece_that_is_not_restored_is_named(proved, line, named):
@@ -58,6 +62,7 @@ def test_the_piece_that_is_not_restored_is_named(proved, line, named):
     assert not others & lost(proof)
 
 
+@pytest.mark.exhaustive
 def test_all_that_a_forgetful_script_loses(proved):
     proof = proved(scripts.FORGETFUL)
     assert proof.entrance == "the same command again"
@@ -71,6 +76,7 @@ def test_all_that_a_forgetful_script_loses(proved):
     assert "weights" not in lost(proof)
 
 
+@pytest.mark.exhaustive
 def test_a_checkpoint_behind_a_link_is_found_again(proved):
     assert "symlink_to" in scripts.LINKED
     proof = proved(scripts.LINKED)
@@ -98,6 +104,7 @@ def test_statistics_that_are_not_in_the_file(proved):
     assert proof.entrance == "--restart"
 
 
+@pytest.mark.exhaustive
 def test_a_script_that_saves_only_at_its_end_proves_nothing(proved):
     assert "no step after its first save" in proved(scripts.AT_THE_END).problem
 
@@ -112,6 +119,7 @@ def test_a_script_without_a_resume_is_told_what_was_tried(proved):
     assert "--resume-with" in proof.problem
 
 
+@pytest.mark.exhaustive
 def test_words_of_the_users_own(proved):
     source = scripts.EXACT.replace('"--resume"', '"--go-from"').replace("args.resume", "args.go_from")
     assert proved(source, resume_with="--go-from {}").exact
@@ -138,11 +146,12 @@ def test_the_verb_exits_with_one_when_it_is_not_the_same_run(tmp_path):
     assert "optimizer state (SGD)" in done.stdout
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "rate",
     [
         "lambda epoch: 1 / (epoch + 1)",
-        "functools.partial(lambda by, epoch: 1 / (epoch + by), 1)",
+        MORE("functools.partial(lambda by, epoch: 1 / (epoch + by), 1)"),
     ],
 )
 def test_a_schedule_given_as_a_function_is_kept(proved, rate):

@@ -69,7 +69,15 @@ FORGOTTEN = {
 }
 
 
-@pytest.mark.parametrize("case", FORGOTTEN)
+def often(cases, count):
+    """The first ones; the others are more of the same kind."""
+    return [
+        pytest.param(case, marks=[] if number < count else pytest.mark.exhaustive)
+        for number, case in enumerate(cases)
+    ]
+
+
+@pytest.mark.parametrize("case", often(FORGOTTEN, 4))
 def test_what_was_forgotten_is_named_at_the_line_that_loaded(tmp_path, resumed, case):
     code, changed, before = FORGOTTEN[case]
     found = resumed(before=before, **changed)
@@ -85,7 +93,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("case", ORDERS)
+@pytest.mark.parametrize("case", often(ORDERS, 1))
 def test_moments_that_went_to_another_layer_are_named(resumed, case):
     same = [
         "self.first = nn.Linear(12, 24)",
@@ -136,7 +144,7 @@ HEALTHY = {
 }
 
 
-@pytest.mark.parametrize("case", HEALTHY)
+@pytest.mark.parametrize("case", often(HEALTHY, 4))
 def test_nothing_is_said_of_a_resume_that_is_whole(resumed, case):
     found = resumed(**HEALTHY[case])
     assert [f["message"] for f in found if f["code"] in RELATED and f["severity"] != "info"] == []
