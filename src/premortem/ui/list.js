@@ -8,7 +8,8 @@
     const mine = ++asked, fresh = await live.fetched(location.href);
     if (!fresh || mine !== asked) return; // somebody has asked for something else since
     const chosen = document.activeElement?.closest?.(".runs a")?.getAttribute("href");
-    document.getElementById("listing").replaceChildren(...fresh.getElementById("listing").childNodes);
+    const here = document.getElementById("listing"), there = fresh.getElementById("listing");
+    if (here.innerHTML !== there.innerHTML) here.replaceChildren(...there.childNodes); // a click needs the link it began on
     if (chosen) links().find((link) => link.getAttribute("href") === chosen)?.focus({ preventScroll: true });
     document.documentElement.dataset.shown = String(Number(document.documentElement.dataset.shown ?? 0) + 1);
   };
@@ -20,7 +21,8 @@
     show();
   };
   form.addEventListener("submit", (event) => { event.preventDefault(); filter(); });
-  form.addEventListener("change", filter);
+  // Of the search field it comes when one leaves it, which is when one presses on a run: the list must stay where it is.
+  form.addEventListener("change", (event) => { if (event.target !== search) filter(); });
   form.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(filter, 150); });
 
   const move = (by) => {
