@@ -133,12 +133,11 @@ class Doors:
         @functools.wraps(original)
         def save(state_dict: Any, *args: Any, checkpoint_id: Any = None, **kwargs: Any) -> Any:
             alone = kwargs.get("no_dist") or not _many()
-            path = self._target(checkpoint_id, folder=True) if not _writer(args, kwargs) else None
-            asks = kwargs.get("use_collectives", True) and not alone
-            jointly = asks and not _writer(args, kwargs) and self._is_path(checkpoint_id)
-            if not alone and not jointly:
-                path = None
-            if path is None and not jointly:
+            ours = not _writer(args, kwargs)
+            path = self._target(checkpoint_id, folder=True) if ours else None
+            asks = ours and not alone and kwargs.get("use_collectives", True)
+            jointly = asks and self._is_path(checkpoint_id)
+            if not jointly and (path is None or not alone):
                 return original(state_dict, *args, checkpoint_id=checkpoint_id, **kwargs)
             possible, path = path is not None, path or real(checkpoint_id)
             state_dict = _taken(state_dict)

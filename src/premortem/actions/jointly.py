@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch.distributed as dist
 
 from premortem.actions.save import Save, one_line
+from premortem.vault.assembly import from_first, gathered
 from premortem.vault.atomic import Draft
 from premortem.vault.looked import Looked
 
@@ -55,7 +56,7 @@ class Jointly:
                 return result
             result = save.write(place)
             problem = self._published(save, draft) if draft is not None else ""
-            problem = self._from_first(problem, group)
+            problem = from_first(problem, group)
         finally:
             if draft is not None:
                 draft.discard()
@@ -67,8 +68,8 @@ class Jointly:
 
     def _arranged(self, save: Save, draft: Draft | None, group: Any) -> Path | None:
         """Where all ranks write; None when not all of them can write there."""
-        place = self._from_first(str(draft.path) if draft is not None else "", group)
-        seen = self._of_all(_Seen(bool(place) and Path(place).parent.is_dir(), save.looked), group)
+        place = from_first(str(draft.path) if draft is not None else "", group)
+        seen: list[_Seen] = gathered(_Seen(bool(place) and Path(place).parent.is_dir(), save.looked), group)
         save.looked = _together(seen)
         return Path(place) if place and all(each.draft for each in seen) else None
 
@@ -88,19 +89,6 @@ class Jointly:
             return "" if self._saving.settled(save, draft) else _AGAIN
         except OSError as error:
             return one_line(error)
-
-    @staticmethod
-    def _from_first(word: str, group: Any) -> str:
-        said = [word]
-        source = 0 if group is None else dist.get_global_rank(group, 0)
-        dist.broadcast_object_list(said, src=source, group=group)
-        return said[0]
-
-    @staticmethod
-    def _of_all(seen: _Seen, group: Any) -> list[_Seen]:
-        every: list[Any] = [None] * dist.get_world_size(group)
-        dist.all_gather_object(every, seen, group=group)
-        return every
 
 
 _AGAIN = "again, in its place"

@@ -60,13 +60,15 @@ class Exchange:
 
     def reporters(self, turn: int) -> list[int]:
         """The ranks that deliver this round, the first one always among them."""
+        return [rank for rank in range(self.world) if self._delivers(rank, turn)]
+
+    def _delivers(self, rank: int, turn: int) -> bool:
         stride = -(-self.world // _CROWD)
-        return [rank for rank in range(self.world) if rank == 0 or rank % stride == turn % stride]
+        return rank == 0 or rank % stride == turn % stride
 
     def tell(self, step: int, turn: int, digest: dict[str, Any]) -> None:
         """Never waits: the thread sends it."""
-        stride = -(-self.world // _CROWD)
-        if self.rank == 0 or self.rank % stride == turn % stride:
+        if self._delivers(self.rank, turn):
             self._outbox.append((step, turn, digest))
 
     def propose(self, record: dict[str, Any]) -> dict[str, Any]:

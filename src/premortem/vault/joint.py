@@ -21,6 +21,7 @@ from premortem.sharding import is_shard, local
 from premortem.vault import parts, pieces, store, surroundings
 from premortem.vault.apart import looked_at, taken_apart
 from premortem.vault.archive import Archive, say
+from premortem.vault.assembly import from_first, gathered
 from premortem.vault.atomic import draft_beside, sha256_of
 from premortem.vault.health import examine
 from premortem.vault.manifest import FileRecord, HealthRecord, Manifest
@@ -237,22 +238,3 @@ def _size(given: Mapping[str, Any]) -> int:
     states = [state for each in optimizers for state in getattr(each, "state", {}).values()]
     held += [value for state in states for value in state.values() if hasattr(value, "element_size")]
     return sum(int(each.numel()) * int(each.element_size()) for each in held)
-
-
-# --- what ranks say to each other -------------------------------------------------------------
-
-
-def gathered(word: Any) -> list[Any]:
-    import torch.distributed as dist
-
-    every: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(every, word)
-    return every
-
-
-def from_first(word: Any) -> Any:
-    import torch.distributed as dist
-
-    said = [word]
-    dist.broadcast_object_list(said)
-    return said[0]

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from premortem.errors import VaultError
-from premortem.vault import pieces, store
+from premortem.vault import opening, pieces
+from premortem.vault.assembly import from_first, gathered
 from premortem.vault.formats.distributed import Distributed
-from premortem.vault.joint import from_first, gathered, state_of
-from premortem.vault.manifest import NAME, Manifest
+from premortem.vault.joint import state_of
 from premortem.vault.matching import Spec, match
 from premortem.vault.report import some, tell
 from premortem.vault.resumption import Resumption
@@ -23,19 +22,10 @@ from premortem.vault.saved import OurSaved
 
 def newest_whole(candidates: list[Path]) -> tuple[OurSaved | None, list[str]]:
     """The first that verifies on every rank, and a sentence for each that did not. Called by all ranks."""
-    damaged: list[str] = []
-    for path in from_first(candidates):
-        saved, problem = None, ""
-        try:
-            manifest = Manifest.read(path / NAME)
-            saved = OurSaved(path, store.load(path, manifest, share=(pieces.rank(), pieces.processes())))
-        except VaultError as error:
-            problem = str(error)
-        problems = [each for each in gathered(problem) if each]
-        if not problems:
-            return saved, damaged
-        damaged.append(problems[0])
-    return None, damaged
+    share = pieces.rank(), pieces.processes()
+    return opening.newest_whole(
+        from_first(candidates), share, lambda problem: next(filter(None, gathered(problem)), "")
+    )
 
 
 def compare(resumption: Resumption, given: Mapping[str, Any], *, script_wins: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -44,21 +44,31 @@ def number_of(path: Path) -> int | None:
     return int(digits) if path.name.startswith(PREFIX) and digits.isdecimal() else None
 
 
-def newest_whole(candidates: list[Path]) -> tuple[OurSaved | None, list[str]]:
-    """The first that verifies, and a sentence for each that did not."""
+def newest_whole(
+    candidates: list[Path],
+    share: tuple[int, int] = (0, 1),
+    of_all: Callable[[str], str] = lambda problem: problem,
+) -> tuple[OurSaved | None, list[str]]:
+    """The first that verifies, and a sentence for each that did not.
+
+    Ranks that check one checkpoint together have a `share` of its files each, and `of_all` makes one problem of theirs."""
     damaged: list[str] = []
     for path in candidates:
+        saved, problem = None, ""
         try:
-            manifest = Manifest.read(path / NAME)
-            return _loaded(path, manifest), damaged
+            saved = _loaded(path, Manifest.read(path / NAME), share)
         except VaultError as error:
-            damaged.append(str(error))
+            problem = str(error)
+        problem = of_all(problem)
+        if not problem:
+            return saved, damaged
+        damaged.append(problem)
     return None, damaged
 
 
-def _loaded(path: Path, manifest: Manifest) -> OurSaved:
+def _loaded(path: Path, manifest: Manifest, share: tuple[int, int] = (0, 1)) -> OurSaved:
     """What this rank needs of it. Raises VaultError."""
-    return OurSaved(path, store.load(path, manifest, parts.for_rank(manifest, pieces.rank())))
+    return OurSaved(path, store.load(path, manifest, parts.for_rank(manifest, pieces.rank()), share))
 
 
 @contextmanager

@@ -170,14 +170,16 @@ class Vault:
             {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
             | {"loader": loader, **more}
         )
-        newest_whole = joint_resume.newest_whole if joint.is_sharded(given) else opening.newest_whole
+        together = joint.is_sharded(given)
+        newest_whole = joint_resume.newest_whole if together else opening.newest_whole
         found = self._candidates(at)
         saved, damaged = newest_whole(found)
         fetched = self._fetched(saved, at)
         if fetched or (self._url is not None and pieces.processes() > 1):
             found = self._candidates(at)
             saved, damaged = newest_whole(found)
-        saved, damaged = agreed(found, (saved, damaged), say)
+        if not together:  # else the ranks have looked at it as one
+            saved, damaged = agreed(found, (saved, damaged), say)
         if saved is None:
             report = ResumeReport()
             for sentence in fetched:

@@ -39,10 +39,9 @@ def survey_seen(project: Project, seen: Rehearsed, known: Part, tell: Tell) -> P
     """The same once more, with what a rehearsal has seen: what `survey` could not know from the source."""
     here = project.folder.resolve()
     surveyed = [(here / root["name"]).resolve() for root in known.record.get("roots", ())]
-    opened_ = {Path(folder).resolve() for folder in seen.opened}
     fresh = {
         folder
-        for folder in opened_
+        for folder in {Path(each).resolve() for each in seen.opened}
         if not any(root == folder or root in folder.parents for root in surveyed)
         and fits(folder, project.folder)
         and not any(part.startswith(".") for part in folder.parts)
@@ -53,16 +52,16 @@ def survey_seen(project: Project, seen: Rehearsed, known: Part, tell: Tell) -> P
 
 def _lengths(project: Project, seen: Rehearsed) -> Iterator[Length]:
     """Only where one sample tells which folders it comes from."""
-    folders = {Path(file).parent for file in seen.reads.sample} if seen.reads is not None else set()
-    if seen.reads is None or not folders:
-        return
     reads = seen.reads
-    most = max(folders, key=_samples_in)
+    if reads is None or not reads.sample:
+        return
+    folders = {Path(file).parent for file in reads.sample}
+    files, most = max((_samples_in(folder), folder) for folder in folders)
     yield Length(
         name=reads.dataset,
         length=reads.length,
         folder=_shown(most, project),
-        files=_samples_in(most),
+        files=files,
         read=max(reads.length * len(reads.sample), sum(seen.opened.get(str(each), 0) for each in folders)),
     )
 
