@@ -2,6 +2,8 @@
 
 Its kernels for tensor cores read channels last. Of tensors with channels first it makes copies in that order: input, weight
 and output, for each of the three passes. The weight's gradient is summed up in parts, which have to be kept too.
+Where there is no room for a workspace torch takes a kernel that needs none. A copy of a tensor in neither order is another
+thing: torch makes it, and cannot do without.
 Measured for 66 convolutions on an H200: bench/fit_scratch.py, bench/results/fit-scratch.json.
 """
 
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,24 +27,33 @@ _FORWARD = defaultdict(int, {torch.float32: 1, torch.bfloat16: 8, torch.float16:
 _BACKWARD = defaultdict(int, {torch.float32: 4, torch.bfloat16: 8, torch.float16: 8})
 
 
-def forward(args: Sequence[Any], out: Tensor) -> int:
-    """Bytes borrowed while the output is computed."""
+class Borrowed(NamedTuple):
+    """Bytes of a copy and of a workspace, while one result is computed."""
+
+    result: Tensor
+    copy: int = 0
+    workspace: int = 0
+
+
+def forward(args: Sequence[Any], out: Tensor) -> Borrowed:
     x, weight = args[0], args[1]
-    return _again(x, weight) + _copies(x, weight, out, groups=args[8], to=_FORWARD[x.dtype])
+    return Borrowed(
+        out, _again(x, weight), _copies(x, weight, out, groups=args[8], to=_FORWARD[x.dtype])
+    )
 
 
-def backward(args: Sequence[Any], out: Sequence[Tensor | None]) -> Iterator[tuple[Tensor | None, int]]:
-    """What each of the gradients is and borrows, in the order in which they are computed."""
+def backward(args: Sequence[Any], out: Sequence[Tensor | None]) -> Iterator[Borrowed]:
+    """The gradients, in the order in which they are computed."""
     gradient, x, weight, groups = args[0], args[1], args[2], args[9]
     again = _again(gradient, weight, like=x)
     to_input, to_weight, to_bias = out
     copies = _copies(x, weight, gradient, groups=groups, to=_BACKWARD[x.dtype])
     if to_input is not None:
-        yield to_input, again + copies
+        yield Borrowed(to_input, again, copies)
     if to_weight is not None:
-        yield to_weight, again + copies + _parts(x, weight, groups)
+        yield Borrowed(to_weight, again, copies + _parts(x, weight, groups))
     if to_bias is not None:
-        yield to_bias, 0
+        yield Borrowed(to_bias)
 
 
 def _copies(x: Tensor, weight: Tensor, y: Tensor, *, groups: int, to: int) -> int:

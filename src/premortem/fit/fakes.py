@@ -122,11 +122,12 @@ class Fakes(TorchDispatchMode):
             self._multiply(name)
         if name == "convolution_backward":
             # One after the other, each with a workspace of its own.
-            for gradient, size in convolutions.backward(args, out):
-                if gradient is not None:
-                    ledger.born(gradient, name)
-                if size:
-                    ledger.borrowed(size, name)
+            for borrowed in convolutions.backward(args, out):
+                self._convolve(name, borrowed)
+            return
+        if name == "convolution":
+            self._convolve(name, convolutions.forward(args, out))
+            ledger.forward_op()
             return
         size = scratch.borrowed(name, args, out, self.gpu)
         ledger.moving = host
@@ -140,6 +141,12 @@ class Fakes(TorchDispatchMode):
         if size:
             ledger.borrowed(size, name)
         ledger.forward_op()
+
+    def _convolve(self, name: str, borrowed: convolutions.Borrowed) -> None:
+        self.ledger.born(borrowed.result, name)
+        copy = self.ledger.entered(borrowed.copy, name)
+        self.ledger.borrowed(borrowed.workspace, name, needed=False)
+        self.ledger.left(copy)
 
     def _multiply(self, name: str) -> None:
         """Each thread that multiplies has a workspace: this one, and the one of the backward pass."""

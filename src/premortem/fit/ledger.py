@@ -35,6 +35,7 @@ class Allocation:
     phase: str
     shape: tuple[int, ...] = ()
     dtype: str = ""
+    needed: bool = True  # whether the card must have room for it
 
 
 class Ledger:
@@ -87,17 +88,19 @@ class Ledger:
 
         self._living[key] = (number, weakref.ref(storage, died))
 
-    def borrowed(self, size: int, op: str) -> None:
+    def borrowed(self, size: int, op: str, *, needed: bool = True) -> None:
         """Memory that a kernel takes and gives back before it is done."""
-        number = self.entered(size, op)
-        self.diary.append(~number)
+        self.left(self.entered(size, op, needed=needed))
 
-    def entered(self, size: int, op: str) -> int:
-        """Memory that no tensor shows, kept until the end."""
+    def entered(self, size: int, op: str, *, needed: bool = True) -> int:
+        """Memory that no tensor shows, kept until `left`."""
         module, file, line, phase = self._whence()
-        self.allocations.append(Allocation(size, WORKSPACES, op, module, file, line, phase))
+        self.allocations.append(Allocation(size, WORKSPACES, op, module, file, line, phase, needed=needed))
         self.diary.append(len(self.allocations) - 1)
         return len(self.allocations) - 1
+
+    def left(self, number: int) -> None:
+        self.diary.append(~number)
 
     def call(self, tensor: Any, kind: str) -> None:
         """What a tensor turned out to be."""

@@ -94,12 +94,14 @@ def _play(trace: Any, allocator: Allocator) -> int:
             if address is not None:
                 allocator.release(address)
             continue
-        size = trace.allocations[number].bytes
-        if not size:
+        allocation = trace.allocations[number]
+        if not allocation.bytes:
             continue
         try:
-            addresses[number] = allocator.allocate(size)
+            addresses[number] = allocator.allocate(allocation.bytes)
         except OutOfMemory as error:
+            if not allocation.needed:
+                continue
             error.number = number
             raise
         if allocator.allocated > peak:

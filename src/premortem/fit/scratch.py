@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from premortem.fit import convolutions, reductions
+from premortem.fit import reductions
 from premortem.fit.gpus import MIB, Gpu
 
 MATRIX_PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "_addmm_activation", "linalg_lu_factor"}
@@ -123,7 +123,6 @@ _RULES: dict[str, Callable[[Sequence[Any], Any, Gpu], int]] = {
     "_index_put_impl_": _index_put,
     "sort": _sort,
     "argsort": _sort,
-    "convolution": lambda args, out, gpu: convolutions.forward(args, out),
 }
 
 

@@ -1,8 +1,9 @@
 """The script runs again, but not over the user's files: what it writes goes to a folder that is thrown away.
 
 Reading stays as it is, so that data and configs are found. Covered are `open` (and with it pathlib, numpy, json, csv),
-`torch.save`, making folders, and the calls that move or delete. Other processes it starts, and files that C libraries
-write by themselves, are not covered.
+`torch.save`, making folders, and the calls that move or delete; temporary files are made in that folder from the start,
+sockets among them, by which the workers of a loader send what they have. Other processes it starts, and files that C
+libraries write by themselves, are not covered.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import builtins
 import io
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,9 @@ class Sandbox:
         self._mkdir = os.mkdir
 
     def install(self) -> None:
+        temporary = self.folder / "tmp"
+        temporary.mkdir(parents=True, exist_ok=True)
+        tempfile.tempdir = str(temporary)
         builtins.open = io.open = self.open
         os.mkdir = self.mkdir
         for name in ("remove", "unlink"):
