@@ -65,3 +65,29 @@ def test_nothing_of_the_users_is_written_moved_or_deleted(tmp_path):
     left = {str(path.relative_to(home)): path.read_text() for path in home.rglob("*") if path.is_file()}
     assert left == {"data.txt": "data", "log.txt": "old\n", "folder/kept.txt": "kept"}
     assert sorted(path.name for path in home.iterdir()) == ["data.txt", "folder", "latest", "log.txt"]
+
+
+def test_what_the_workers_of_a_loader_send_comes_through(tmp_path):
+    """They bind a socket in the temporary folder, at the place that they are told."""
+    scratch = tmp_path / "scratch"
+    code = f"""
+        from pathlib import Path
+        import tempfile
+        from premortem.replay.sandbox import Sandbox
+        Sandbox(Path({str(scratch)!r})).install()
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset
+        data = TensorDataset(torch.arange(64.0).reshape(16, 4))
+        assert sum(len(x) for x, in DataLoader(data, batch_size=4, num_workers=2)) == 16
+        assert tempfile.mkdtemp().startswith({str(scratch)!r})
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": SRC, "PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -50,6 +50,7 @@ from premortem.detectors.kept_by_reference import KeptByReference
 from premortem.detectors.kl_arguments import KlArguments
 from premortem.detectors.labels_numbered_differently import LabelsNumberedDifferently
 from premortem.detectors.labels_outside_the_loss import LabelsOutsideTheLoss
+from premortem.detectors.learned_then_blew_up import LearnedThenBlewUp
 from premortem.detectors.learning_rate_not_a_number import LearningRateNotANumber
 from premortem.detectors.learning_rate_set_nowhere import LearningRateSetNowhere
 from premortem.detectors.learning_rate_stuck import LearningRateStuck
@@ -273,6 +274,7 @@ ALL: tuple[type[Detector], ...] = (
     StatisticsNotFinite,  # PM453
     MetricNotFinite,  # PM454
     ComparedWithItself,  # PM455
+    LearnedThenBlewUp,  # PM456
     RanksApart,  # PM481
     RanksOutOfStep,  # PM482
     SameDataOnEveryRank,  # PM483

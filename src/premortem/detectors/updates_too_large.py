@@ -17,6 +17,9 @@ LARGE = 0.25  # of the weight matrices in one step; a healthy step changes them 
 EARLY = 8  # audited steps at the start
 PATIENCE = 60  # steps until a run should have got over its first jumps
 PULL = 20.0  # a gradient this much larger than its weights is a cause of its own
+BLOWN = 100.0  # times its first value: a loss that went there was thrown there
+FAR = 0.5  # of the weight matrices in the first steps together, which is then enough
+LONG = 480  # steps after which it is not waited for the end to say so
 
 
 class UpdatesTooLarge(Detector):
@@ -94,8 +97,11 @@ class UpdatesTooLarge(Detector):
         motion = self._motions.of[key]
         if motion.steps == PATIENCE and motion.losses.values:
             self._after[key] = motion.losses.tail(0.5)
-        if broken and key not in self._said:
-            yield from self._judge(event, key, broken=True)
+        blown = (
+            motion.steps >= LONG and self._worst.get(key, 0.0) > BLOWN * self._first.get(key, math.inf) > 0
+        )
+        if broken or blown:
+            yield from self._judge(event, key, broken=broken)
 
     def _judge(self, event: Event, key: int, *, broken: bool = False) -> Iterator[Finding]:
         motion = self._motions.of[key]
@@ -136,12 +142,10 @@ def diverged(motion: Motion, first: float, worst: float) -> tuple[str, Severity]
 
 def unsettled(motion: Motion, first: float, worst: float, after: float) -> tuple[str, Severity]:
     """It never came back to where it started, or only after a long time."""
-    if (
-        motion.steps < PATIENCE
-        or first <= 0
-        or worst < 1.5 * first
-        or not jumped(motion, motion.audits[:EARLY])
-    ):
+    if motion.steps < PATIENCE or first <= 0 or worst < 1.5 * first:
+        return "", Severity.ERROR
+    looks = motion.audits[:EARLY]
+    if not jumped(motion, looks) and not (worst > BLOWN * first and strayed(motion, looks)):
         return "", Severity.ERROR
     up = f"the loss went from {first:.3g} up to {worst:.3g}"
     now = motion.losses.tail()
@@ -154,6 +158,16 @@ def unsettled(motion: Motion, first: float, worst: float, after: float) -> tuple
 
 def jumped(motion: Motion, looks: list[Audit]) -> bool:
     """At least three steps were about as large as the weights, though the first gradient was not."""
-    known = [audit for audit in looks if not math.isnan(audit.typical)]
-    large = sum(audit.typical >= LARGE for audit in known)
-    return bool(known) and motion.audits[0].pull <= PULL and large >= min(3, len(known))
+    sizes = _sizes(looks)
+    large = sum(size >= LARGE for size in sizes)
+    return bool(sizes) and motion.audits[0].pull <= PULL and large >= min(3, len(sizes))
+
+
+def strayed(motion: Motion, looks: list[Audit]) -> bool:
+    """No step was so large, but the first ones together led far away from where the weights began."""
+    sizes = _sizes(looks)
+    return bool(sizes) and motion.audits[0].pull <= PULL and sum(sizes) >= FAR
+
+
+def _sizes(looks: list[Audit]) -> list[float]:
+    return [audit.typical for audit in looks if not math.isnan(audit.typical)]
