@@ -1,6 +1,7 @@
 """Run every case of the casebook through premortem, healthy and with each of its faults, and print the table.
 
 python casebook/run.py [--only ris[,I1,I3]] [--missing] [--quick] [--json FILE]
+python casebook/run.py --gpu --json bench/results/casebook-gpu.json
 
 Detected: premortem said an error or a warning. Right: the first one is of the family that the story expects.
 In time: it was said at the moment the story asks for. Recovered: the run ended well, at about the healthy quality.
@@ -78,11 +79,14 @@ def main() -> int:
         "--missing", action="store_true", help="keep the rows of the file that come from the same code"
     )
     parser.add_argument("--quick", action="store_true", help="less data and fewer epochs")
+    parser.add_argument("--gpu", action="store_true", help="only the healthy runs, at --scale gpu")
     parser.add_argument("--json", type=Path, help=f"where the rows go (default, for whole runs: {RESULTS})")
     parser.add_argument("--keep", type=Path, help="keep what the runs write here")
     options = parser.parse_args()
-    target = options.json or (None if options.only or options.quick else RESULTS)
+    target = options.json or (None if options.only or options.quick or options.gpu else RESULTS)
     chosen = cases(options.only)
+    if options.gpu:
+        chosen = dict.fromkeys(chosen, [])
     codes = {case.name: code_of(case) for case in chosen}
     before = read(target, quick=options.quick) if target and options.missing else []
     before = [told for told in before if codes.get(told["case"]) == told.get("code")]
@@ -91,7 +95,7 @@ def main() -> int:
         folder = (options.keep or Path(scratch)).resolve()
         for case, faults in chosen.items():
             kept = {told["id"]: told for told in before if told["case"] == case.name}
-            arguments = quick_arguments(case) if options.quick else []
+            arguments = quick_arguments(case) if options.quick else ["--scale", "gpu"] if options.gpu else []
             for told in examine(case, faults, folder, arguments, kept):
                 rows.append({**told, "code": codes[case.name]})
                 print(line(told), flush=True)

@@ -305,6 +305,17 @@ def casebook(result: dict[str, Any]) -> str:
     return "\n".join([*rows, "", notes])
 
 
+def casebook_gpu(result: dict[str, Any]) -> str:
+    """The healthy cases at their larger scale, on a card."""
+    rows = ["| case | reached | baseline | metric | steps | said |", "|---|---|---|---|---|---|"]
+    rows += [
+        f"| {row['case']} | {_figure(row['quality'])} | {_figure(row['baseline'])} | {row['metric']} | {row['steps']} | "
+        f"{', '.join(row['said']) or 'nothing'} |"
+        for row in result["rows"]
+    ]
+    return "\n".join(rows)
+
+
 ENDINGS = {"recovered": "yes", "stopped": "stopped by premortem", "worse": "no", "not begun": "was not begun"}
 
 
