@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from premortem import catalog
 from premortem.lint import problems, rules
 
+import stories
 import tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -132,6 +133,7 @@ SLOTS = (
     Slot("docs/fit-accuracy.md", "fit table", ("fit-predicted", "fit-measured"), tables.fit_table),
     Slot("docs/fit-accuracy.md", "fit verdicts", ("fit-verdicts-measured",), tables.fit_verdicts),
     Slot("casebook/README.md", "casebook table", ("casebook",), tables.casebook),
+    Slot("casebook/README.md", "gpu table", ("casebook-gpu",), tables.casebook_gpu),
     Slot("casebook/README.md", "drill table", ("drill",), tables.drilled),
 )
 
@@ -156,6 +158,9 @@ def slots(root: Path, entries: tuple[catalog.Entry, ...]) -> Iterator[tuple[str,
     if verdicts.exists():
         names = {entry.card.code: entry.card.name for entry in of_lint}
         yield "docs/lint/precision.md", "precision table", tables.precision(_json(verdicts), names)
+    cases = root / "bench" / "results" / "casebook.json"
+    if cases.exists():
+        yield "casebook/README.md", "stories", stories.told(_json(cases), root / "casebook")
     for slot in SLOTS:
         results = [root / "bench" / "results" / f"{name}.json" for name in slot.results]
         if all(path.exists() for path in results):
