@@ -86,7 +86,7 @@ def main() -> int:
     target = options.json or (None if options.only or options.quick or options.gpu else RESULTS)
     chosen = cases(options.only)
     if options.gpu:
-        chosen = dict.fromkeys(chosen, [])
+        chosen = {case: [] for case in chosen}
     codes = {case.name: code_of(case) for case in chosen}
     before = read(target, quick=options.quick) if target and options.missing else []
     before = [told for told in before if codes.get(told["case"]) == told.get("code")]
