@@ -1,4 +1,4 @@
-"""Is what `premortem fit` predicts true? Sixty configurations, predicted without a GPU, then measured on one.
+"""Is what `premortem fit` predicts true? Some eighty configurations, predicted without a GPU, then measured on one.
 
 python bench/fit.py predict --json bench/results/fit-predicted.json    # no GPU
 python bench/fit.py measure --json bench/results/fit-measured.json     # on the card
@@ -333,7 +333,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--predicted", type=Path)
-    parser.add_argument("--half", choices=("all", "tuned", "held-out", "fresh"), default="all")
+    parser.add_argument("--half", choices=("all", "tuned", "held-out", "fresh", "last"), default="all")
     parser.add_argument(
         "--scratch", type=Path, help="measure: also what single kernels borrow, into this file"
     )

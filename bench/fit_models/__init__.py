@@ -16,17 +16,19 @@ class Config(NamedTuple):
     batch: int
     held_out: bool  # predicted with the final code, before it was measured
     limit: float | None  # GiB: how large may the batch be on a card that has this much?
-    half: str = "tuned"  # or held-out, or fresh: those were written when the others had been measured
+    half: str = "tuned"  # or held-out, fresh, last: each written when those before had been measured
 
 
 ALL: dict[str, Config] = {}
 
 
-def config(batch: int, *, held_out: bool = False, fresh: bool = False, limit: float | None = None):
-    half = "fresh" if fresh else "held-out" if held_out else "tuned"
+def config(
+    batch: int, *, held_out: bool = False, fresh: bool = False, last: bool = False, limit: float | None = None
+):
+    half = "last" if last else "fresh" if fresh else "held-out" if held_out else "tuned"
 
     def register(build: Callable[[int], Step]) -> Callable[[int], Step]:
-        ALL[build.__name__] = Config(build, batch, held_out or fresh, limit, half)
+        ALL[build.__name__] = Config(build, batch, held_out or fresh or last, limit, half)
         return build
 
     return register
@@ -39,6 +41,7 @@ from fit_models import (  # noqa: F401
     generative,
     graphs,
     language,
+    latest,
     sequence,
     transformers_hub,
     vision,
