@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 _LOW = (torch.bfloat16, torch.float16)
+_READ = {torch.float32: 1, torch.float16: 4, torch.bfloat16: 8}  # channels of the input at once, in the forward pass
 _PROCESSORS = 132  # of an H100 or H200
 _TILE = 128  # channels of a weight's gradient that are computed together
 _FEW, _MANY = 8, 192  # channels
@@ -101,16 +102,17 @@ class _Shapes(NamedTuple):
         alone = self.groups > 1 and self.groups == self.x.shape[1] and not _last(self.x)
         return alone or not (self.low or self.x.dtype == torch.float32)
 
-    def copies(self, *, weight: bool = True, y: bool = True) -> int:
+    def copies(self, *, x_to: int = 0, weight: bool = True, y: bool = True) -> int:
         """Channels last, and filled up; of tensors that are so already, those that have to be filled up."""
         to = 8 if self.low else 4
+        x_to = x_to or to
         last = _last(self.x) or _last(self.weight)
         full = [tensor.shape[1] % to == 0 for tensor in (self.x, self.y)]
-        size = 0 if last and full[0] else _padded(self.x, to)
+        size = 0 if last and full[0] else _padded(self.x, x_to)
         if y:
             size += 0 if last and full[1] else _padded(self.y, to)
         if weight and not (last and all(full)):
-            size += _up(self.filters, to) * _up(self.channels, to) * self.taps * self.x.element_size()
+            size += _up(self.filters, to) * _up(self.channels, x_to) * self.taps * self.x.element_size()
         return size
 
 
@@ -122,10 +124,10 @@ def _forward(c: _Shapes) -> int:
     few = c.x.shape[1] < _FEW
     if c.low:
         tiny = c.x.shape[1] == 1 or (c.x.shape[1] < 4 and c.taps < 25)
-        return 0 if tiny or (few and c.work < _SMALL) else c.copies()
+        return 0 if tiny or (few and c.work < _SMALL) else c.copies(x_to=_READ[c.x.dtype])
     if c.channels == 1 or (few and c.channels * c.taps <= _SHORT):
         return 0
-    return c.copies(y=not (c.taps == 9 and c.channels < 64 and 128 <= c.filters <= 256))
+    return c.copies(x_to=_READ[c.x.dtype], y=not (c.taps == 9 and c.channels < 64 and 128 <= c.filters <= 256))
 
 
 def _to_input(c: _Shapes) -> int:
@@ -143,8 +145,10 @@ def _to_weight(c: _Shapes) -> int:
     if c.own_kernel:
         return 0
     if c.taps == 1 and not c.strided and not _last(c.x):
-        each = c.x.shape[0] * c.weight.numel() * 4  # a matrix product, and a sum of its own for each sample
-        return each if each < 2 * c.copies() else c.copies()
+        samples = c.x.shape[0]
+        each = samples * c.weight.numel() * 4  # a matrix product, and a sum of its own for each sample
+        narrow = not c.low and max(c.weight.shape[:2]) <= 32 and samples <= 8
+        return c.copies() + _parts(c) if narrow or each > 2 * c.copies() else each
     if not c.low:
         if c.taps == 1 and c.filters <= c.channels and not _last(c.x):
             return 0
@@ -159,7 +163,7 @@ def _fourier(c: _Shapes) -> int:
     if not (c.simple and c.channels >= 32 and 32 <= c.filters <= 64):
         return 0
     n, side, k = c.x.shape[0], max(c.x.shape[2:]), c.weight.shape[2]
-    if side > 32 or k < 3 or (k < 5 and (n < 64 or c.places < 25_000)):
+    if side > 32 or k < 3 or (k < 5 and (not 64 <= n <= 128 or c.places < 25_000)):
         return 0
     side = 1 << (side + k - 2).bit_length()
     spectrum = 2 * 8 * side * (side // 2 + 1)
@@ -178,10 +182,15 @@ def _parts(c: _Shapes) -> int:
     """A weight's gradient is summed up in as many parts as the card has processors for; they are kept in 32 bits."""
     if not c.low and c.taps == 49:
         return 7 * c.weight.numel() * 4 if c.filters < 512 or c.channels < 96 else 0
-    tall, wide = (min(_TILE, _up(n, 64)) for n in (c.filters, c.channels))
+    wide = min(_TILE, _up(c.channels, 64))
+    tall = min(_TILE**2 // wide, _up(c.filters, 64))
     tiles = -(-c.filters // tall) * -(-c.channels // wide) * c.taps
     parts = min(_PROCESSORS // max(tiles, 1), c.places // (4096 if c.low else 1024))
-    return parts * tiles * tall * wide * 4 if parts > 1 else 0
+    kept = parts * tiles if parts > 1 else 0
+    waves = -(-tiles // _PROCESSORS)
+    if not (kept or c.low) and tiles > _PROCESSORS / 2 and tiles < waves * _PROCESSORS * 2 / 3:
+        kept = waves * _PROCESSORS // 2  # they would leave a third of the card idle: half of them are split
+    return kept * tall * wide * 4
 
 
 def _up(n: int, to: int) -> int:
