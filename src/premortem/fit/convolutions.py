@@ -14,13 +14,12 @@ import torch
 from torch import Tensor
 
 _LOW = (torch.bfloat16, torch.float16)
-_READ = {torch.float32: 1, torch.float16: 4, torch.bfloat16: 8}  # channels of the input at once, in the forward pass
 _PROCESSORS = 132  # of an H100 or H200
 _TILE = 128  # channels of a weight's gradient that are computed together
 _FEW, _MANY = 8, 192  # channels
 _SHORT = 86  # products that are summed up for one value
 _SMALL = 2**27  # multiplications
-_WIDE = 2**16  # values of one channel
+_WIDE = 2**17  # values of one channel
 
 
 class Borrowed(NamedTuple):
@@ -60,7 +59,8 @@ class _Shapes(NamedTuple):
     y: Tensor
     groups: int
     strided: bool
-    simple: bool  # in 32 bits and two dimensions, without steps, holes or groups
+    square: bool  # two dimensions, one group
+    simple: bool  # also in 32 bits, without steps or holes
 
     @classmethod
     def of(cls, x: Tensor, weight: Tensor, y: Tensor, rest: Sequence[Any]) -> _Shapes:
@@ -68,9 +68,9 @@ class _Shapes(NamedTuple):
         if transposed:
             x, y = y, x
         sides = weight.shape[2:]
-        plain = max(*stride, *dilation) == 1 and groups == 1 and not _last(x) and not _last(weight)
-        square = len(sides) == 2 and sides[0] == sides[1]
-        return cls(x, weight, y, groups, max(stride) > 1, plain and square and x.dtype == torch.float32)
+        square = len(sides) == 2 and sides[0] == sides[1] and groups == 1
+        plain = max(*stride, *dilation) == 1 and not _last(x) and not _last(weight)
+        return cls(x, weight, y, groups, max(stride) > 1, square, plain and square and x.dtype == torch.float32)
 
     @property
     def taps(self) -> int:
@@ -102,17 +102,16 @@ class _Shapes(NamedTuple):
         alone = self.groups > 1 and self.groups == self.x.shape[1] and not _last(self.x)
         return alone or not (self.low or self.x.dtype == torch.float32)
 
-    def copies(self, *, x_to: int = 0, weight: bool = True, y: bool = True) -> int:
+    def copies(self, to: int = 0, *, weight: bool = True, y: bool = True) -> int:
         """Channels last, and filled up; of tensors that are so already, those that have to be filled up."""
-        to = 8 if self.low else 4
-        x_to = x_to or to
+        to = to or (8 if self.low else 4)
         last = _last(self.x) or _last(self.weight)
         full = [tensor.shape[1] % to == 0 for tensor in (self.x, self.y)]
-        size = 0 if last and full[0] else _padded(self.x, x_to)
+        size = 0 if last and full[0] else _padded(self.x, to)
         if y:
             size += 0 if last and full[1] else _padded(self.y, to)
         if weight and not (last and all(full)):
-            size += _up(self.filters, to) * _up(self.channels, x_to) * self.taps * self.x.element_size()
+            size += _up(self.filters, to) * _up(self.channels, to) * self.taps * self.x.element_size()
         return size
 
 
@@ -124,10 +123,18 @@ def _forward(c: _Shapes) -> int:
     few = c.x.shape[1] < _FEW
     if c.low:
         tiny = c.x.shape[1] == 1 or (c.x.shape[1] < 4 and c.taps < 25)
-        return 0 if tiny or (few and c.work < _SMALL) else c.copies(x_to=_READ[c.x.dtype])
+        if tiny or (few and c.work < _SMALL):
+            return 0
+        return c.copies(4 if few and c.x.dtype == torch.float16 else 8)
     if c.channels == 1 or (few and c.channels * c.taps <= _SHORT):
         return 0
-    return c.copies(x_to=_READ[c.x.dtype], y=not (c.taps == 9 and c.channels < 64 and 128 <= c.filters <= 256))
+    if c.square and c.taps == 9:
+        narrow = c.filters < 96 and c.channels <= (32 if c.strided else 16)
+        if narrow and c.work < 2**29:
+            return 0
+        if c.channels <= (64 if c.filters == _TILE else 16) and c.filters >= _TILE:
+            return c.copies(1, y=False)  # written with channels first
+    return c.copies(1 if c.channels < 96 else 4)
 
 
 def _to_input(c: _Shapes) -> int:
