@@ -102,3 +102,14 @@ def test_channels_last_needs_no_copies_unless_channels_have_to_be_filled_up():
 
     assert forward(64).workspace == 0
     assert forward(60).workspace == 8 * 64 * 64 * 64 * 2 + 64 * 64 * 9 * 2
+
+
+def test_a_card_with_fewer_processors_sums_in_fewer_parts():
+    make = {"device": "meta", "dtype": torch.float32}
+    x, weight = torch.empty(16, 128, 56, 56, **make), torch.empty(128, 128, 3, 3, **make)
+    args = (x, x, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    h100, a100 = (
+        next(b.workspace for b in convolutions.backward(args, (None, weight, None), processors))
+        for processors in (132, 108)
+    )
+    assert h100 - a100 == 2 * weight.nbytes  # 14 parts and 12: nine tiles to a part

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 _LOW = (torch.bfloat16, torch.float16)
-_PROCESSORS = 132  # of an H100 or H200, where this was measured
+_PROCESSORS = 132  # of an H100 or H200
 _TILE = 128  # channels and filters that are computed together
 # Between these kernels the choice changes:
 _FEW, _MANY = 8, 192  # channels
@@ -48,7 +48,9 @@ def forward(args: Sequence[Any], out: Tensor) -> Borrowed:
     return Borrowed(out, _again(x, weight), workspace)
 
 
-def backward(args: Sequence[Any], out: Sequence[Tensor | None]) -> Iterator[Borrowed]:
+def backward(
+    args: Sequence[Any], out: Sequence[Tensor | None], processors: int = _PROCESSORS
+) -> Iterator[Borrowed]:
     """The gradients, in the order in which they are computed."""
     gradient, x, weight = args[0], args[1], args[2]
     again = _again(gradient, weight, like=x)
@@ -57,7 +59,7 @@ def backward(args: Sequence[Any], out: Sequence[Tensor | None]) -> Iterator[Borr
     if to_input is not None:
         yield Borrowed(to_input, again, _forward(shapes) if args[7] else _to_input(shapes))
     if to_weight is not None:
-        yield Borrowed(to_weight, again, _to_weight(shapes))
+        yield Borrowed(to_weight, again, _to_weight(shapes, processors))
     if to_bias is not None:
         yield Borrowed(to_bias)
 
@@ -164,21 +166,23 @@ def _to_input(c: _Shapes) -> int:
     return c.copies()
 
 
-def _to_weight(c: _Shapes) -> int:
+def _to_weight(c: _Shapes, processors: int) -> int:
     if c.own_kernel:
         return 0
     if c.taps == 1 and not c.strided and not _last(c.x):
         samples = c.x.shape[0]
         each = samples * c.weight.numel() * 4  # a matrix product, and a sum of its own for each sample
         narrow = c.simple and max(c.filters, c.channels) <= 32 and samples <= 8
-        return c.copies() + _parts(c) if narrow or each > 2 * c.copies() else each
+        return c.copies() + _parts(c, processors) if narrow or each > 2 * c.copies() else each
     if not c.low:
         if c.taps == 1 and c.filters <= c.channels and not _last(c.x):
             return 0
         short = c.x.shape[1] < _FEW and c.places > _WIDE and c.taps < 49
         if c.x.dim() == 4 and (short or c.channels == 1):
             return 0
-    return _fourier(c) or _winograd(c) or c.copies(0 if c.low or c.channels > 1 else 1) + _parts(c)
+    return (
+        _fourier(c) or _winograd(c) or c.copies(0 if c.low or c.channels > 1 else 1) + _parts(c, processors)
+    )
 
 
 def _fourier(c: _Shapes) -> int:
@@ -201,18 +205,18 @@ def _winograd(c: _Shapes) -> int:
     return 36 * 4 * (tiles * (c.channels + c.filters) + c.channels * c.filters)
 
 
-def _parts(c: _Shapes) -> int:
+def _parts(c: _Shapes, processors: int) -> int:
     """A weight's gradient is summed up in as many parts as the card has processors for; they are kept in 32 bits."""
     if not c.low and c.taps == 49:
         return 7 * c.weight.numel() * 4 if c.filters < 512 or c.channels < 96 else 0
     wide = min(_TILE, _up(c.channels, 64))
     tall = min(_TILE**2 // wide, _up(c.filters, 64))
     tiles = -(-c.filters // tall) * -(-c.channels // wide) * c.taps
-    parts = min(_PROCESSORS // max(tiles, 1), c.places // (4096 if c.low else 1024))
+    parts = min(processors // max(tiles, 1), c.places // (4096 if c.low else 1024))
     kept = parts * tiles if parts > 1 else 0
-    waves = -(-tiles // _PROCESSORS)
-    if not (kept or c.low) and tiles > _PROCESSORS / 2 and tiles < waves * _PROCESSORS * 2 / 3:
-        kept = waves * _PROCESSORS // 2  # they would leave a third of the card idle: half of them are split
+    waves = -(-tiles // processors)
+    if not (kept or c.low) and tiles > processors / 2 and tiles < waves * processors * 2 / 3:
+        kept = waves * processors // 2  # they would leave a third of the card idle: half of them are split
     return kept * tall * wide * 4
 
 
