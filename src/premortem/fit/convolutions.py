@@ -140,7 +140,7 @@ def _forward(c: _Shapes) -> int:
         return c.copies(weight=False) if c.strided and (c.low or c.filters >= _MANY) else 0
     few = c.x.shape[1] < _FEW
     if c.low:
-        tiny = c.x.shape[1] == 1 or (c.x.shape[1] < 4 and c.taps < 25)
+        tiny = c.x.shape[1] == 1 or (c.x.shape[1] < 4 and (c.taps < 25 or c.x.dim() == 5))
         if tiny or (few and c.work < _SMALL):
             return 0
         return c.copies(4 if few and c.x.dtype == torch.float16 else 8)
@@ -212,7 +212,7 @@ def _parts(c: _Shapes, processors: int) -> int:
     wide = min(_TILE, _up(c.channels, 64))
     tall = min(_TILE**2 // wide, _up(c.filters, 64))
     tiles = -(-c.filters // tall) * -(-c.channels // wide) * c.taps
-    parts = min(processors // max(tiles, 1), c.places // (4096 if c.low else 1024))
+    parts = min(processors // max(tiles, 1), c.places // (tall * wide // 2 if c.low else 1024))
     kept = parts * tiles if parts > 1 else 0
     waves = -(-tiles // processors)
     if not (kept or c.low) and tiles > processors / 2 and tiles < waves * processors * 2 / 3:
