@@ -1,9 +1,9 @@
 """What watching adds to a step on two CPU ranks: all of premortem, as `premortem run` has it, journal and guard among it.
 
-    python bench/ranks.py [--rounds 8] [--json bench/results/ranks.json]
+    python bench/ranks.py [--rounds 8] [--only ddp|fsdp2] [--json bench/results/ranks.json]
 
-Two ranks under DistributedDataParallel, a step of about 50 ms, in one run. Blocks of 64 steps without premortem take turns
-with blocks in its gears:
+Two ranks, under DistributedDataParallel (a step of about 50 ms) and then under FSDP2, each in one run. Blocks of 64 steps without
+premortem take turns with blocks in its gears:
 
     calm      what a run spends its life in, after its first thousand steps: two steps of 64 are told
     told      before that: every step is told to every detector
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.metadata
 import json
 import os
 import platform
@@ -39,6 +40,7 @@ SLEEP = 0.03
 CRUISING = 1_000_003  # a step number far from any audit
 NOVELTY = 10  # steps
 AUDITED = 16
+KINDS = ("ddp", "fsdp2")
 
 
 class Cost(NamedTuple):
@@ -55,6 +57,8 @@ def rank() -> None:
     import torch
     import torch.distributed as dist
     from torch import nn
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
     from torch.nn.parallel import DistributedDataParallel
 
     from premortem.events import RunStarted
@@ -81,7 +85,11 @@ def rank() -> None:
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     layers = [layer for _ in range(40) for layer in (nn.Linear(96, 96), nn.ReLU())]
-    model = DistributedDataParallel(nn.Sequential(*layers, nn.Linear(96, 1)))
+    bare = nn.Sequential(*layers, nn.Linear(96, 1))
+    if os.environ["KIND"] == "fsdp2":
+        model: nn.Module = fully_shard(bare, mesh=init_device_mesh("cpu", (2,)))
+    else:
+        model = DistributedDataParallel(bare)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     torch.manual_seed(dist.get_rank())
 
@@ -119,7 +127,8 @@ def rank() -> None:
                 session.alarm_until = session.step + AUDITED + 2
                 return block(AUDITED + 2)[2:]
             block(ALIKE + 3)
-            assert session.resting == (gear == "calm") and not session.auditing
+            if session.auditing or session.resting != (gear == "calm"):
+                raise SystemExit(f"the run is not in the gear it is to be measured in: {gear}")
             return block()
 
         try:
@@ -132,23 +141,21 @@ def rank() -> None:
     rounds: list[dict[str, Block]] = []
     before = block()
     for _ in range(int(os.environ["ROUNDS"])):
-        measured = {}
+        blocks = {}
         with tempfile.TemporaryDirectory() as folder, watched(folder) as geared:
-            measured["told"] = geared("told")
+            blocks["told"] = geared("told")
             spent.clear()
-            measured["calm"] = geared("calm")
-            comparing = spent[-len(measured["calm"]) :]
-            measured["audited"] = geared("audited")
+            blocks["calm"] = geared("calm")
+            comparing = spent[-len(blocks["calm"]) :]
+            blocks["audited"] = geared("audited")
         after = block()
-        measured["without"] = [
+        blocks["without"] = [
             Cost((a.wall + b.wall) / 2, (a.cpu + b.cpu) / 2) for a, b in zip(before, after, strict=True)
         ]
-        rounds.append(measured)
+        rounds.append(blocks)
         before = after
     if dist.get_rank() == 0:
         result = {
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-            "torch": torch.__version__,
             "parameters": len(list(model.parameters())),
             "step_ms": round(1e3 * middle([each["without"] for each in rounds]).wall, 2),
             "step_cpu_ms": round(1e3 * middle([each["without"] for each in rounds]).cpu, 2),
@@ -198,19 +205,30 @@ def added(rounds: list[dict[str, Block]], gear: str) -> dict[str, Any]:
     }
 
 
+def measured(kind: str, rounds: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "result.json"
+        own = {"ROUNDS": str(rounds), "RESULT": str(path), "KIND": kind, "OMP_NUM_THREADS": "1"}
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        subprocess.run([sys.executable, *launcher, __file__], env={**os.environ, **own}, check=True)
+        return dict(json.loads(path.read_text()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--only", choices=KINDS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "result.json"
-        own = {"ROUNDS": str(options.rounds), "RESULT": str(path), "OMP_NUM_THREADS": "1"}
-        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-        subprocess.run([sys.executable, *launcher, __file__], env={**os.environ, **own}, check=True)
-        result = {"command": f"python bench/ranks.py --rounds {options.rounds}", **json.loads(path.read_text())}
+    only = f" --only {options.only}" if options.only else ""
+    result = {
+        "command": f"python bench/ranks.py --rounds {options.rounds}{only}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "torch": importlib.metadata.version("torch"),
+        "kinds": {kind: measured(kind, options.rounds) for kind in KINDS if options.only in (None, kind)},
+    }
     print(json.dumps(result, indent=2))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1) + "\n")

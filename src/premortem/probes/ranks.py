@@ -31,7 +31,7 @@ from premortem.probes.lookout import among_ranks
 from premortem.probes.modules import Model, Models
 from premortem.probes.optimizers import Optimizers, number
 from premortem.probes.session import Session, fingerprint, user_site
-from premortem.rendezvous import connect
+from premortem.rendezvous import afresh, connect
 from premortem.sharding import is_shard
 
 EVERY = 32  # steps
@@ -98,7 +98,7 @@ class RanksProbe:
         self._clear()
         self._groups += 1
         self.exchange = exchange = Exchange(
-            dist.get_rank(), dist.get_world_size(), str(self._groups), self.session.fault
+            dist.get_rank(), dist.get_world_size(), afresh("ranks"), self.session.fault
         )
         exchange.each_look = self._each_look
         if self._groups == 1:
