@@ -86,10 +86,10 @@ def rank() -> None:
     torch.manual_seed(0)
     layers = [layer for _ in range(40) for layer in (nn.Linear(96, 96), nn.ReLU())]
     bare = nn.Sequential(*layers, nn.Linear(96, 1))
-    if os.environ["KIND"] == "fsdp2":
-        model: nn.Module = fully_shard(bare, mesh=init_device_mesh("cpu", (2,)))
-    else:
-        model = DistributedDataParallel(bare)
+    sharded = os.environ["KIND"] == "fsdp2"
+    if sharded:
+        fully_shard(bare, mesh=init_device_mesh("cpu", (2,)))
+    model = bare if sharded else DistributedDataParallel(bare)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     torch.manual_seed(dist.get_rank())
 
