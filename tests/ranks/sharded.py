@@ -81,7 +81,8 @@ torch.manual_seed(0 if "same-data" in words else rank)
 history = []
 if "uneven" in words:  # the loop ends everywhere after as many batches
     rows = torch.randint(0, 32, (16 * (steps + 4 * rank), 8))
-    batches = iter(torch.utils.data.DataLoader(rows, batch_size=16))
+    loader = torch.utils.data.DataLoader(rows, batch_size=16)
+    batches = iter(loader)
 for step in range(steps):
     parts = 2 if "accumulate" in words else 1
     optimizer.zero_grad()
