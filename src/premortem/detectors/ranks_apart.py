@@ -34,6 +34,7 @@ class RanksApart(Detector):
     - gradients are clipped, a step is skipped, or the learning rate is set, on one rank only
     - the optimizer's state was loaded on one rank only
     - without a wrapper: ranks that average their gradients but began with different weights
+    - under FSDP2: a step that some ranks left out, so that their pieces lag behind
 
     ## What to do
     Call the wrapper. Wrap last, and build the optimizer after that. Do on every rank what changes gradients, weights
@@ -41,7 +42,8 @@ class RanksApart(Detector):
 
     ## When it stays silent
     Where ranks part on purpose: a communication hook, model averaging, steps inside `no_sync`, `Join`; shards and
-    pieces of a model; ranks that never moved together and share no gradient.
+    pieces of a model; ranks that never moved together and share no gradient. Of FSDP2 only steps are counted: the ranks hold
+    different pieces, and there are no values to compare.
     """
 
     card: ClassVar[Card] = Card(
