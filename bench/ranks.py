@@ -1,61 +1,83 @@
-"""What watching adds to a step on two CPU ranks, and what it would add on many.
+"""What watching adds to a step on two CPU ranks: all of premortem, as `premortem run` has it, journal and guard among it.
 
-    python bench/ranks.py [--rounds 6] [--steps 384] [--json bench/results/ranks.json]
+    python bench/ranks.py [--rounds 8] [--only ddp|fsdp2] [--json bench/results/ranks.json]
 
-Two ranks under DistributedDataParallel, a step of about 50 ms, in one run:
+Two ranks, under DistributedDataParallel (a step of about 50 ms) and then under FSDP2, each in one run. Blocks of 64 steps without
+premortem take turns with blocks in its gears:
 
-    whole      blocks of steps with and without premortem take turns; of a block with it, the first steps (in which
-               everything is looked at closely) do not count
-    exchange   the same with only the comparing of ranks on and off, which is far below the noise of a step; so the time of
-               its parts is taken as well
+    calm      what a run spends its life in, after its first thousand steps: two steps of 64 are told
+    told      before that: every step is told to every detector
+    audited   a step in which everything is looked at closely: the first eight, powers of two, every 500th
+
+When premortem is switched on it looks closely at what is new to it, as in the first steps of a run. These steps do not count;
+the run is then set far beyond its beginning, and goes on until it is in its gear. Each of the 64 steps of a block is compared with
+the same one of the blocks without premortem before and after it; of all rounds the middle difference counts, and of the steps the
+mean: every block holds two digests and two told steps, which a median over the steps would hide.
 
 Time is told twice: as the clock says, and as the processor's time of the training thread, which other programs on the machine
-change less.
+change less. The comparing of ranks is far below the noise of a step; so the processor's time of its parts is taken as well.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
+import importlib.metadata
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
-BLOCK = 32
-WARM = 96  # steps of a block with premortem that do not count
-COUNTED = 128
-STEP = 0.05
+STEP = 0.05  # seconds, of which the added time is told as a share
 SLEEP = 0.03
+CRUISING = 1_000_003  # a step number far from any audit
+NOVELTY = 10  # steps
+AUDITED = 16
+KINDS = ("ddp", "fsdp2")
+
+
+class Cost(NamedTuple):
+    """Of one step, in seconds."""
+
+    wall: float
+    cpu: float
+
+
+Block = list[Cost]
 
 
 def rank() -> None:
     import torch
     import torch.distributed as dist
     from torch import nn
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
     from torch.nn.parallel import DistributedDataParallel
 
-    import premortem
+    from premortem.events import RunStarted
+    from premortem.journal.write import Journal
     from premortem.probes.exchange import Exchange
     from premortem.probes.ranks import RanksProbe
+    from premortem.probes.rest import AFTER, ALIKE, ATTENDED, RESTED
+    from premortem.watcher import Watcher
 
     spent: list[float] = []
     sent: list[int] = []
-    off = False
     stepped, tell = RanksProbe._stepped, Exchange.tell
 
-    def timed(self: RanksProbe, optimizer: object, track: object, step: int) -> None:
-        started = time.perf_counter()
-        if not off:
-            stepped(self, optimizer, track, step)
-        spent.append(time.perf_counter() - started)
+    def timed(self: RanksProbe, optimizer: Any, track: Any, step: int) -> None:
+        started = time.thread_time()
+        stepped(self, optimizer, track, step)
+        spent.append(time.thread_time() - started)
 
-    def counted(self: Exchange, step: int, turn: int, digest: dict[str, object]) -> None:
+    def counted(self: Exchange, step: int, turn: int, digest: dict[str, Any]) -> None:
         sent.append(len(json.dumps(digest, separators=(",", ":"))))
         tell(self, step, turn, digest)
 
@@ -63,108 +85,153 @@ def rank() -> None:
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     layers = [layer for _ in range(40) for layer in (nn.Linear(96, 96), nn.ReLU())]
-    model = DistributedDataParallel(nn.Sequential(*layers, nn.Linear(96, 1)))
+    bare = nn.Sequential(*layers, nn.Linear(96, 1))
+    sharded = os.environ["KIND"] == "fsdp2"
+    if sharded:
+        fully_shard(bare, mesh=init_device_mesh("cpu", (2,)))
+    model = bare if sharded else DistributedDataParallel(bare)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     torch.manual_seed(dist.get_rank())
-    blocks: dict[bool, list[float]] = {False: [], True: []}
-    busy: list[float] = []  # seconds of the processor, which other programs on the machine do not change
 
-    def one_step() -> float:
+    def one_step() -> Cost:
         started, worked = time.perf_counter(), time.thread_time()
         loss = model(torch.randn(32, 96)).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        busy.append(time.thread_time() - worked)
+        worked = time.thread_time() - worked
         time.sleep(SLEEP)  # a device that computes, and leaves the processor alone
-        return time.perf_counter() - started
+        return Cost(time.perf_counter() - started, worked)
 
-    for _ in range(3 * BLOCK):
-        one_step()
-    watched = functools.partial(premortem.watch, quiet=True)
-    rounds: list[dict[str, float]] = []
+    def block(steps: int = RESTED + ATTENDED) -> Block:
+        return [one_step() for _ in range(steps)]
+
+    @contextlib.contextmanager
+    def watched(folder: str) -> Iterator[Callable[[str], Block]]:
+        journal = Journal.open(Path(folder, f"rank-{dist.get_rank()}"), meta={}, on_problem=print)
+        watcher = Watcher("protect", journal, on_problem=print)
+        watcher.emit(RunStarted(argv=(__file__,)))
+        watcher.attach()
+        attachment = watcher._attachment
+        assert attachment is not None
+        attachment.introduce((model, optimizer))
+        session = attachment.session
+        session.step = CRUISING
+        attachment.lens.focus()
+        block(NOVELTY)
+        session.step += 10_000  # past what is still looked at closely because it was new
+
+        def geared(gear: str) -> Block:
+            session.rest.after = AFTER if gear == "calm" else sys.maxsize
+            if gear == "audited":
+                session.alarm_until = session.step + AUDITED + 2
+                return block(AUDITED + 2)[2:]
+            block(ALIKE + 3)
+            if session.auditing or session.resting != (gear == "calm"):
+                raise SystemExit(f"the run is not in the gear it is to be measured in: {gear}")
+            return block()
+
+        try:
+            yield geared
+        finally:
+            watcher.close()
+            journal.close()
+
+    block(96)
+    rounds: list[dict[str, Block]] = []
+    before = block()
     for _ in range(int(os.environ["ROUNDS"])):
-        told = {}
-        for name, watching in (("without", contextlib.nullcontext), ("with", watched)):
-            with watching():
-                for _ in range(WARM):
-                    one_step()
-                seconds = [one_step() for _ in range(COUNTED)]
-            told[name] = statistics.median(seconds)
-            told[f"cpu {name}"] = statistics.median(busy[-COUNTED:])
-        rounds.append(told)
-    spent.clear()
-    sent.clear()
-    busy.clear()
-    with premortem.watch(quiet=True):
-        for number in range(int(os.environ["STEPS"])):
-            off = (number // BLOCK) % 2 == 1
-            seconds = one_step()
-            if number >= 2 * BLOCK:
-                blocks[off].append(seconds)
-    if dist.get_rank() == 0:
-        watched = [
-            each for number, each in enumerate(spent) if (number // BLOCK) % 2 == 0 and number >= 2 * BLOCK
+        blocks = {}
+        with tempfile.TemporaryDirectory() as folder, watched(folder) as geared:
+            blocks["told"] = geared("told")
+            spent.clear()
+            blocks["calm"] = geared("calm")
+            comparing = spent[-len(blocks["calm"]) :]
+            blocks["audited"] = geared("audited")
+        after = block()
+        blocks["without"] = [
+            Cost((a.wall + b.wall) / 2, (a.cpu + b.cpu) / 2) for a, b in zip(before, after, strict=True)
         ]
+        rounds.append(blocks)
+        before = after
+    if dist.get_rank() == 0:
         result = {
-            "step_ms_with": 1e3 * statistics.fmean(blocks[False]),
-            "step_ms_without": 1e3 * statistics.fmean(blocks[True]),
-            "ratio": statistics.fmean(blocks[False]) / statistics.fmean(blocks[True]),
-            "whole": whole(rounds),
-            "main_thread_us_per_step": 1e6 * statistics.fmean(watched),
-            "share_of_50_ms": statistics.fmean(watched) / STEP,
-            "digest_ms": 1e3 * max(watched),
-            "digest_bytes": max(sent),
             "parameters": len(list(model.parameters())),
+            "step_ms": round(1e3 * middle([each["without"] for each in rounds]).wall, 2),
+            "step_cpu_ms": round(1e3 * middle([each["without"] for each in rounds]).cpu, 2),
+            "gears": {gear: added(rounds, gear) for gear in ("calm", "told", "audited")},
+            "comparing": {
+                "cpu_us_a_step": round(1e6 * statistics.fmean(comparing)),
+                "share_of_50_ms": round(statistics.fmean(comparing) / STEP, 5),
+                "digest_ms": round(1e3 * max(comparing), 2),
+                "digest_bytes": max(sent),
+            },
         }
-        Path(os.environ["RESULT"]).write_text(json.dumps(result, indent=2))
+        Path(os.environ["RESULT"]).write_text(json.dumps(result))
     dist.destroy_process_group()
 
 
-def whole(rounds: list[dict[str, float]]) -> dict[str, object]:
-    """Each round is a pair; of the pairs the middle one counts."""
-    added = [each["with"] - each["without"] for each in rounds]
-    cpu = [each["cpu with"] - each["cpu without"] for each in rounds]
+def middle(blocks: list[Block]) -> Cost:
+    """Step by step the middle one of all rounds, and of the steps the mean."""
+    steps = list(zip(*blocks, strict=True))
+    return Cost(
+        statistics.fmean(statistics.median(each.wall for each in step) for step in steps),
+        statistics.fmean(statistics.median(each.cpu for each in step) for step in steps),
+    )
+
+
+def added(rounds: list[dict[str, Block]], gear: str) -> dict[str, Any]:
+    """Step by step the difference to the same step without premortem."""
+    differences = [
+        [
+            Cost(a.wall - b.wall, a.cpu - b.cpu)
+            for a, b in zip(each[gear], each["without"], strict=False)  # there are fewer audited ones
+        ]
+        for each in rounds
+    ]
+    more, without = middle(differences), middle([each["without"] for each in rounds])
     return {
-        "step_ms_without": round(1e3 * statistics.median(each["without"] for each in rounds), 2),
-        "cpu_ms_without": round(1e3 * statistics.median(each["cpu without"] for each in rounds), 2),
-        "added_ms": [round(1e3 * each, 2) for each in added],
-        "added_cpu_ms": [round(1e3 * each, 2) for each in cpu],
-        "ratio": round(statistics.median(each["with"] / each["without"] for each in rounds), 4),
-        "added_share_of_50_ms": round(statistics.median(added) / STEP, 4),
-        "added_cpu_share_of_50_ms": round(statistics.median(cpu) / STEP, 4),
+        "added_ms": round(1e3 * more.wall, 3),
+        "ratio": round(1 + more.wall / without.wall, 4),
+        "share_of_50_ms": round(more.wall / STEP, 4),
+        "added_cpu_ms": round(1e3 * more.cpu, 3),
+        "cpu_share_of_50_ms": round(more.cpu / STEP, 4),
+        "added_ms_in_each_round": [
+            round(1e3 * statistics.fmean(s.wall for s in each), 2) for each in differences
+        ],
+        "added_cpu_ms_in_each_round": [
+            round(1e3 * statistics.fmean(s.cpu for s in each), 2) for each in differences
+        ],
     }
 
 
+def measured(kind: str, rounds: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "result.json"
+        own = {"ROUNDS": str(rounds), "RESULT": str(path), "KIND": kind, "OMP_NUM_THREADS": "1"}
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        subprocess.run([sys.executable, *launcher, __file__], env={**os.environ, **own}, check=True)
+        return dict(json.loads(path.read_text()))
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=384)
-    parser.add_argument("--rounds", type=int, default=6)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--only", choices=KINDS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "result.json"
-        sizes = {"STEPS": str(options.steps), "ROUNDS": str(options.rounds)}
-        variables = {**os.environ, **sizes, "RESULT": str(result), "OMP_NUM_THREADS": "1"}
-        command = [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--standalone",
-            "--nproc-per-node=2",
-            __file__,
-        ]
-        subprocess.run(command, env=variables, check=True)
-        measured = json.loads(result.read_text())
-    print(json.dumps(measured, indent=2))
-    print("ranks   MB a round   store operations a second")
-    for world in (2, 64, 512, 4096, 10_000):
-        reporting = min(world, 512)
-        polls = world / (0.2 * max(1.0, world / 512))
-        print(
-            f"{world:>6}   {reporting * measured['digest_bytes'] / 1e6:>10.2f}   "
-            f"{polls + reporting / (32 * STEP):>25.0f}"
-        )
+    only = f" --only {options.only}" if options.only else ""
+    result = {
+        "command": f"python bench/ranks.py --rounds {options.rounds}{only}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "torch": importlib.metadata.version("torch"),
+        "kinds": {kind: measured(kind, options.rounds) for kind in KINDS if options.only in (None, kind)},
+    }
+    print(json.dumps(result, indent=2))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -128,6 +128,86 @@ def report_and_ui(report: dict[str, Any], ui: dict[str, Any]) -> str:
     return "\n".join([*rows, "", notes])
 
 
+def ranks(result: dict[str, Any]) -> str:
+    """What bench/ranks.py has measured: what watching adds to a step on two ranks."""
+    titles = {
+        "calm": "a run that has made a thousand steps",
+        "told": "before that, every step",
+        "audited": "a step that is looked at closely (the first eight, powers of two, every 500th)",
+    }
+    names = {"ddp": "`DistributedDataParallel`", "fsdp2": "FSDP2"}
+    rows = [
+        "| | added, by the clock | ratio | added processor time of the training thread | as a share of 50 ms |",
+        "|---|---|---|---|---|",
+    ]
+    for kind, found in result["kinds"].items():
+        own = f"a step of {found['step_ms']:.0f} ms, {found['step_cpu_ms']:.1f} ms of them processor time"
+        rows.append(f"| **{names[kind]}**, {own} | | | | |")
+        for gear, title in titles.items():
+            more = found["gears"][gear]
+            rows.append(
+                f"| {title} | {more['added_ms']:.2f} ms | {more['ratio']:.3f} | {more['added_cpu_ms']:.2f} ms "
+                f"| {more['cpu_share_of_50_ms']:.1%} |"
+            )
+        comparing = found["comparing"]
+        rows.append(
+            f"| of it, comparing the ranks; one digest: {comparing['digest_bytes']:,} bytes, {comparing['digest_ms']:.1f} ms | | "
+            f"| {comparing['cpu_us_a_step'] / 1000:.2f} ms | {comparing['share_of_50_ms']:.2%} |"
+        )
+    rounds = [
+        f"{names[kind]} {min(each):+.1f} to {max(each):+.1f} ms"
+        for kind, found in result["kinds"].items()
+        if (each := found["gears"]["calm"]["added_ms_in_each_round"])
+    ]
+    parameters = next(iter(result["kinds"].values()))["parameters"]
+    notes = (
+        f"Two gloo ranks, {parameters} parameters, AdamW; {result['machine']}, torch {result['torch']}, `{result['command']}`. By the "
+        f"clock the rounds of the first row differ by what else the machine does: {', '.join(rounds)}."
+    )
+    if "note" in result:
+        notes += f" {result['note']}"
+    return "\n".join([*rows, "", notes])
+
+
+def ranks_measured(result: dict[str, Any]) -> str:
+    """What bench/ranks_scale.py has measured, and the one number that is fitted to it."""
+    rows = [
+        "| ranks | operations a second | processor time of the store, share of one core | gathering a round |",
+        "|---|---|---|---|",
+    ]
+    last = result["largest_world"]
+    for found in result["measured"]:
+        foretold = f" (predicted: {last['predicted']:.1%})" if found["ranks"] == last["ranks"] else ""
+        took = "" if found["round_ms"] is None else f"{found['round_ms']:.0f} ms"
+        rows.append(
+            f"| {_spaced(found['ranks'])} | {_spaced(found['operations_a_second'])} | {found['store_cpu_share']:.1%}{foretold} | {took} |"
+        )
+    notes = (
+        f"The model is one number, {result['microseconds_an_operation']:.0f} microseconds of the store's processor for an operation, "
+        f"fitted to all but the last row."
+    )
+    return "\n".join([*rows, "", notes])
+
+
+def ranks_modelled(result: dict[str, Any]) -> str:
+    """The same, extended to more ranks than a machine has."""
+    rows = [
+        "| ranks | sent by a rank, a step | text in a round | of the store's core | every rank compared within | a stop lies ahead by |",
+        "|---|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| {_spaced(found['ranks'])} | {found['bytes_a_rank_and_step']:.0f} bytes | {found['megabytes_a_round']:.2f} MB "
+        f"| {found['store_cpu_share']:.2%} | {found['every_rank_compared_after_steps']} steps "
+        f"| {found['stop_agreed_after_seconds']:.1f} s |"
+        for found in result["model"]
+    ]
+    return "\n".join(rows)
+
+
+def _spaced(number: float) -> str:
+    return f"{number:,.0f}".replace(",", " ")
+
+
 def checked(cases: list[dict[str, Any]]) -> str:
     """What bench/check.py has found."""
     named, silent = (sum(bool(case["named"]) for case in cases), sum(not case["alarms"] for case in cases))

@@ -1122,6 +1122,9 @@ class Digest(NamedTuple):
     measured: int = 0  # ... in this iteration; it does so in few of them
     # the optimizer's
     moments: Sequence[float] = ()  # the size of sampled values of its state; 0 where there is none
+    # FSDP2: passes in training, each of them a collective, and steps of the optimizers that hold pieces
+    forwards: int = 0
+    steps: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,10 +8,12 @@ run lies under another prefix, which is torch's.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 
 _TIMEOUT = timedelta(seconds=5)  # of one operation
+_used: Counter[str] = Counter()
 
 
 def connect(prefix: str) -> Any:
@@ -28,6 +30,13 @@ def connect(prefix: str) -> Any:
     else:  # torch before 2.8
         ours = dist.TCPStore(store.host, store.port, None, False, _TIMEOUT, wait_for_workers=False)
     return dist.PrefixStore(_called(prefix), ours)
+
+
+def afresh(prefix: str) -> str:
+    """A prefix that this process has not had before: of two watched blocks in one process, the second must not hear what was
+    said in the first. All ranks come here equally often."""
+    _used[prefix] += 1
+    return f"{prefix}/{_used[prefix]}"
 
 
 def connect_anyhow(prefix: str) -> Any:

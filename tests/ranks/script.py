@@ -120,6 +120,10 @@ held_out = DataLoader(TensorDataset(inputs[:64], inputs[:64, :1]), sampler=Distr
 torch.manual_seed(100 + rank)  # dropout differs from rank to rank
 
 
+if "groups" in WORDS:
+    pair, alone = dist.new_group([0, 1]), dist.new_group([1])
+
+
 def average(tensors):
     for tensor in tensors:
         dist.all_reduce(tensor)
@@ -147,6 +151,21 @@ def talk(number):
         dist.all_reduce(torch.ones(4))
 
 
+def talk_aside(number):
+    """Subgroups, and messages that are waited for later."""
+    if rank in (0, 1):
+        dist.all_reduce(torch.ones(2), group=pair)
+    if rank == 1:  # a group of one's own
+        dist.all_reduce(torch.ones(3), group=alone)
+        dist.barrier(group=alone)
+    later = [dist.all_reduce(torch.ones(4), async_op=True), dist.broadcast(torch.ones(2), 0, async_op=True)]
+    later.append(dist.all_gather([torch.zeros(1)] * 2, torch.ones(1), group=pair, async_op=True))
+    if number == 6:
+        time.sleep(6.0)  # longer than it takes to be asked about
+    for work in later:
+        work.wait()
+
+
 def train_step(x, y, number):
     if "accumulate" in WORDS and number % 2 == 0:
         with ddp.no_sync():
@@ -162,6 +181,8 @@ def train_step(x, y, number):
             average_in_one()
         if WORDS & {"order", "collectives"}:
             talk(number)
+        if "groups" in WORDS:
+            talk_aside(number)
         if "clip" in WORDS or ("clip-on-one" in WORDS and rank == 1):
             nn.utils.clip_grad_norm_(model.parameters(), 0.05)
         if "nan" in WORDS and rank == 1:

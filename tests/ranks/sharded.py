@@ -12,6 +12,12 @@ from torch.utils.checkpoint import checkpoint
 
 words = set(sys.argv[1:])
 steps = 40 if "long" in words else 10
+if "impatient" in words:  # premortem gives up soon on a rank that does not come
+    from datetime import timedelta
+
+    from premortem.actions import agreement
+
+    agreement._PATIENCE = timedelta(seconds=2)
 
 
 class Block(nn.Module):
@@ -73,13 +79,17 @@ if "early" not in words:
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 1000)
 torch.manual_seed(0 if "same-data" in words else rank)
 history = []
+if "uneven" in words:  # the loop ends everywhere after as many batches
+    rows = torch.randint(0, 32, (16 * (steps + 4 * rank), 8))
+    loader = torch.utils.data.DataLoader(rows, batch_size=16)
+    batches = iter(loader)
 for step in range(steps):
     parts = 2 if "accumulate" in words else 1
     optimizer.zero_grad()
     for part in range(parts):
         model.set_requires_gradient_sync(part == parts - 1)
         # Half of the words never come: the piece of the table that holds them has no gradient at all.
-        x = torch.randint(0, 32, (16, 8))
+        x = next(batches) if "uneven" in words else torch.randint(0, 32, (16, 8))
         loss = (model(x) - x[:, :1] / 32).square().mean() / parts
         loss.backward()
     if "nan" in words and step in (4, 5):
@@ -88,7 +98,8 @@ for step in range(steps):
             piece[0] = float("nan")
     if "clip" in words:
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
+    if not ("skip" in words and rank == 1 and step == 5):
+        optimizer.step()
     scheduler.step()
     if "evaluates" in words and step % 4 == 0:
         model.eval()

@@ -49,6 +49,7 @@ HEALTHY = [
     "one-batch",
     "not-slow",
     "collectives",
+    "groups",
 ]
 REMARKS = {"uneven-ends": "unequal-batches", "own-statistics": "statistics-apart"}
 QUICK = {"bare", "accumulate"}

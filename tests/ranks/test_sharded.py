@@ -121,6 +121,37 @@ def test_an_optimizer_that_was_built_before_sharding_is_named(words, tmp_path):
     assert faults_of_ours(tmp_path) == []
 
 
+@pytest.mark.slow
+def test_a_step_that_one_rank_leaves_out_is_told_and_hangs_nobody(tmp_path):
+    codes, record, printed = together(tmp_path, "skip", "impatient", script=SHARDED)
+    assert codes == [0, 0], printed
+    (finding,) = record["findings"]
+    assert (finding["name"], finding["step"], finding["evidence"]["kind"]) == ("ranks-apart", 8, "skipped")
+    assert finding["evidence"]["ranks"] == [1]
+    assert "rank 0 4, rank 1 5" in finding["message"]
+    assert "the ranks could not agree on a step" in printed[0], (
+        "under `protect` they wait for each other, once"
+    )
+    assert faults_of_ours(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_blocks_that_are_watched_one_after_another_do_not_meet_each_other(tmp_path):
+    codes, printed = started(tmp_path, [sys.executable, str(SCRIPT.with_name("watched_late.py"))])
+    assert codes == [0, 0], printed
+    assert all("all as it should be" in each for each in printed)
+
+
+@pytest.mark.exhaustive
+def test_loaders_of_different_lengths_are_told(tmp_path):
+    codes, record, printed = together(tmp_path, "uneven", script=SHARDED)
+    assert codes == [0, 0], printed
+    (finding,) = record["findings"]
+    assert (finding["name"], finding["severity"]) == ("unequal-batches", "info")
+    assert (finding["evidence"]["fewest"], finding["evidence"]["most"]) == (10, 14)
+    assert finding["evidence"]["ranks"] == [0]
+
+
 @pytest.mark.exhaustive
 def test_the_same_batches_on_every_rank_are_told(tmp_path):
     codes, record, printed = together(tmp_path, "same-data", "long", script=SHARDED)

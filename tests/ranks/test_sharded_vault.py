@@ -56,6 +56,32 @@ def test_a_resumed_run_goes_on_bit_for_bit(again):
         assert (rank["step 4"], rank["step 5"]) == (straight["step 4"], straight["step 5"]), printed
 
 
+@pytest.mark.slow
+def test_what_each_rank_has_of_its_own_is_saved_beside_the_pieces(tmp_path):
+    straight, printed = run(tmp_path, "4", "1,2", "own")
+    manifest = Manifest.read(tmp_path / OLDER / NAME)
+    assert {"own.bank.safetensors", "rank-1.own.bank.safetensors"} <= set(manifest.files)
+    assert verify(tmp_path / OLDER).ok, printed
+    said, printed = run(tmp_path, "4", "9", "own")
+    for rank, (again, before) in enumerate(zip(said, straight, strict=True)):
+        assert again["bank 2"] == [str(30.0 + rank)], printed
+        assert again["step 3"] == before["step 3"], "with its own random numbers, too"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("alone",), marks=pytest.mark.slow),
+        pytest.param(("alone", "whole"), marks=pytest.mark.exhaustive),
+    ],
+)
+def test_a_resume_that_one_rank_makes_alone_ends_with_a_sentence(words, tmp_path):
+    _, printed = run(tmp_path, "1", "", *words)
+    assert "Rank 0 waits for rank 1 to call `resume` too." in printed[0]
+    assert "refused alone rank 1 did not call `resume`; call it on every rank" in printed[0]
+    assert printed[1].strip() == ""
+
+
 @pytest.mark.exhaustive
 def test_more_ranks_have_the_same_numbers(again):
     folder, straight = again

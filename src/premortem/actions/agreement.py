@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
+from premortem.rendezvous import afresh
 from premortem.sharding import is_shard
 
 _PATIENCE = timedelta(seconds=60)
@@ -88,7 +89,7 @@ class Agreement:
     def _group(self, ranks: tuple[int, ...]) -> Any:
         """Connections of our own, made at the first step by all of them. torch's list of groups does not know it."""
         if ranks not in self._groups:
-            store = self._connect("agreement/" + "-".join(map(str, ranks)))
+            store = self._connect(afresh("agreement/" + "-".join(map(str, ranks))))
             if store is None or not dist.is_gloo_available():
                 raise RuntimeError("no connection of our own could be made")
             rank = ranks.index(dist.get_rank())

@@ -34,6 +34,7 @@ class RanksApart(Detector):
     - gradients are clipped, a step is skipped, or the learning rate is set, on one rank only
     - the optimizer's state was loaded on one rank only
     - without a wrapper: ranks that average their gradients but began with different weights
+    - under FSDP2: a step that some ranks left out, so that their pieces lag behind
 
     ## What to do
     Call the wrapper. Wrap last, and build the optimizer after that. Do on every rank what changes gradients, weights
@@ -41,7 +42,8 @@ class RanksApart(Detector):
 
     ## When it stays silent
     Where ranks part on purpose: a communication hook, model averaging, steps inside `no_sync`, `Join`; shards and
-    pieces of a model; ranks that never moved together and share no gradient.
+    pieces of a model; ranks that never moved together and share no gradient. Of FSDP2 only steps are counted: the ranks hold
+    different pieces, and there are no values to compare.
     """
 
     card: ClassVar[Card] = Card(
@@ -61,9 +63,15 @@ class RanksApart(Detector):
         self._last: list[int] = []
         self._moments_apart = 0  # digests in a row in which only the optimizer's state was different
         self._before: dict[int, tuple[int, int, int]] = {}  # of each rank when it last agreed with the others
+        self._passed: dict[
+            int, tuple[int, int]
+        ] = {}  # forward passes and steps of each rank, of a sharded model
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        if not isinstance(event, RanksSeen) or self._told or not event.names:
+        if not isinstance(event, RanksSeen) or self._told:
+            return
+        if not event.names:
+            yield from self._in_pieces(event)
             return
         every = data_parallel(event)
         if any(d.apart_on_purpose for d in event.ranks):
@@ -74,6 +82,27 @@ class RanksApart(Detector):
             yield from self._unwrapped(event, event.ranks)
         elif any(d.group for d in event.ranks) and not every:
             self._together = self._shared = 0
+
+    def _in_pieces(self, event: RanksSeen) -> Iterable[Finding]:
+        """Of a sharded model there is nothing to compare. But all ranks make each forward pass together, so between the same
+        two steps they must have made as many."""
+        before, self._passed = self._passed, {d.rank: (d.forwards, d.steps) for d in event.ranks}
+        every = [d for d in data_parallel(event) if d.forwards and d.rank in before]
+        passes = [d.forwards - before[d.rank][0] for d in every]
+        if not differ(passes) or differ([d.steps - before[d.rank][1] for d in every]):
+            return
+        self._told = True
+        ranks = odd(every, passes)
+        made = ", ".join(f"rank {d.rank} {count}" for d, count in list(zip(every, passes, strict=True))[:4])
+        yield self.finding(
+            event,
+            f"the ranks have stepped at different moments before step {event.step}: forward passes since they were last "
+            f"compared, for as many steps: {made}",
+            cause="A step was left out on some ranks only. Their pieces of the weights lag behind those of the others.",
+            remedy="Step on every rank or on none: a condition must not depend on the rank or on its own data.",
+            ranks=ranks,
+            kind="skipped",
+        )
 
     def _wrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Iterable[Finding]:
         apart = [index for index in range(len(event.names)) if parted(every, index)]

@@ -31,7 +31,7 @@ from premortem.probes.lookout import among_ranks
 from premortem.probes.modules import Model, Models
 from premortem.probes.optimizers import Optimizers, number
 from premortem.probes.session import Session, fingerprint, user_site
-from premortem.rendezvous import connect
+from premortem.rendezvous import afresh, connect
 from premortem.sharding import is_shard
 
 EVERY = 32  # steps
@@ -73,6 +73,8 @@ class RanksProbe:
             int, tuple[int, int]
         ] = {}  # loader -> steps at its first and last batch of this pass
         self._joined = False
+        self._forwards = self._sharded_steps = 0  # of sharded models and their optimizers
+        self._in_pieces: dict[int, bool] = {}  # optimizer -> whether it holds pieces
 
     def install(self) -> None:
         self.collectives.on_first = self._meet
@@ -98,7 +100,7 @@ class RanksProbe:
         self._clear()
         self._groups += 1
         self.exchange = exchange = Exchange(
-            dist.get_rank(), dist.get_world_size(), str(self._groups), self.session.fault
+            dist.get_rank(), dist.get_world_size(), afresh("ranks"), self.session.fault
         )
         exchange.each_look = self._each_look
         if self._groups == 1:
@@ -142,6 +144,7 @@ class RanksProbe:
         module = model.module()
         if grad and module is not None and module.training:
             self._called.add(id(module))
+            self._forwards += self.session.locally is not None and is_fully_sharded(module)
             if self._due(self.session.step + 1):
                 self._batch = fingerprint(inputs)
 
@@ -211,6 +214,8 @@ class RanksProbe:
         self.step_seconds = whole
         self._waited = self._went_back = 0.0
         self._refused += self.optimizers.was_refused
+        if self.session.locally is not None:
+            self._sharded_steps += self._holds_pieces(optimizer, track.key)
         if due:
             if not among_ranks():
                 self.close()
@@ -220,6 +225,13 @@ class RanksProbe:
             self._send(exchange)
         if exchange.rounds:
             self._tell(exchange)
+
+    def _holds_pieces(self, optimizer: Any, key: int) -> bool:
+        if key not in self._in_pieces:
+            self._in_pieces[key] = any(
+                is_shard(p) for group in optimizer.param_groups for p in group["params"]
+            )
+        return self._in_pieces[key]
 
     def _take(self, exchange: Exchange, step: int) -> None:
         owned = [
@@ -285,13 +297,15 @@ class RanksProbe:
     def _shares_out(self, held: list[Any]) -> dict[str, Any]:
         """FSDP2 over one dimension: the ranks share out the batches. With more, some of them may be meant to see the
         same ones, as in tensor parallelism."""
-        fsdp = getattr(sys.modules.get(_FSDP), "FSDPModule", None)
         modules = [module for model in self.models.known.values() if (module := model.module()) is not None]
         meshes = {p.device_mesh for p in held if is_shard(p)}
-        if fsdp is None or len(meshes) != 1 or not any(isinstance(module, fsdp) for module in modules):
+        if len(meshes) != 1 or not any(map(is_fully_sharded, modules)):
             return {}
         (mesh,) = meshes
-        return {"group": mesh.mesh.flatten().tolist(), "called": True} if mesh.ndim == 1 else {}
+        if mesh.ndim > 1:
+            return {}
+        counts = {"forwards": self._forwards, "steps": self._sharded_steps}
+        return {"group": mesh.mesh.flatten().tolist(), "called": True, **counts}
 
     def _position(self) -> dict[str, Any]:
         key = self._drawn
@@ -362,6 +376,12 @@ class RanksProbe:
             self.collectives.look(store, exchange.rank, exchange.world)
         if exchange is not None and exchange.rounds and time.monotonic() - self._ended > _HANGS:
             self._tell(exchange)
+
+
+def is_fully_sharded(module: nn.Module) -> bool:
+    """Whether its forward pass is one of all ranks (`fully_shard`)."""
+    fsdp = getattr(sys.modules.get(_FSDP), "FSDPModule", None)
+    return fsdp is not None and isinstance(module, fsdp)
 
 
 def _held(key: int, held: list[Any]) -> bool:

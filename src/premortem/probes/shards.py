@@ -8,6 +8,7 @@ hands on the piece that is on this rank. There is no way from a probe to a colle
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,13 @@ def as_they_are(session: Session) -> AbstractContextManager[Any]:
     return nullcontext() if session.locally is None else _disable_current_modes()
 
 
+def anywhere(kind: type) -> bool:
+    """Whether the process holds such an object. The mode costs every look at a run something, and a run under
+    `DistributedDataParallel` alone, where torch has merely imported all of this, has no use for it."""
+    unseen = gc.get_freeze_count() > 0  # frozen objects are not listed
+    return unseen or any(issubclass(type(each), kind) for each in gc.get_objects())
+
+
 class Shards:
     """Notices that the run may hold sharded tensors, and which whole parameter stands for which sharded one."""
 
@@ -87,8 +95,8 @@ class Shards:
             return
         from torch.distributed.device_mesh import DeviceMesh
 
-        if _TENSOR in sys.modules and torch.distributed.is_initialized():  # premortem came later
-            self._begin()
+        if _TENSOR in sys.modules and torch.distributed.is_initialized() and anywhere(DeviceMesh):
+            self._begin()  # premortem came later
         self.session.around(DeviceMesh, "__init__", before=self._begin)  # no sharded tensor without a mesh
 
     def _begin(self, *args: Any, **kwargs: Any) -> None:

@@ -78,6 +78,12 @@ class Table:
         return "the others" if absent == ["all"] else f"rank {', '.join(absent[:4])}"
 
 
+def assembled(say: Callable[[str], None]) -> None:
+    """All ranks are in this call. Asked before one of them waits for the others in a collective, which knows no names.
+    Raises VaultError when one of them does not come."""
+    Table("resume", next(_meetings), say).round(None)
+
+
 def agreed(
     candidates: Sequence[Path], mine: tuple[OurSaved | None, list[str]], say: Callable[[str], None]
 ) -> tuple[OurSaved | None, list[str]]:

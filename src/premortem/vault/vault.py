@@ -31,7 +31,7 @@ from typing import Any
 
 from premortem.errors import UsageError, VaultError
 from premortem.vault import joint, joint_resume, opening, parts, pieces, store, surroundings
-from premortem.vault.agreement import agreed
+from premortem.vault.agreement import agreed, assembled
 from premortem.vault.apart import described, looked_at, taken_apart
 from premortem.vault.archive import SPOOL, Archive, say
 from premortem.vault.atomic import in_one_sentence
@@ -171,6 +171,8 @@ class Vault:
             | {"loader": loader, **more}
         )
         together = joint.is_sharded(given)
+        if together:
+            assembled(say)
         newest_whole = joint_resume.newest_whole if together else opening.newest_whole
         found = self._candidates(at)
         saved, damaged = newest_whole(found)
