@@ -134,6 +134,7 @@ class Paths:
             warnings.simplefilter("ignore")
             self._library.impl("scaled_dot_product_attention", self._attention, "AutogradCPU")
             self._library.impl("dropout", self._dropout, "AutogradCPU")
+            self._library.impl("linear", self._linear, "AutogradCPU")
             self._library.impl("one_hot", _one_hot, "AutogradCPU")
             self._library.impl("_fused_rms_norm", fused.norm(self.on_card), "AutogradCPU")
             self._library.impl("lstm_cell", fused.lstm_cell, "AutogradCPU")
@@ -158,6 +159,13 @@ class Paths:
         if self.on_card(x):
             return torch.native_dropout(x, p, True)[0]
         return x * torch.empty_like(x).bernoulli_(1 - p).div_(1 - p)
+
+    def _linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """The bias is added to the product in place, which torch does not do to fakes."""
+        flat = x.dim() <= 2 or (x.dim() == 3 and x.is_contiguous())
+        if bias is None or flat or not self.on_card(x):
+            return _aten.linear.default.decompose(x, weight, bias)  # type: ignore[no-any-return]
+        return torch.matmul(x, weight.t()).add_(bias)
 
     def _attention(
         self,

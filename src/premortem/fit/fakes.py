@@ -16,7 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from premortem.fit import convolutions, scratch, shares
+from premortem.fit import convolutions, scratch, shares, sole
 from premortem.fit.gpus import Gpu
 from premortem.fit.ledger import Ledger
 from premortem.fit.values import Values
@@ -43,6 +43,7 @@ class Fakes(TorchDispatchMode):
         self.operations = 0
         self._multiplied: set[tuple[bool, bool]] = set()
         self._host_bytes = 0
+        sole.counts()  # measured before anything else is under way
 
     def on_card(self, tensor: Any) -> bool:
         return isinstance(tensor, FakeTensor) and self.ledger.holds(tensor)
@@ -61,6 +62,10 @@ class Fakes(TorchDispatchMode):
             self.inside -= 1
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        owned = sole.overwritten(func, args, kwargs)
+        if owned is not None:
+            self.values.forget(owned)
+            return owned
         kwargs = dict(kwargs or {})
         given = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)]
         fake = any(isinstance(t, FakeTensor) for t in given)
@@ -118,8 +123,6 @@ class Fakes(TorchDispatchMode):
 
     def _note(self, name: str, args: Any, out: Any, *, host: bool) -> None:
         ledger = self.ledger
-        if name in scratch.MATRIX_PRODUCTS:
-            self._multiply(name)
         if name == "convolution_backward":
             # One after the other, each with a workspace of its own.
             for borrowed in convolutions.backward(args, out):
@@ -129,17 +132,21 @@ class Fakes(TorchDispatchMode):
             self._convolve(name, convolutions.forward(args, out))
             ledger.forward_op()
             return
-        size = scratch.borrowed(name, args, out, self.gpu)
+        before, after = scratch.borrowed(name, args, out, self.gpu)
+        held = [ledger.entered(size, name) for size in before]
         ledger.moving = host
         try:
-            for tensor in tree_flatten(out)[0]:
+            for tensor in scratch.in_order(name, tree_flatten(out)[0]):
                 if isinstance(tensor, Tensor):
                     for part in _parts(tensor):
                         ledger.born(part, name)
         finally:
             ledger.moving = False
-        if size:
-            ledger.borrowed(size, name)
+        if name in scratch.MATRIX_PRODUCTS:
+            self._multiply(name)
+        held += [ledger.entered(size, name) for size in after]
+        for number in reversed(held):
+            ledger.left(number)
         ledger.forward_op()
 
     def _convolve(self, name: str, borrowed: convolutions.Borrowed) -> None:

@@ -1,0 +1,83 @@
+"""Where autograd writes into a tensor that nobody else has, instead of making a new one.
+
+Gradients that meet are added up in one of them, the gradient of a lookup is written into fresh zeros. Of fakes torch makes
+new tensors there, because subclasses may not be written to. Whether a tensor has other owners is told by how often it is
+referred to; what is normal is measured once, on tensors that are known to have none.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_aten = torch.ops.aten
+_Counts = tuple[int, int]
+# The operations, and how many of their arguments may be overwritten.
+_PLACES = {_aten.add.Tensor: 2, _aten.index_put.default: 1}
+
+
+def overwritten(func: Any, args: Sequence[Any], kwargs: Any) -> Tensor | None:
+    """The argument into which an operation of the backward pass writes on a card, if it does."""
+    places = _PLACES.get(func)
+    if places is None or kwargs or torch._C._current_autograd_node() is None or torch.is_grad_enabled():
+        return None
+    if places == 2 and not _alike(args[0], args[1]):
+        return None
+    normal = counts().get(func)
+    for place in range(places):
+        if normal is not None and _counted(args, place) == normal and _dense(args[place]):
+            return args[place]  # type: ignore[no-any-return]
+    return None
+
+
+@functools.cache
+def counts() -> dict[Any, _Counts]:
+    """How often a tensor without other owners is referred to while the operation is dispatched."""
+    watch = _Watch()
+    if not hasattr(Tensor, "_use_count"):
+        return {}
+    with torch.enable_grad(), watch.fake:
+        x = torch.zeros(2, 2, requires_grad=True)
+        rows = torch.zeros(2, dtype=torch.int64)
+    with torch.enable_grad(), watch:
+        y = x.exp()
+        (y.mm(y) + y[rows]).sum().backward()  # type: ignore[no-untyped-call]
+    return watch.seen
+
+
+def _alike(one: Any, other: Any) -> bool:
+    fakes = isinstance(one, FakeTensor) and isinstance(other, FakeTensor)
+    return fakes and one.shape == other.shape and one.dtype is other.dtype
+
+
+def _dense(x: Any) -> bool:
+    return isinstance(x, FakeTensor) and bool(_aten.is_non_overlapping_and_dense(x))
+
+
+def _counted(args: Sequence[Any], place: int) -> _Counts:
+    """The references to the tensor, and those to its storage."""
+    x = args[place]
+    return x._use_count(), torch._C._storage_Use_Count(x.untyped_storage()._cdata)  # type: ignore[attr-defined]
+
+
+class _Watch(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.fake = FakeTensorMode()
+        self.seen: dict[Any, _Counts] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in _PLACES and torch._C._current_autograd_node() is not None:
+            self.seen[func] = self._count(args)
+        with self.fake:
+            return func(*args, **(kwargs or {}))
+
+    @staticmethod
+    def _count(args: Sequence[Any]) -> _Counts:
+        return _counted(args, 0)
