@@ -124,12 +124,10 @@ class Fakes(TorchDispatchMode):
     def _note(self, name: str, args: Any, out: Any, *, host: bool) -> None:
         ledger = self.ledger
         if name == "convolution_backward":
-            # One after the other, each with a workspace of its own.
-            for borrowed in convolutions.backward(args, out):
-                self._convolve(name, borrowed)
+            self._convolve(name, list(convolutions.backward(args, out)))
             return
         if name == "convolution":
-            self._convolve(name, convolutions.forward(args, out))
+            self._convolve(name, [convolutions.forward(args, out)])
             ledger.forward_op()
             return
         before, after = scratch.borrowed(name, args, out, self.gpu)
@@ -149,11 +147,18 @@ class Fakes(TorchDispatchMode):
             ledger.left(number)
         ledger.forward_op()
 
-    def _convolve(self, name: str, borrowed: convolutions.Borrowed) -> None:
-        self.ledger.born(borrowed.result, name)
-        copy = self.ledger.entered(borrowed.copy, name)
-        self.ledger.borrowed(borrowed.workspace, name, needed=False)
-        self.ledger.left(copy)
+    def _convolve(self, name: str, parts: list[convolutions.Borrowed]) -> None:
+        """One result after the other, each with a workspace of its own; what has to be copied is copied once."""
+        ledger = self.ledger
+        copies = [ledger.entered(size, name) for size in {part.copy for part in parts} if size]
+        for part in parts:
+            if not part.copy:  # a bias is summed up at the end
+                while copies:
+                    ledger.left(copies.pop())
+            ledger.born(part.result, name)
+            ledger.borrowed(part.workspace, name, needed=False)
+        while copies:
+            ledger.left(copies.pop())
 
     def _multiply(self, name: str) -> None:
         """Each thread that multiplies has a workspace: this one, and the one of the backward pass."""

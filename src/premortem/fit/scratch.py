@@ -88,6 +88,12 @@ def _efficient_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
     return int(4 * batch * heads * _up(length, 32))
 
 
+def _softmax_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """The product of gradient and result."""
+    gradient, result = args[0], args[1]
+    return int(gradient.numel() * max(gradient.element_size(), result.element_size()))
+
+
 def _norm_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
     """The kernel reads rows that lie one after the other."""
     gradient = args[0]
@@ -141,6 +147,7 @@ _RULES: dict[str, Callable[[Sequence[Any], Any, Gpu], int]] = {
     "_scaled_dot_product_flash_attention_backward": _flash_backward,
     "_scaled_dot_product_cudnn_attention_backward": _flash_backward,
     "_scaled_dot_product_efficient_attention_backward": _efficient_backward,
+    "_softmax_backward_data": _softmax_backward,
     "native_layer_norm_backward": _norm_backward,
     "logsumexp": lambda args, out, gpu: args[0].numel() * args[0].element_size(),
     "topk": _topk,
