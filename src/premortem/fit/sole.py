@@ -1,6 +1,6 @@
 """Where autograd writes into a tensor that nobody else has, instead of making a new one.
 
-Gradients that meet are added up in one of them, the gradient of a lookup is written into fresh zeros. Of fakes torch makes
+Gradients that meet are added up in the first of them, the gradient of a lookup is written into fresh zeros. Of fakes torch makes
 new tensors there, because subclasses may not be written to. Whether a tensor has other owners is told by how often it is
 referred to; what is normal is measured once, on tensors that are known to have none.
 """
@@ -18,22 +18,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 _aten = torch.ops.aten
 _Counts = tuple[int, int]
-# The operations, and how many of their arguments may be overwritten.
-_PLACES = {_aten.add.Tensor: 2, _aten.index_put.default: 1}
+_WRITE = {_aten.add.Tensor, _aten.index_put.default}  # into their first argument
 
 
 def overwritten(func: Any, args: Sequence[Any], kwargs: Any) -> Tensor | None:
-    """The argument into which an operation of the backward pass writes on a card, if it does."""
-    places = _PLACES.get(func)
-    if places is None or kwargs or torch._C._current_autograd_node() is None or torch.is_grad_enabled():
+    """The tensor into which an operation of the backward pass writes on a card, if it does."""
+    if func not in _WRITE or kwargs or torch._C._current_autograd_node() is None or torch.is_grad_enabled():
         return None
-    if places == 2 and not _alike(args[0], args[1]):
+    if func is _aten.add.Tensor and not _alike(args[0], args[1]):
         return None
-    normal = counts().get(func)
-    for place in range(places):
-        if normal is not None and _counted(args, place) == normal and _dense(args[place]):
-            return args[place]  # type: ignore[no-any-return]
-    return None
+    owned = isinstance(args[0], FakeTensor) and _counted(args) == counts().get(func)
+    return args[0] if owned and _aten.is_non_overlapping_and_dense(args[0]) else None
 
 
 @functools.cache
@@ -56,13 +51,9 @@ def _alike(one: Any, other: Any) -> bool:
     return fakes and one.shape == other.shape and one.dtype is other.dtype
 
 
-def _dense(x: Any) -> bool:
-    return isinstance(x, FakeTensor) and bool(_aten.is_non_overlapping_and_dense(x))
-
-
-def _counted(args: Sequence[Any], place: int) -> _Counts:
-    """The references to the tensor, and those to its storage."""
-    x = args[place]
+def _counted(args: Sequence[Any]) -> _Counts:
+    """The references to the first tensor, and those to its storage."""
+    x = args[0]
     return x._use_count(), torch._C._storage_Use_Count(x.untyped_storage()._cdata)  # type: ignore[attr-defined]
 
 
@@ -73,11 +64,7 @@ class _Watch(TorchDispatchMode):
         self.seen: dict[Any, _Counts] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in _PLACES and torch._C._current_autograd_node() is not None:
-            self.seen[func] = self._count(args)
+        if func in _WRITE and torch._C._current_autograd_node() is not None:
+            self.seen[func] = _counted(args)
         with self.fake:
             return func(*args, **(kwargs or {}))
-
-    @staticmethod
-    def _count(args: Sequence[Any]) -> _Counts:
-        return _counted(args, 0)
