@@ -37,9 +37,7 @@ class Borrowed(NamedTuple):
 
 def forward(args: Sequence[Any], out: Tensor) -> Borrowed:
     x, weight = args[0], args[1]
-    return Borrowed(
-        out, _again(x, weight), _copies(x, weight, out, groups=args[8], to=_FORWARD[x.dtype])
-    )
+    return Borrowed(out, _again(x, weight), _copies(x, weight, out, groups=args[8], to=_FORWARD[x.dtype]))
 
 
 def backward(args: Sequence[Any], out: Sequence[Tensor | None]) -> Iterator[Borrowed]:

@@ -16,8 +16,9 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from premortem.fit import convolutions, scratch, shares, sole
+from premortem.fit import shares, sole
 from premortem.fit.gpus import Gpu
+from premortem.fit.kernels import Kernels
 from premortem.fit.ledger import Ledger
 from premortem.fit.values import Values
 
@@ -36,12 +37,12 @@ class Fakes(TorchDispatchMode):
         self.gpu = gpu
         self.fake = FakeTensorMode(allow_non_fake_inputs=True)
         self.ledger = Ledger()
+        self._kernels = Kernels(self.ledger, gpu)
         self.values = Values()
         self.going_down = False  # to the host, as the script asked
         self.lazy = False  # a module waits for its first call
         self.inside = 0  # in the machinery of fakes, which must see the CPU
         self.operations = 0
-        self._multiplied: set[tuple[bool, bool]] = set()
         self._host_bytes = 0
         sole.counts()  # measured before anything else is under way
 
@@ -66,6 +67,8 @@ class Fakes(TorchDispatchMode):
         if owned is not None:
             self.values.forget(owned)
             return owned
+        if sole.copied(func, args) and self.ledger.holds(args[0]):
+            self.ledger.copied(args[0], "as_strided_backward")
         kwargs = dict(kwargs or {})
         given = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)]
         fake = any(isinstance(t, FakeTensor) for t in given)
@@ -80,7 +83,7 @@ class Fakes(TorchDispatchMode):
         out = self._run(func, types, args, kwargs)
         self.values.follow(func, name, args, kwargs, out)
         if card:
-            self._note(name, args, out, host=not any(map(self.on_card, given)) and bool(given))
+            self._kernels.ran(name, args, out, host=not any(map(self.on_card, given)) and bool(given))
         return out
 
     def _asked_for_card(self, kwargs: dict[str, Any], given: list[Tensor]) -> bool:
@@ -118,57 +121,6 @@ class Fakes(TorchDispatchMode):
             return True
         self._host_bytes += size
         return False
-
-    # -- what the card would do -----------------------------------------------------------
-
-    def _note(self, name: str, args: Any, out: Any, *, host: bool) -> None:
-        ledger = self.ledger
-        if name == "convolution_backward":
-            self._convolve(name, list(convolutions.backward(args, out)))
-            return
-        if name == "convolution":
-            self._convolve(name, [convolutions.forward(args, out)])
-            ledger.forward_op()
-            return
-        before, after = scratch.borrowed(name, args, out, self.gpu)
-        held = [ledger.entered(size, name) for size in before]
-        ledger.moving = host
-        try:
-            for tensor in scratch.in_order(name, tree_flatten(out)[0]):
-                if isinstance(tensor, Tensor):
-                    for part in _parts(tensor):
-                        ledger.born(part, name)
-        finally:
-            ledger.moving = False
-        if name in scratch.MATRIX_PRODUCTS:
-            self._multiply(name)
-        held += [ledger.entered(size, name) for size in after]
-        for number in reversed(held):
-            ledger.left(number)
-        ledger.forward_op()
-
-    def _convolve(self, name: str, parts: list[convolutions.Borrowed]) -> None:
-        """One result after the other, each with a workspace of its own; what has to be copied is copied once."""
-        ledger = self.ledger
-        copies = [ledger.entered(size, name) for size in {part.copy for part in parts} if size]
-        for part in parts:
-            if not part.copy:  # a bias is summed up at the end
-                while copies:
-                    ledger.left(copies.pop())
-            ledger.born(part.result, name)
-            ledger.borrowed(part.workspace, name, needed=False)
-        while copies:
-            ledger.left(copies.pop())
-
-    def _multiply(self, name: str) -> None:
-        """Each thread that multiplies has a workspace: this one, and the one of the backward pass."""
-        thread = torch._C._current_autograd_node() is not None
-        if (thread, False) not in self._multiplied:
-            self._multiplied.add((thread, False))
-            self.ledger.entered(self.gpu.cublas_workspace, "cuBLAS")
-        if scratch.with_bias(name) and (thread, True) not in self._multiplied:
-            self._multiplied.add((thread, True))
-            self.ledger.entered(scratch.BIAS_WORKSPACE, "cuBLAS")
 
     # -- operations whose result depends on values ---------------------------------------
 
@@ -289,11 +241,3 @@ def _in_constructor() -> bool:
                 return True
         frame = frame.f_back
     return False
-
-
-def _parts(tensor: Tensor) -> list[Tensor]:
-    """The tensors that hold the bytes: of a sparse one, its indices and values."""
-    if tensor.layout is torch.sparse_coo:
-        tensor._premortem_on_card = True  # type: ignore[attr-defined]
-        return [tensor._indices(), tensor._values()]
-    return [tensor] if tensor.layout is torch.strided else []

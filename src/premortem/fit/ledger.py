@@ -88,6 +88,12 @@ class Ledger:
         number, _ = self._living.pop(_key(old))
         self._watch(new.untyped_storage(), number)
 
+    def copied(self, tensor: Tensor, op: str) -> None:
+        """A copy takes the place of a tensor, which ends."""
+        number, _ = self._living.pop(_key(tensor))
+        self.born(tensor, op)
+        self.diary.append(~number)
+
     def _watch(self, storage: Any, number: int) -> None:
         key = storage._cdata
 

@@ -30,6 +30,10 @@ _COUNTERS = 512  # bytes: which parts of a split reduction are done
 _BACKWARDS = {"native_dropout"}  # their kernels make the last result first
 _FEW_LOOKUPS = 3072
 _SHORT_ROW = 4096
+_CUDNN_ATTENDS, _CUDNN_WIDEST = (
+    {9, 10},
+    128,
+)  # generations of cards for which torch takes cuDNN's attention first
 
 
 class Borrowed(NamedTuple):
@@ -80,6 +84,8 @@ def _reduction(name: str, args: Sequence[Any], gpu: Gpu) -> int:
 def _flash_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
     """The gradient of q is summed up in 32 bits, and each row's product of output and gradient kept."""
     batch, heads, length, size = args[1].shape
+    if gpu.capability[0] in _CUDNN_ATTENDS and size <= _CUDNN_WIDEST:
+        return int(4 * batch * heads * length * (size + 1)) + _COUNTERS
     return int(4 * batch * heads * _up(length, 128) * (_up(size, 32) + 1))
 
 

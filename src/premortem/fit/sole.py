@@ -1,4 +1,6 @@
-"""Where autograd writes into a tensor that nobody else has, instead of making a new one.
+"""Where autograd treats fakes otherwise than tensors of a card.
+
+It writes into a tensor that nobody else has, instead of making a new one.
 
 Gradients that meet are added up in the first of them, the gradient of a lookup is written into fresh zeros. Of fakes torch makes
 new tensors there, because subclasses may not be written to. Whether a tensor has other owners is told by how often it is
@@ -19,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 _aten = torch.ops.aten
 _Counts = tuple[int, int]
 _WRITE = {_aten.add.Tensor, _aten.index_put.default}  # into their first argument
+_WATCHED = {*_WRITE, _aten.view.default}
 
 
 def overwritten(func: Any, args: Sequence[Any], kwargs: Any) -> Tensor | None:
@@ -29,6 +32,15 @@ def overwritten(func: Any, args: Sequence[Any], kwargs: Any) -> Tensor | None:
         return None
     owned = isinstance(args[0], FakeTensor) and _counted(args) == counts().get(func)
     return args[0] if owned and _aten.is_non_overlapping_and_dense(args[0]) else None
+
+
+def copied(func: Any, args: Sequence[Any]) -> bool:
+    """Of a view that was written to, the gradient is laid out anew, like what it is a view of. That of a fake is not."""
+    node: Any = torch._C._current_autograd_node()
+    if node is None or not func.is_view or torch.is_grad_enabled() or "CopySlices" in node.name():
+        return False
+    following = [after.name() for after, _ in node.next_functions if after is not None]
+    return "CopySlices" in "".join(following) and _counted(args) == counts().get(_aten.view.default)
 
 
 @functools.cache
@@ -42,7 +54,7 @@ def counts() -> dict[Any, _Counts]:
         rows = torch.zeros(2, dtype=torch.int64)
     with torch.enable_grad(), watch:
         y = x.exp()
-        (y.mm(y) + y[rows]).sum().backward()  # type: ignore[no-untyped-call]
+        (y.mm(y) + y[rows] + y.view(1, 2, 2).exp()).sum().backward()  # type: ignore[no-untyped-call]
     return watch.seen
 
 
@@ -64,7 +76,7 @@ class _Watch(TorchDispatchMode):
         self.seen: dict[Any, _Counts] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in _WRITE and torch._C._current_autograd_node() is not None:
+        if func in _WATCHED and torch._C._current_autograd_node() is not None:
             self.seen[func] = _counted(args)
         with self.fake:
             return func(*args, **(kwargs or {}))
