@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -23,6 +24,9 @@ class Kernels:
         ledger = self.ledger
         if name == "convolution_backward":
             self._convolve(name, list(convolutions.backward(args, out)))
+            if out[2] is not None:  # the bias: a sum over all but the channels
+                over = [d for d in range(args[0].dim()) if d != 1]
+                self._hold(name, scratch.borrowed("sum", (args[0], over), out[2], self.gpu).after)
             return
         if name == "convolution":
             self._convolve(name, [convolutions.forward(args, out)])
@@ -40,10 +44,14 @@ class Kernels:
             ledger.moving = False
         if name in scratch.MATRIX_PRODUCTS:
             self._multiply(name)
-        held += [ledger.entered(size, name) for size in after]
+        self._hold(name, after)
         for number in reversed(held):
             ledger.left(number)
         ledger.forward_op()
+
+    def _hold(self, name: str, sizes: Sequence[int]) -> None:
+        for number in reversed([self.ledger.entered(size, name) for size in sizes]):
+            self.ledger.left(number)
 
     def _convolve(self, name: str, parts: list[convolutions.Borrowed]) -> None:
         """One result after the other, each with a workspace of its own; what has to be copied is copied once."""

@@ -26,20 +26,20 @@ _INPUTS = {"lstm": 2.95, "gru": 2.74, "rnn_tanh": 2.74, "rnn_relu": 2.74}
 
 class _Layers(NamedTuple):
     kind: str
-    count: int
+    number: int
     directions: int
     train: bool
     dropout: bool
     turned: bool  # the batch comes first; cuDNN wants the time first
 
     def reserve(self, steps: int, size: int, element: int) -> int:
-        between = self.count - 1  # the output of each layer but the last
+        between = self.number - 1  # the output of each layer but the last
         vectors = steps * self.directions * size
         masks = -(-vectors * between // _MASKS) if self.dropout else 0
-        return vectors * (self.count * _KEPT[self.kind] + between) * element + masks + _TAIL
+        return vectors * (self.number * _KEPT[self.kind] + between) * element + masks + _TAIL
 
     def workspace(self, steps: int, size: int, width: int, weights: Tensor) -> int:
-        widest = max(width, size * self.directions) if self.count > 1 else width
+        widest = max(width, size * self.directions) if self.number > 1 else width
         each = _HIDDEN[self.kind] * size + _INPUTS[self.kind] * widest * self.directions
         return int((weights.numel() + each * steps) * weights.element_size()) + _CONSTANT * self.directions
 

@@ -54,7 +54,7 @@ def counts() -> dict[Any, _Counts]:
         rows = torch.zeros(2, dtype=torch.int64)
     with torch.enable_grad(), watch:
         y = x.exp()
-        (y.mm(y) + y[rows] + y.view(1, 2, 2).exp()).sum().backward()  # type: ignore[no-untyped-call]
+        (y.mm(y) + y[rows] + y.view(1, 2, 2).exp()).sum().backward()
     return watch.seen
 
 
@@ -66,7 +66,7 @@ def _alike(one: Any, other: Any) -> bool:
 def _counted(args: Sequence[Any]) -> _Counts:
     """The references to the first tensor, and those to its storage."""
     x = args[0]
-    return x._use_count(), torch._C._storage_Use_Count(x.untyped_storage()._cdata)  # type: ignore[attr-defined]
+    return x._use_count(), torch._C._storage_Use_Count(x.untyped_storage()._cdata)
 
 
 class _Watch(TorchDispatchMode):
