@@ -162,7 +162,7 @@ class Paths:
 
     def _linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """The bias is added to the product in place, which torch does not do to fakes."""
-        flat = x.dim() <= 2 or (x.dim() == 3 and x.is_contiguous())
+        flat = x.dim() <= 2 or x.is_contiguous()
         if bias is None or flat or not self.on_card(x):
             return _aten.linear.default.decompose(x, weight, bias)  # type: ignore[no-any-return]
         return torch.matmul(x, weight.t()).add_(bias)
