@@ -37,7 +37,7 @@ class Fakes(TorchDispatchMode):
         self.gpu = gpu
         self.fake = FakeTensorMode(allow_non_fake_inputs=True)
         self.ledger = Ledger()
-        self._kernels = Kernels(self.ledger, gpu)
+        self.kernels = Kernels(self.ledger, gpu)
         self.values = Values()
         self.going_down = False  # to the host, as the script asked
         self.lazy = False  # a module waits for its first call
@@ -83,7 +83,7 @@ class Fakes(TorchDispatchMode):
         out = self._run(func, types, args, kwargs)
         self.values.follow(func, name, args, kwargs, out)
         if card:
-            self._kernels.ran(name, args, out, host=not any(map(self.on_card, given)) and bool(given))
+            self.kernels.ran(name, args, out, host=not any(map(self.on_card, given)) and bool(given))
         return out
 
     def _asked_for_card(self, kwargs: dict[str, Any], given: list[Tensor]) -> bool:

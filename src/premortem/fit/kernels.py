@@ -17,6 +17,7 @@ from premortem.fit.ledger import Ledger
 class Kernels:
     def __init__(self, ledger: Ledger, gpu: Gpu) -> None:
         self.ledger, self.gpu = ledger, gpu
+        self.adding_in_place = False  # as torch's C++ does, but not with fakes
         self._multiplied: set[tuple[bool, bool]] = set()
 
     def ran(self, name: str, args: Any, out: Any, *, host: bool) -> None:
@@ -32,6 +33,8 @@ class Kernels:
             self._convolve(name, [convolutions.forward(args, out)])
             ledger.forward_op()
             return
+        if name == "add" and self.adding_in_place and out.shape == args[0].shape and ledger.holds(args[0]):
+            ledger.replaced(args[0], out)
         before, after = scratch.borrowed(name, args, out, self.gpu)
         held = [ledger.entered(size, name) for size in before]
         ledger.moving = host

@@ -156,6 +156,7 @@ _RULES: dict[str, Callable[[Sequence[Any], Any, Gpu], int]] = {
     "_scaled_dot_product_flash_attention_backward": _flash_backward,
     "_scaled_dot_product_cudnn_attention_backward": _flash_backward,
     "_scaled_dot_product_efficient_attention_backward": _efficient_backward,
+    "_safe_softmax": lambda args, out, gpu: args[0].numel(),  # which scores are minus infinity
     "_softmax_backward_data": _softmax_backward,
     "native_layer_norm_backward": _norm_backward,
     "logsumexp": lambda args, out, gpu: args[0].numel() * args[0].element_size(),
