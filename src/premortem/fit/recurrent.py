@@ -41,7 +41,7 @@ class _Layers(NamedTuple):
     def workspace(self, steps: int, size: int, width: int, weights: Tensor) -> int:
         widest = max(width, size * self.directions) if self.number > 1 else width
         each = _HIDDEN[self.kind] * size + _INPUTS[self.kind] * widest * self.directions
-        constants = max(1, self.number + self.directions - 2)
+        constants = max(self.directions, self.number + self.directions - 2)
         return int((weights.numel() + each * steps) * weights.element_size()) + _CONSTANT * constants
 
 
