@@ -17,8 +17,9 @@ from premortem.fit.gpus import MIB
 _KEPT = {"lstm": 5, "gru": 6, "rnn_tanh": 1, "rnn_relu": 1}
 _TAIL = 512  # bytes after it
 _MASKS = 4  # elements of a dropout mask in one byte
-# A workspace, fitted to what was measured for 20 of them on an H200: the weights, a constant that grows with layers and
-# directions, and for each step so many hidden vectors and so many of the widest input.
+# A workspace: the weights, a constant that grows with layers and directions, and for each step so many hidden vectors and
+# so many of the widest input. A fit, not cuDNN's rule: to single layers (bench/fit_scratch.py) and to those of three of the
+# benchmark's models on an H200. In 16 bits a very small layer takes 8 MiB less.
 _CONSTANT = 16 * MIB
 _HIDDEN = {"lstm": 3.2, "gru": 2.53, "rnn_tanh": 2.53, "rnn_relu": 2.53}
 _INPUTS = {"lstm": 2.95, "gru": 2.74, "rnn_tanh": 2.74, "rnn_relu": 2.74}
