@@ -80,7 +80,7 @@ def fakes():
 def selected(make, fakes):
     from premortem.fit.decisions import Paths
 
-    paths = Paths(fakes.on_card, fakes.gpu)
+    paths = Paths(fakes.on_card, fakes.kernels)
     paths.install()
     try:
         return len(make())

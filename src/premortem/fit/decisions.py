@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from premortem.fit import fused
-from premortem.fit.gpus import Gpu
+from premortem.fit.kernels import Kernels
 from premortem.fit.recurrent import packed, recurrent
 
 LOW = (torch.bfloat16, torch.float16)
@@ -122,9 +122,9 @@ def _widened(thing: Any) -> Any:
 class Paths:
     """Attention, dropout and recurrent layers take other kernels on a card, which keep other tensors."""
 
-    def __init__(self, on_card: Callable[[Any], bool], gpu: Gpu) -> None:
+    def __init__(self, on_card: Callable[[Any], bool], kernels: Kernels) -> None:
         self.on_card = on_card
-        self.gpu = gpu
+        self.gpu, self._kernels = kernels.gpu, kernels
         self.attention: Counter[str] = Counter()
         self._states: Tensor | None = None
 
@@ -134,6 +134,7 @@ class Paths:
             warnings.simplefilter("ignore")
             self._library.impl("scaled_dot_product_attention", self._attention, "AutogradCPU")
             self._library.impl("dropout", self._dropout, "AutogradCPU")
+            self._library.impl("linear", self._linear, "AutogradCPU")
             self._library.impl("one_hot", _one_hot, "AutogradCPU")
             self._library.impl("_fused_rms_norm", fused.norm(self.on_card), "AutogradCPU")
             self._library.impl("lstm_cell", fused.lstm_cell, "AutogradCPU")
@@ -158,6 +159,13 @@ class Paths:
         if self.on_card(x):
             return torch.native_dropout(x, p, True)[0]
         return x * torch.empty_like(x).bernoulli_(1 - p).div_(1 - p)
+
+    def _linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """The bias is added to the product in place, which torch does not do to fakes."""
+        flat = x.dim() <= 2 or x.is_contiguous()
+        if bias is None or flat or not self.on_card(x):
+            return _aten.linear.default.decompose(x, weight, bias)  # type: ignore[no-any-return]
+        return torch.matmul(x, weight.t()).add_(bias)
 
     def _attention(
         self,
@@ -190,9 +198,13 @@ class Paths:
             return _aten._scaled_dot_product_efficient_attention(  # type: ignore[no-any-return]
                 q, k, v, attn_mask, keeps, dropout_p, is_causal, scale=scale
             )[0]
-        return _aten._scaled_dot_product_attention_math(  # type: ignore[no-any-return]
-            q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-        )[0]
+        self._kernels.adding_in_place = True  # the mask, to the scores
+        try:
+            return _aten._scaled_dot_product_attention_math(  # type: ignore[no-any-return]
+                q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+            )[0]
+        finally:
+            self._kernels.adding_in_place = False
 
     def _kernel(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, gqa: bool) -> str:
         """Which one CUDA would choose, with the user's switches in force."""

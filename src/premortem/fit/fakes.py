@@ -16,8 +16,9 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from premortem.fit import convolutions, scratch, shares
+from premortem.fit import shares, sole
 from premortem.fit.gpus import Gpu
+from premortem.fit.kernels import Kernels
 from premortem.fit.ledger import Ledger
 from premortem.fit.values import Values
 
@@ -36,13 +37,14 @@ class Fakes(TorchDispatchMode):
         self.gpu = gpu
         self.fake = FakeTensorMode(allow_non_fake_inputs=True)
         self.ledger = Ledger()
+        self.kernels = Kernels(self.ledger, gpu)
         self.values = Values()
         self.going_down = False  # to the host, as the script asked
         self.lazy = False  # a module waits for its first call
         self.inside = 0  # in the machinery of fakes, which must see the CPU
         self.operations = 0
-        self._multiplied: set[tuple[bool, bool]] = set()
         self._host_bytes = 0
+        sole.counts()  # measured before anything else is under way
 
     def on_card(self, tensor: Any) -> bool:
         return isinstance(tensor, FakeTensor) and self.ledger.holds(tensor)
@@ -61,6 +63,12 @@ class Fakes(TorchDispatchMode):
             self.inside -= 1
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        owned = sole.overwritten(func, args, kwargs)
+        if owned is not None:
+            self.values.forget(owned)
+            return owned
+        if sole.copied(func, args) and self.ledger.holds(args[0]):
+            self.ledger.copied(args[0], "as_strided_backward")
         kwargs = dict(kwargs or {})
         given = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)]
         fake = any(isinstance(t, FakeTensor) for t in given)
@@ -75,7 +83,7 @@ class Fakes(TorchDispatchMode):
         out = self._run(func, types, args, kwargs)
         self.values.follow(func, name, args, kwargs, out)
         if card:
-            self._note(name, args, out, host=not any(map(self.on_card, given)) and bool(given))
+            self.kernels.ran(name, args, out, host=not any(map(self.on_card, given)) and bool(given))
         return out
 
     def _asked_for_card(self, kwargs: dict[str, Any], given: list[Tensor]) -> bool:
@@ -113,50 +121,6 @@ class Fakes(TorchDispatchMode):
             return True
         self._host_bytes += size
         return False
-
-    # -- what the card would do -----------------------------------------------------------
-
-    def _note(self, name: str, args: Any, out: Any, *, host: bool) -> None:
-        ledger = self.ledger
-        if name in scratch.MATRIX_PRODUCTS:
-            self._multiply(name)
-        if name == "convolution_backward":
-            # One after the other, each with a workspace of its own.
-            for borrowed in convolutions.backward(args, out):
-                self._convolve(name, borrowed)
-            return
-        if name == "convolution":
-            self._convolve(name, convolutions.forward(args, out))
-            ledger.forward_op()
-            return
-        size = scratch.borrowed(name, args, out, self.gpu)
-        ledger.moving = host
-        try:
-            for tensor in tree_flatten(out)[0]:
-                if isinstance(tensor, Tensor):
-                    for part in _parts(tensor):
-                        ledger.born(part, name)
-        finally:
-            ledger.moving = False
-        if size:
-            ledger.borrowed(size, name)
-        ledger.forward_op()
-
-    def _convolve(self, name: str, borrowed: convolutions.Borrowed) -> None:
-        self.ledger.born(borrowed.result, name)
-        copy = self.ledger.entered(borrowed.copy, name)
-        self.ledger.borrowed(borrowed.workspace, name, needed=False)
-        self.ledger.left(copy)
-
-    def _multiply(self, name: str) -> None:
-        """Each thread that multiplies has a workspace: this one, and the one of the backward pass."""
-        thread = torch._C._current_autograd_node() is not None
-        if (thread, False) not in self._multiplied:
-            self._multiplied.add((thread, False))
-            self.ledger.entered(self.gpu.cublas_workspace, "cuBLAS")
-        if scratch.with_bias(name) and (thread, True) not in self._multiplied:
-            self._multiplied.add((thread, True))
-            self.ledger.entered(scratch.BIAS_WORKSPACE, "cuBLAS")
 
     # -- operations whose result depends on values ---------------------------------------
 
@@ -277,11 +241,3 @@ def _in_constructor() -> bool:
                 return True
         frame = frame.f_back
     return False
-
-
-def _parts(tensor: Tensor) -> list[Tensor]:
-    """The tensors that hold the bytes: of a sparse one, its indices and values."""
-    if tensor.layout is torch.sparse_coo:
-        tensor._premortem_on_card = True  # type: ignore[attr-defined]
-        return [tensor._indices(), tensor._values()]
-    return [tensor] if tensor.layout is torch.strided else []

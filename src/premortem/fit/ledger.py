@@ -81,6 +81,21 @@ class Ledger:
             )
         )
         self.diary.append(number)
+        self._watch(storage, number)
+
+    def replaced(self, old: Tensor, new: Tensor) -> None:
+        """What was entered for one tensor is the other's."""
+        number, _ = self._living.pop(_key(old))
+        self._watch(new.untyped_storage(), number)
+
+    def copied(self, tensor: Tensor, op: str) -> None:
+        """A copy takes the place of a tensor, which ends."""
+        number, _ = self._living.pop(_key(tensor))
+        self.born(tensor, op)
+        self.diary.append(~number)
+
+    def _watch(self, storage: Any, number: int) -> None:
+        key = storage._cdata
 
         def died(_: object) -> None:
             if self._living.pop(key, None) is not None:

@@ -177,7 +177,19 @@ def cover_modules(patches: Patches, fakes: Fakes) -> None:
 
     patches.put(nn.Parameter, "__new__", staticmethod(parameter))
     patches.put(nn.Module, "_apply", applied)
-    patches.put(nn.RNNBase, "flatten_parameters", nothing)  # the same bytes, in one piece
+    patches.put(nn.RNNBase, "flatten_parameters", lambda self: _in_one_piece(fakes, self._flat_weights))
+
+
+def _in_one_piece(fakes: Fakes, weights: list[Any]) -> None:
+    """The weights of a recurrent layer, as cuDNN wants them. torch does so for these types only."""
+    kinds = {torch.float32, torch.float16, torch.float64}
+    if not all(fakes.on_card(weight) and weight.dtype in kinds for weight in weights):
+        return
+    with torch.no_grad():
+        whole = weights[0].new_empty(sum(weight.numel() for weight in weights))
+        for weight in weights:
+            weight.data = whole[: weight.numel()].view(weight.shape)
+            whole = whole[weight.numel() :]
 
 
 def settle(fakes: Fakes, module: nn.Module) -> None:
@@ -199,8 +211,7 @@ def _applied(fakes: Fakes, weight: Any, fn: Any) -> Any:
     if new is weight:
         return weight
     if fakes.on_card(new) and not fakes.on_card(weight) and new.dtype is weight.dtype:
-        del new
-        fakes.move(weight)
+        fakes.ledger.replaced(new, weight)
     else:
         weight.data = new
     if gradient is not None:

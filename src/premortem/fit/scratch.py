@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,16 +26,41 @@ _REDUCTIONS |= {
     "argmin": 16,
 }
 _INT = 8
+_COUNTERS = 512  # bytes: which parts of a split reduction are done
+_BACKWARDS = {"native_dropout"}  # their kernels make the last result first
+_SEEDED = {"_scaled_dot_product_flash_attention"}  # the state of the random numbers is made first
 _FEW_LOOKUPS = 3072
 _SHORT_ROW = 4096
+_CUDNN_ATTENDS, _CUDNN_WIDEST = (
+    {9, 10},
+    128,
+)  # generations of cards for which torch takes cuDNN's attention first
 
 
-def borrowed(name: str, args: Sequence[Any], out: Any, gpu: Gpu) -> int:
-    """Bytes that the CUDA kernel of an operation takes and gives back."""
+class Borrowed(NamedTuple):
+    """Bytes that are taken before the results are made and after it. All are given back at the end."""
+
+    before: Sequence[int] = ()
+    after: Sequence[int] = ()
+
+
+def borrowed(name: str, args: Sequence[Any], out: Any, gpu: Gpu) -> Borrowed:
+    """What the CUDA kernel of an operation takes and gives back."""
+    if name == "embedding_dense_backward":
+        return _embedding(args)
     if name in _REDUCTIONS:
-        return _reduction(name, args, gpu)
+        size = _reduction(name, args, gpu)
+        return Borrowed(after=(size, _COUNTERS)) if size else Borrowed()
     rule = _RULES.get(name)
-    return rule(args, out, gpu) if rule is not None else 0
+    size = rule(args, out, gpu) if rule is not None else 0
+    return Borrowed(after=(size,)) if size else Borrowed()
+
+
+def in_order(name: str, results: Sequence[Any]) -> Sequence[Any]:
+    """As the kernel makes them."""
+    if name in _SEEDED:
+        return sorted(results, key=lambda x: isinstance(x, Tensor) and x.dim() > 1)
+    return results[::-1] if name in _BACKWARDS else results
 
 
 def with_bias(name: str) -> bool:
@@ -62,12 +87,26 @@ def _reduction(name: str, args: Sequence[Any], gpu: Gpu) -> int:
 def _flash_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
     """The gradient of q is summed up in 32 bits, and each row's product of output and gradient kept."""
     batch, heads, length, size = args[1].shape
+    if gpu.capability[0] in _CUDNN_ATTENDS and size <= _CUDNN_WIDEST:
+        return int(4 * batch * heads * length * (size + 1)) + _COUNTERS
     return int(4 * batch * heads * _up(length, 128) * (_up(size, 32) + 1))
 
 
 def _efficient_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
     batch, heads, length, _ = args[1].shape
     return int(4 * batch * heads * _up(length, 32))
+
+
+def _softmax_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """The product of gradient and result."""
+    gradient, result = args[0], args[1]
+    return int(gradient.numel() * max(gradient.element_size(), result.element_size()))
+
+
+def _norm_backward(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
+    """The kernel reads rows that lie one after the other."""
+    gradient = args[0]
+    return 0 if gradient.is_contiguous() else int(gradient.numel() * gradient.element_size())
 
 
 def _sorted_indices(which: int) -> Callable[[Sequence[Any], Any, Gpu], int]:
@@ -87,14 +126,18 @@ def _index_put(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
     return _sorted_indices(1)(args, out, gpu) if accumulate else 0
 
 
-def _embedding(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
-    """Rows that were looked up often are summed up in pieces of ten."""
+def _embedding(args: Sequence[Any]) -> Borrowed:
+    """The indices are sorted. Rows that were looked up often are summed up in pieces of ten."""
     gradient, indices, rows = args[0], args[1], args[2]
     count = indices.numel()
+    copy = () if gradient.is_contiguous() else (gradient.numel() * gradient.element_size(),)
     if count <= _FEW_LOOKUPS:
-        return 0
+        return Borrowed(copy)
     pieces = count // 10 + min(count, rows)
-    return int(pieces * _up(gradient.shape[-1], 32) * 4 + count * _INT * 5)
+    sorting = (count * _INT,) * 2
+    return Borrowed(
+        (*copy, *sorting), (*sorting, count * _INT, pieces * _INT, pieces * gradient.shape[-1] * 4)
+    )
 
 
 def _topk(args: Sequence[Any], out: Any, gpu: Gpu) -> int:
@@ -113,7 +156,9 @@ _RULES: dict[str, Callable[[Sequence[Any], Any, Gpu], int]] = {
     "_scaled_dot_product_flash_attention_backward": _flash_backward,
     "_scaled_dot_product_cudnn_attention_backward": _flash_backward,
     "_scaled_dot_product_efficient_attention_backward": _efficient_backward,
-    "embedding_dense_backward": _embedding,
+    "_safe_softmax": lambda args, out, gpu: args[0].numel(),  # which scores are minus infinity
+    "_softmax_backward_data": _softmax_backward,
+    "native_layer_norm_backward": _norm_backward,
     "logsumexp": lambda args, out, gpu: args[0].numel() * args[0].element_size(),
     "topk": _topk,
     "_ctc_loss_backward": lambda args, out, gpu: args[6].numel() * args[6].element_size(),

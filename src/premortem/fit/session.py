@@ -60,7 +60,7 @@ class Rehearsal:
         self.gpu = gpu
         self.fakes = Fakes(gpu)
         self.patches: Patches | None = None
-        self.paths = Paths(self.fakes.on_card, gpu)
+        self.paths = Paths(self.fakes.on_card, self.fakes.kernels)
         self.steps = Steps(STEPS, seen or self._raise)
         self._names: dict[int, str] = {}
         self._roots: weakref.WeakSet[nn.Module] = weakref.WeakSet()
