@@ -129,9 +129,11 @@ class DetachedFromLoss(Detector):
         for link in event.links:
             if link.gradient:  # not None, and not exactly zero
                 self._alive.add(link.key)
-            if link.key in self._alive or not (link.trainable and link.owners) or excused(link):
+            if link.key in self._alive or not link.trainable or excused(link):
                 self._watched.pop(link.key, None)
                 continue
+            if not link.owners:
+                continue  # its optimizer is gone: what was seen of it stands
             watch = self._watched.setdefault(link.key, Watch(link))
             watch.link = link
             watch.sightings += 1

@@ -16,6 +16,7 @@ from premortem.findings import Finding, Severity
 LARGE = 0.25  # of the weight matrices in one step; a healthy step changes them by about a thousandth
 EARLY = 8  # audited steps at the start
 PATIENCE = 60  # steps until a run should have got over its first jumps
+LOST, LOST_STEPS = 100.0, 20  # times the first loss: nobody comes back from there, so less patience is enough
 PULL = 20.0  # a gradient this much larger than its weights is a cause of its own
 
 
@@ -136,8 +137,9 @@ def diverged(motion: Motion, first: float, worst: float) -> tuple[str, Severity]
 
 def unsettled(motion: Motion, first: float, worst: float, after: float) -> tuple[str, Severity]:
     """It never came back to where it started, or only after a long time."""
+    lost = motion.losses.values and min(motion.losses.best(), motion.losses.tail()) > LOST * first
     if (
-        motion.steps < PATIENCE
+        motion.steps < (LOST_STEPS if lost else PATIENCE)
         or first <= 0
         or worst < 1.5 * first
         or not jumped(motion, motion.audits[:EARLY])

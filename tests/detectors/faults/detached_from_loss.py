@@ -1,7 +1,7 @@
 from tests.detectors.rehearsal import Rehearsal, cut_off, link
 
 
-def run(*, op="detach", cut=True, steps=6, alive_at=None, **facts):
+def run(*, op="detach", cut=True, steps=6, alive_at=None, gone_at=None, **facts):
     play = Rehearsal()
     play.model("body.weight", "head.weight")
     play.optimizer(1, 2)
@@ -15,18 +15,23 @@ def run(*, op="detach", cut=True, steps=6, alive_at=None, **facts):
         play.backward()
         alive = alive_at == number
         play.stepped(with_grad=2 if alive else 1)
+        if number == gone_at:  # the first of two stages is over, and its optimizer was a local variable
+            facts["owners"] = ()
         body = link(1, "model.body.weight") if alive else cut_off(1, "model.body.weight", **facts)
         play.custody(body, link(2, "model.head.weight"))
     return play.end()
 
 
 EVENTS = run()
+FIRST_OF_TWO_STAGES = run(steps=12, gone_at=6)
 HEALTHY = [
     run(loaded=True),
     run(trained=True),
     run(shifted=True),  # an EMA codebook
     run(twin=True),  # a target network
     run(owners=()),
+    run(steps=12, gone_at=1),
+    run(steps=12, gone_at=6, alive_at=8),
     run(cut=False),  # an output that nobody uses
     run(alive_at=0),
     run(op="item", steps=20, alive_at=15),  # looked at, and trained in another phase
