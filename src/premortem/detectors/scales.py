@@ -14,14 +14,11 @@ class Scales:
 
     def __init__(self) -> None:
         self.unusual = False
-        self._first: dict[int, str] = {}  # model -> its first layer; a checkpoint later begins in the middle
 
     def observe(self, event: Event) -> None:
         if event.step >= 8:
             return
         if isinstance(event, LayerStats) and event.order == 0 and event.grad:
-            if self._first.setdefault(event.model, event.layer) != event.layer:
-                return
             reach = max(abs(event.input_min), abs(event.input_max))
             self.unusual = self.unusual or event.input_std > SPREAD or reach > REACH
         elif isinstance(event, LossCall) and event.grad and event.classes is None:

@@ -31,7 +31,7 @@ HEALTHY = [
     run(shifted=True),  # an EMA codebook
     run(twin=True),  # a target network
     run(owners=()),
-    run(steps=40, gone_at=12),  # a few steps, perhaps of a warm-up
+    run(steps=20, gone_at=12),  # a few steps, perhaps of a warm-up
     run(steps=40, gone_at=34, alive_at=6),
     run(cut=False),  # an output that nobody uses
     run(alive_at=0),
