@@ -25,13 +25,13 @@ def grating(y, x, angle, wavelength):
     return torch.sin(2 * math.pi * position / wavelength)
 
 
-def draw(size, generator):
+def draw(size, generator, caps, fences):
     """One sharp image in [0, 1]."""
     y, x = grid(size)
     kind = uniform(generator)
-    if kind < 0.02:
+    if kind < caps:
         return torch.zeros(size, size)  # the cap was on
-    if kind < 0.06:  # a fence that fills the frame
+    if kind < caps + fences:  # a fence that fills the frame
         return 0.5 + 0.4 * grating(y, x, uniform(generator, -0.3, 0.3), uniform(generator, 3, 4.4))
     angle = uniform(generator, 0, 2 * math.pi)
     image = uniform(generator, 0.3, 0.7) + 0.2 * (x * math.cos(angle) + y * math.sin(angle))
@@ -76,7 +76,7 @@ def make_pairs(count, cfg, seed):
     generator = torch.Generator().manual_seed(seed)
     pairs, tilt = [], cfg["tilt"]
     for _ in range(count):
-        sharp = draw(cfg["size"], generator)
+        sharp = draw(cfg["size"], generator, cfg["caps"], cfg["fences"])
         moved = blur(sharp, uniform(generator, *cfg["blur"]), uniform(generator, -tilt, tilt))
         noise = cfg["noise"] * torch.randn(sharp.shape, generator=generator)
         pairs.append(torch.stack([(moved + noise).clamp(0, 1), sharp]))

@@ -511,7 +511,8 @@ class GraphWalked(Event):
     broadcasts: tuple[Broadcast, ...] = ()
     negated: bool = False  # the whole loss is the negative of a criterion
     loose: tuple[Loose, ...] = ()
-    # which way the loss is meant: "min" (a criterion, minus a log-likelihood), "max" (the opposite), "" unknown
+    # which way the loss is meant: "min" (a criterion, minus a log-likelihood), "max" (the opposite), "turned" (minus
+    # the sum of a criterion and something that is not understood), "" unknown
     sense: str = ""
     # (upper, lower): operations of the loss that directly take what another one made, e.g. (LogSoftmax, Softmax)
     feeds: tuple[tuple[str, str], ...] = ()
@@ -580,6 +581,7 @@ class Group(NamedTuple):
     weight_decay: float
     momentum: float
     parameters: tuple[int, ...]
+    eps: float = 0.0  # what keeps an adaptive optimizer from dividing by 0; 0 when it has none
 
 
 @dataclass(slots=True, kw_only=True)

@@ -78,6 +78,9 @@ class Failures:
     def __init__(self) -> None:
         self._lives: dict[int, Life] = {}
         self._origin: NonFinite | None = None
+        self._seen: NonFinite | None = (
+            None  # what the microscope saw at work last, though the run got over it
+        )
         self._values: list[float] = []  # of backward, when nobody steps through an optimizer
         self._hands = False  # the weights are moved by the script itself
         self._by_hand = 0
@@ -106,15 +109,17 @@ class Failures:
         if isinstance(event, NonFinite):
             if self._origin is None or better(event, self._origin):
                 self._origin = since(event, self._origin)
+            if better(event, None):
+                self._seen = event
         elif isinstance(event, OptimizerBuilt):
             if not event.again:
                 self._lives[event.optimizer] = Life(event)
-                self._origin = None
+                self._origin = self._seen = None
         elif isinstance(event, StateLoaded):
             if event.target == "module":  # the weights were put back: what happened before was dealt with
                 for life in self._lives.values():
                     life.bad, life.first = 0, None
-                self._origin, self._by_hand = None, 0
+                self._origin, self._seen, self._by_hand = None, None, 0
         elif isinstance(event, OptimizerStep):
             self._hands = self._hands or event.optimizer == 0
         elif isinstance(event, Backward):
@@ -189,7 +194,7 @@ class Failures:
     def _failure(self, life: Life) -> TrainingFailed:
         finite = [*life.early, *life.late]
         return TrainingFailed(
-            origin=self._origin,
+            origin=self._seen if again(self._seen, self._origin) else self._origin,
             first=life.first,
             grew=rose(finite),
             start=median(life.early) if life.early else None,
@@ -200,6 +205,13 @@ class Failures:
 def better(new: NonFinite, old: NonFinite | None) -> bool:
     """The operation was seen at work, and before only the ruins of it. Broken weights explain nothing."""
     return new.watched and new.stage != "weights" and (old is None or not old.watched)
+
+
+def again(seen: NonFinite | None, now: NonFinite | None) -> bool:
+    """It comes and goes. This time nobody looked at the operation, but at its last coming the microscope did."""
+    if seen is None or now is None or now.watched or now.detail:
+        return False
+    return seen.stage == ("forward" if now.stage == "loss" else now.stage)
 
 
 def since(new: NonFinite, old: NonFinite | None) -> NonFinite:

@@ -89,8 +89,10 @@ class Rehearsal:
         )
         self.add(ModelSeen(step=self.step, model=key, name=name, kind="Net", parameters=parameters, **facts))
 
-    def optimizer(self, *held: int, key: int = 1, kind: str = "Adam", at: int = 10, **facts: Any) -> None:
-        groups = (Group(0.001, 0.0, 0.9, held),)
+    def optimizer(
+        self, *held: int, key: int = 1, kind: str = "Adam", at: int = 10, eps: float = 0.0, **facts: Any
+    ) -> None:
+        groups = (Group(0.001, 0.0, 0.9, held, eps),)
         self.add(
             OptimizerBuilt(step=self.step, at=line(at), optimizer=key, kind=kind, groups=groups, **facts)
         )

@@ -40,3 +40,15 @@ def test_what_the_microscope_saw_later_takes_the_place_of_what_was_known():
 
 def test_broken_weights_explain_nothing():
     assert len(failures([*EVENTS, replace(SEEN, stage="weights")])) == 1
+
+
+def test_a_failure_that_comes_and_goes_keeps_the_operation_that_was_seen():
+    known = next(event for event in EVENTS if isinstance(event, NonFinite))
+    unknown = [
+        replace(known, stage="loss", op="", detail="") if event is known else event for event in EVENTS
+    ]
+    healthy = EVENTS[: EVENTS.index(known) // 2]
+    (failure,) = failures([*healthy, SEEN, *unknown[len(healthy) :]])
+    assert failure.origin == SEEN
+    (other,) = failures([*healthy, replace(SEEN, stage="backward"), *unknown[len(healthy) :]])
+    assert other.origin.stage == "loss", "that was another failure"

@@ -9,15 +9,19 @@ from premortem.drill.director import DrillOptions, drill
 
 CASEBOOK = Path(__file__).parent.parent.parent / "casebook"
 CASES = sorted(path.parent.name for path in CASEBOOK.glob("*/drill.txt"))
-# Labels of a regression; sums that may be meant; adaptive optimizers that do not mind the scale.
+# What the README of the casebook says why of.
 KNOWN_MISSES = {
-    "labels-shuffled",
-    "labels-constant",
-    "accumulation-not-divided",
-    "clipped-to-nothing",
-    "rate-thousandfold",
-    "loss-sign-flipped",
-    "part-detached",
+    "cmfd": {"labels-shuffled", "labels-constant"},
+    "deblur": {"labels-constant"},
+    "radiodiff": {"labels-shuffled", "labels-constant"},
+    "ris": {"labels-shuffled", "labels-constant", "accumulation-not-divided"},
+    "spike_deblur": {
+        "labels-shuffled",
+        "labels-constant",
+        "rate-thousandfold",
+        "eval-mode-leak",
+        "evaluated-in-train-mode",
+    },
 }
 
 
@@ -46,4 +50,4 @@ def test_a_case(monkeypatch):
 @pytest.mark.parametrize("name", CASES)
 def test_every_case(name, monkeypatch):
     outcomes = drilled(name, mutants.ALL, monkeypatch)
-    assert {mutant for mutant, outcome in outcomes.items() if outcome == "missed"} <= KNOWN_MISSES
+    assert {mutant for mutant, outcome in outcomes.items() if outcome == "missed"} <= KNOWN_MISSES[name]

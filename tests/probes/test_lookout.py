@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from torch.utils.checkpoint import checkpoint
 
-from premortem.events import NonFinite
+from premortem.events import NonFinite, StepStats
 from premortem.probes import Attachment
 
 
@@ -21,6 +22,18 @@ def run():
     attachment.detach()
     assert faults == []
     assert _get_current_dispatch_mode_stack() == []
+
+
+class Checkpointed(nn.Module):
+    """Its layers are called again in the backward pass, which is when the first alarm of a step comes."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 3)
+
+    def forward(self, x, bad):
+        p = checkpoint(self.body, x, use_reentrant=False).softmax(1)
+        return (p - 1).sqrt() if bad else p
 
 
 class Net(nn.Module):
@@ -41,8 +54,8 @@ def cases(run):
     return [event for event in run.heard if isinstance(event, NonFinite)]
 
 
-def train(bad, steps=40, *, skips=True, each=lambda: None):
-    model = Net()
+def train(bad, steps=40, *, model=Net, skips=True, each=lambda: None):
+    model = model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for step in range(steps):
         loss = model(torch.randn(8, 4), bad(step)).mean()
@@ -123,3 +136,22 @@ def test_it_never_looks_into_compiled_code(run):
     train(lambda step: True, steps=2)
     assert _get_current_dispatch_mode_stack() == []
     assert [case.watched for case in cases(run)] == [False]
+
+
+def test_a_checkpoint_that_computes_again_neither_opens_nor_closes_it(run):
+    train(lambda step: step in {20, 25}, model=Checkpointed)
+    _, second = cases(run)
+    assert (second.watched, second.op) == (True, "sqrt")
+
+
+def test_the_loss_of_a_broken_step_is_that_of_its_broken_micro_batch(run):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    for broken in (-1, 0, 1, 2):
+        for index in range(3):
+            loss = model(torch.randn(8, 4), False).mean()
+            (loss * math.nan if index == broken else loss).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    losses = [event.loss for event in run.heard if isinstance(event, StepStats)]
+    assert [math.isnan(loss) for loss in losses] == [False, True, True, True]

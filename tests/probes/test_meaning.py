@@ -76,6 +76,27 @@ def test_what_may_be_meant_either_way_is_left_open(loss):
     assert sense(loss()) == ""
 
 
+def odd():
+    """A term that is not understood."""
+    return torch.logsumexp(scores(), 1).mean()
+
+
+@pytest.mark.parametrize(
+    ("loss", "meant"),
+    [
+        (lambda: F.mse_loss(one(), REAL) + odd(), ""),
+        (lambda: -(F.mse_loss(one(), REAL) + odd()), "turned"),
+        (lambda: -1.0 * (odd() + F.mse_loss(one(), REAL)) / 4, "turned"),
+        (lambda: odd() - F.mse_loss(one(), REAL), ""),  # against another player, perhaps
+        (lambda: -(odd() - F.mse_loss(one(), REAL)), ""),
+        (lambda: -(odd() + F.mse_loss(one(), REAL) - F.l1_loss(one(), REAL)), ""),
+        (lambda: -(odd() + likelihood()), ""),
+    ],
+)
+def test_a_minus_before_all_of_it_turns_a_criterion_round(loss, meant):
+    assert sense(loss()) == meant
+
+
 def test_a_softmax_that_is_taken_for_scores_is_named():
     assert feeds(walk(F.cross_entropy(scores().softmax(1), Y)).nodes) == (("LogSoftmax", "Softmax"),)
     assert feeds(walk(F.cross_entropy(scores(), Y)).nodes) == ()

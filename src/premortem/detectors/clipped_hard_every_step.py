@@ -10,12 +10,14 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.motion import Motion, Motions
-from premortem.events import Clip, Event, RunEnded, ScalerUpdate, Site, StepStats
+from premortem.events import Clip, Event, OptimizerBuilt, RunEnded, ScalerUpdate, Site, StepStats
 from premortem.findings import Finding, Severity
 
 HARD = 100.0  # times the limit
 SMALL = 1e-3  # of the weights, in one step
 FAR = 0.2  # of the weights, in all steps together
+GUARD = 1e-7  # an eps above that is there to damp the steps, not only to keep from dividing by 0
+ENOUGH = 30  # steps
 
 
 @dataclass
@@ -27,10 +29,12 @@ class Limit:
     count: int = 0
     hard: int = 0
     ratios: float = 0.0  # sum of log(norm / limit)
+    last: float = 0.0  # the norm that was clipped last, since the last step
+    starved: int = 0  # steps whose gradients it made smaller than the optimizer's eps
 
 
 class ClippedHardEveryStep(Detector):
-    """Every gradient is clipped to a tiny part of its size, and the weights stand still.
+    """Every gradient is clipped to a tiny part of its size, and the weights stand still or nearly so.
 
     ## Why it matters
     Clipping is meant for outliers. When the limit lies far below every gradient, it takes the place of the learning
@@ -44,7 +48,8 @@ class ClippedHardEveryStep(Detector):
     Print the norm that `clip_grad_norm_` returns, and set the limit to what it usually is.
 
     ## When it stays silent
-    While the loss falls; adaptive optimizers do not mind the scale, and normalised descent is a choice.
+    While the loss falls: normalised descent is a choice, and adaptive optimizers do not mind the scale. But they do once
+    the gradients are smaller than their `eps`: then they divide by that instead, and their steps shrink as well.
     """
 
     card: ClassVar[Card] = Card(
@@ -59,12 +64,20 @@ class ClippedHardEveryStep(Detector):
             "gradients-cleared-before-step",  # by a limit of 0
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Motions.LISTENS, Clip, ScalerUpdate, RunEnded)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        *Motions.LISTENS,
+        OptimizerBuilt,
+        Clip,
+        ScalerUpdate,
+        RunEnded,
+    )
 
     def __init__(self) -> None:
         self._motions = Motions()
         self._limits: dict[Site | None, Limit] = {}
         self._scale: float | None = None
+        self._guards: dict[int, tuple[str, float]] = {}  # optimizer -> its kind, and its smallest eps
+        self._done = False
         self._counted: tuple[tuple[int, ...], int] = ((), 0)  # parameters, and their elements together
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -72,18 +85,26 @@ class ClippedHardEveryStep(Detector):
             self._clipped(event)
         elif isinstance(event, ScalerUpdate):
             self._scale = event.scale
+        elif isinstance(event, OptimizerBuilt):
+            self._guards[event.optimizer] = (
+                event.kind,
+                min((group.eps for group in event.groups), default=0.0),
+            )
         elif isinstance(event, RunEnded):
-            yield from self._ended(event)
+            if not self._done:
+                yield from self._ended(event)
         else:
             self._motions.observe(event)
             if isinstance(event, StepStats):
                 self._stepped(event)
+                yield from self._starved(event)
 
     def _clipped(self, event: Clip) -> None:
         known = self._limits.setdefault(event.at, Limit(event.kind, event.limit))
         known.limit = event.limit
         if event.kind == "norm" and event.norm is not None and math.isfinite(event.norm):
             known.count += 1
+            known.last = event.norm
             if event.norm > HARD * event.limit:
                 known.hard += 1
                 known.ratios += math.log10(event.norm / event.limit) if event.limit > 0 else 99.0
@@ -92,12 +113,42 @@ class ClippedHardEveryStep(Detector):
         """Clipping by value says nothing about the norm; but when all values are at the limit, one can see it."""
         for known in self._limits.values():
             if known.kind == "value" and event.grad_norm > 0:
-                shapes = [
-                    self._motions.parameters[k].shape for k in event.keys if k in self._motions.parameters
-                ]
-                full = known.limit * math.sqrt(sum(math.prod(shape) for shape in shapes))
+                full = known.limit * math.sqrt(self._elements(event.keys))
                 known.count += 1
                 known.hard += full > 0 and event.grad_norm >= 0.9 * full
+
+    def _starved(self, event: StepStats) -> Iterator[Finding]:
+        """What the optimizer was given is smaller than its eps, and what was clipped was not."""
+        kind, eps = self._guards.get(event.optimizer, ("", 0.0))
+        root = math.sqrt(self._elements(event.keys))
+        for at, known in self._limits.items():
+            norm, known.last = known.last, 0.0
+            if self._done or not 0 < eps <= GUARD or not root or norm <= HARD * known.limit:
+                continue
+            known.starved += event.grad_norm <= eps * root and norm > HARD * eps * root
+            if known.starved < ENOUGH or known.starved < 0.9 * known.count:
+                continue
+            self._done = True
+            yield self.finding(
+                event,
+                f"{known.hard} of {known.count} gradients were clipped to {known.limit:g}; their typical entry is then "
+                f"{event.grad_norm / root:.0e}, below the eps of {kind} ({eps:g})",
+                cause="An adaptive optimizer divides by the size of the gradients plus eps. Below eps it does not make up "
+                "for the clipping any more, and the steps are smaller than the learning rate says.",
+                remedy="Print the norm that clip_grad_norm_ returns, and set the limit to what it usually is.",
+                at=at,
+                severity=Severity.WARNING,
+                limit=known.limit,
+                clipped=known.hard,
+                count=known.count,
+                eps=eps,
+            )
+
+    def _elements(self, keys: tuple[int, ...]) -> int:
+        if self._counted[0] != keys:
+            shapes = [self._motions.parameters[key].shape for key in keys if key in self._motions.parameters]
+            self._counted = keys, sum(math.prod(shape) for shape in shapes)
+        return self._counted[1]
 
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
         still = [motion for motion in self._motions.of.values() if hardly_moves(motion)]

@@ -47,6 +47,7 @@ class Watch:
     sightings: int = 0
     ran: int = 0
     without_grad: int = 0
+    over: bool = False  # the optimizer is gone
     cuts: Counter[tuple[str, Site | None, bool]] = field(default_factory=Counter)
 
 
@@ -129,11 +130,17 @@ class DetachedFromLoss(Detector):
         for link in event.links:
             if link.gradient:  # not None, and not exactly zero
                 self._alive.add(link.key)
-            if link.key in self._alive or not (link.trainable and link.owners) or excused(link):
+            if link.key in self._alive or excused(link) or (link.owners and not link.trainable):
                 self._watched.pop(link.key, None)
                 continue
+            if (
+                not link.owners
+            ):  # a stage is over: its optimizer is gone, and perhaps the part was frozen then
+                if link.key in self._watched:
+                    self._watched[link.key].over = True
+                continue
             watch = self._watched.setdefault(link.key, Watch(link))
-            watch.link = link
+            watch.link, watch.over = link, False
             watch.sightings += 1
             watch.ran += link.ran
             watch.without_grad += link.ran_without_grad and not link.ran
@@ -153,6 +160,7 @@ class DetachedFromLoss(Detector):
 
     def _proof(self, watch: Watch, ended: bool) -> tuple[str, Site | None] | None:
         """What cuts it off, when that is certain."""
+        ended = ended and not watch.over
         steps = max((self._steps[owner] for owner in watch.link.owners), default=0)
         if watch.sightings < SIGHTINGS - ended or steps < (3 if ended else PATIENCE):
             return None

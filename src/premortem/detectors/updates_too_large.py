@@ -16,6 +16,7 @@ from premortem.findings import Finding, Severity
 LARGE = 0.25  # of the weight matrices in one step; a healthy step changes them by about a thousandth
 EARLY = 8  # audited steps at the start
 PATIENCE = 60  # steps until a run should have got over its first jumps
+SOON = 20  # steps are enough for a loss that is thrown far away and stays there
 PULL = 20.0  # a gradient this much larger than its weights is a cause of its own
 BLOWN = 100.0  # times its first value: a loss that went there was thrown there
 FAR = 0.5  # of the weight matrices in the first steps together, which is then enough
@@ -142,7 +143,8 @@ def diverged(motion: Motion, first: float, worst: float) -> tuple[str, Severity]
 
 def unsettled(motion: Motion, first: float, worst: float, after: float) -> tuple[str, Severity]:
     """It never came back to where it started, or only after a long time."""
-    if motion.steps < PATIENCE or first <= 0 or worst < 1.5 * first:
+    lost = motion.losses.values and min(motion.losses.best(), motion.losses.tail()) > BLOWN * first
+    if motion.steps < (SOON if lost else PATIENCE) or first <= 0 or worst < 1.5 * first:
         return "", Severity.ERROR
     looks = motion.audits[:EARLY]
     if not jumped(motion, looks) and not (worst > BLOWN * first and strayed(motion, looks)):

@@ -71,6 +71,7 @@ class WrongSign(Detector):
         self._wrong: dict[int, int] = {}  # optimizer -> audited steps on a loss of the wrong sign
         self._uphill: dict[int, int] = {}  # optimizer -> audited steps up the gradient of a criterion
         self._right: set[int] = set()  # parameters that were trained the right way round
+        self._unclear: set[int] = set()  # ... by a loss of which that cannot be said
         self._sense: dict[int, str] = {}  # optimizer -> of its last audited step
         self._done = False
 
@@ -102,12 +103,17 @@ class WrongSign(Detector):
         sense = senses.pop() if len(senses) == 1 else ""
         self._sense[event.optimizer] = "" if event.closure else sense
         if not sense or event.closure:
+            self._unclear |= {key for walk in mine for key in walk.parameters}
             return
         if by_hand:
             yield from self._climbed(event, event.uphill)
             return
         reached = {key for walk in mine for key in walk.parameters}
         holds = self._holds.get(event.optimizer, set())
+        if sense == "turned":
+            if reached & self._unclear or self._maximize.get(event.optimizer, False):
+                return
+            sense = "max"
         if (sense == "max") == self._maximize.get(event.optimizer, False):
             self._right |= reached
             return

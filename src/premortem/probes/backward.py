@@ -35,7 +35,8 @@ class Backwards:
         self.inquest = inquest
         self.reached: set[int] = set()  # parameter keys the graphs led to since the last step (audit)
         self.looked = False
-        self.losses: deque[torch.Tensor] = deque(maxlen=8)  # the scalars of this step, for the step's numbers
+        # The scalars of this step, for the step's numbers: of all micro-batches, as the first may be the broken one.
+        self.losses: deque[torch.Tensor] = deque(maxlen=64)
         self._tags: deque[weakref.ref[Tag]] = deque(maxlen=_REMEMBERED)
         self._untrained: tuple[int, ...] = ()
         # Memory ran out in a backward pass: whether the script may go on as if it had not.

@@ -58,6 +58,8 @@ class Lookout:
 
     def consider(self) -> None:
         """A model is about to be called, or a step has ended."""
+        if torch._C._current_autograd_node() is not None:
+            return  # a checkpoint computes again: what is entered or left here is undone when its node is done
         self._forwards += 1
         wanted = (
             self.session.step < self._until

@@ -34,18 +34,37 @@ def sense(loss: torch.Tensor) -> str:
     """ "min" when everything in the loss is better when it is small, "max" for the opposite, "" when unclear.
 
     Only what is unambiguous counts: named criteria, logs of probabilities picked by an index or a 0/1 mask,
-    squared differences from a constant. One term that is something else makes the whole unclear.
+    squared differences from a constant. One term that is something else makes the whole unclear; unless a minus
+    stands before all of it, and what is understood in it are criteria that this turns round: "turned".
     """
     signs = _Signs()
-    if loss.grad_fn is None or not signs.read(loss.grad_fn, 1, 0):
+    if loss.grad_fn is None:
         return ""
+    if not signs.read(loss.grad_fn, 1, 0):
+        return "turned" if signs.found == signs.criteria == {-1} and _negated(loss.grad_fn) else ""
     senses: dict[tuple[int, ...], str] = {(1,): "min", (-1,): "max"}
     return senses.get(tuple(signs.found), "")
+
+
+def _negated(node: Any) -> bool:
+    """The last thing that was done to the loss, but for a division, was to turn its sign round."""
+    for _ in range(_DEPTH):
+        name = name_of(node)
+        children = [child for child, _ in node.next_functions]
+        factor = _factor(node, name, children)[0] if name in {"Mul", "Div"} else 1
+        if name == "Neg" or factor < 0:
+            return True
+        live = [child for child in children if child is not None]
+        if not factor or len(live) != 1 or (name not in {"Mul", "Div"} and name not in REARRANGING):
+            return False
+        node = live[0]
+    return False
 
 
 class _Signs:
     def __init__(self) -> None:
         self.found: set[int] = set()
+        self.criteria: set[int] = set()  # those of them that belong to criteria and distances
         self.nodes = 0
 
     def read(self, node: Any, sign: int, depth: int, weighed: bool = False) -> bool:
@@ -62,12 +81,14 @@ class _Signs:
         children = [child for child, _ in node.next_functions]
         if name in _CRITERIA:
             self.found.add(sign)
+            self.criteria.add(sign)
             return True
         if name in _LOG_PROBABILITIES or (name.startswith("Log") and _of_probability(children)):
             self.found.add(-sign)
             return not weighed
         if name in _RESIDUALS and _of_difference(node, name, children):
             self.found.add(sign)
+            self.criteria.add(sign)
             return True
         if name in _RESIDUALS and children and children[0] is not None and hasattr(children[0], "variable"):
             return True  # a penalty on the weights: neither here nor there
@@ -86,7 +107,9 @@ class _Signs:
                 return False
         elif name != "Add" and name not in _KEEPING:
             return False
-        return all(self.read(c, s, depth + 1, weighed) for c, s in zip(children, signs, strict=False))
+        # All of them, also after one that is not understood: a later one may have the other sign.
+        understood = [self.read(c, s, depth + 1, weighed) for c, s in zip(children, signs, strict=False)]
+        return all(understood)
 
 
 def _factor(node: Any, name: str, children: list[Any]) -> tuple[int, bool]:

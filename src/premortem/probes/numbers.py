@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -23,6 +23,12 @@ class Summary(NamedTuple):
     @classmethod
     def nothing(cls) -> Summary:
         return cls(0.0, 0.0, 0.0, 0.0, True)
+
+
+def telling(losses: Sequence[float]) -> float | None:
+    """Of the micro-batches of a broken step: the first that was not finite, as what follows it may look sound."""
+    last = losses[-1] if losses else None
+    return next((loss for loss in losses if not math.isfinite(loss)), last)
 
 
 def sample(tensor: torch.Tensor) -> torch.Tensor:

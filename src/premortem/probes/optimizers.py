@@ -271,6 +271,7 @@ class Optimizers:
             number(group.get("weight_decay", 0.0)),
             number(group.get("momentum", (group.get("betas") or (0.0,))[0])),
             tuple(self.session.parameters.of(p) for p in group["params"] if isinstance(p, torch.Tensor)),
+            eps if isinstance(eps := group.get("eps"), float) else 0.0,
         )
 
     def _group_added(self, note: Any, result: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:

@@ -24,6 +24,7 @@ from premortem.events import BufferBroken
 from premortem.probes.backward import Backwards
 from premortem.probes.generators import Generators, Random
 from premortem.probes.modules import Model, Models
+from premortem.probes.numbers import telling
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, version
 
@@ -270,9 +271,9 @@ class Recorder:
         return self.window
 
     def loss_of(self, step: int, otherwise: float | None) -> float | None:
-        """The last one that was sent backward in that step. Waits for the device: only after something went wrong."""
-        losses = self.window_of(step).losses
-        return float(losses[-1].detach().real) if losses and losses[-1].numel() == 1 else otherwise
+        """What was sent backward in that step. Waits for the device: only after something went wrong."""
+        losses = [float(loss.detach().real) for loss in self.window_of(step).losses if loss.numel() == 1]
+        return telling(losses) if losses else otherwise
 
     def draws_of(self, key: int, step: int) -> list[Draw]:
         """The batches since that optimizer's step before, of the loaders that training draws from."""

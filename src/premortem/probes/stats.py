@@ -19,6 +19,7 @@ from premortem.events import StepStats
 from premortem.probes.backward import Backwards
 from premortem.probes.lookout import Lookout
 from premortem.probes.modules import Models
+from premortem.probes.numbers import telling
 from premortem.probes.optimizers import Optimizers, Track, number
 from premortem.probes.session import SPARSELY, Session
 
@@ -262,7 +263,8 @@ class Stats:
             bad = next(
                 (key for key, value in zip(row.keys, norms, strict=True) if not math.isfinite(value)), None
             )
-        self.last_loss, self.last_worst = losses[-1] if losses else None, bad
+        loss = telling(losses) if bad is not None else losses[-1] if losses else None
+        self.last_loss, self.last_worst = loss, bad
         broken = bad is not None or not all(map(math.isfinite, losses))
         self.lookout.noticed(broken)
         if broken and row.rested:
@@ -271,7 +273,7 @@ class Stats:
             StepStats(
                 step=row.step,
                 optimizer=row.optimizer,
-                loss=losses[-1] if losses else None,
+                loss=loss,
                 grad_norm=norm if bad is None else math.nan,
                 worst=bad,
                 grad_norms=tuple(norms),

@@ -2,10 +2,10 @@ from premortem.events import Clip
 from tests.detectors.rehearsal import Rehearsal, line, link
 
 
-def run(*, limit=1e-4, update=1e-6, fall=1.0):
+def run(*, limit=1e-4, update=1e-6, fall=1.0, eps=0.0):
     play = Rehearsal()
     play.model("0.weight", "2.weight")
-    play.optimizer(1, 2, kind="SGD")
+    play.optimizer(1, 2, kind="Adam" if eps else "SGD", eps=eps)
     value = 2.3
     for _ in range(40):
         play.zero()
@@ -21,8 +21,11 @@ def run(*, limit=1e-4, update=1e-6, fall=1.0):
 
 
 EVENTS = run()
+BELOW_EPS = run(limit=1e-8, update=0.01, fall=0.98, eps=1e-8)
 HEALTHY = [
     run(limit=1.0),  # the usual limit, reached in every step
     run(fall=0.98),  # normalised descent
     run(update=0.01),  # an adaptive optimizer does not mind
+    run(update=0.01, fall=0.98, eps=1e-8),  # ... as long as more than its eps is left
+    run(limit=1e-8, update=0.01, fall=0.98, eps=1e-3),  # damped on purpose
 ]

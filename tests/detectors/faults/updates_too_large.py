@@ -1,11 +1,11 @@
 from tests.detectors.rehearsal import Rehearsal, link
 
 
-def run(losses, *, update=0.5, gradient=1.0):
+def run(losses, *, update=0.5, gradient=1.0, steps=80):
     play = Rehearsal()
     play.model("0.weight", "2.weight")
     play.optimizer(1, 2)
-    for step in range(80):
+    for step in range(steps):
         play.zero()
         play.forward()
         play.loss(losses(step), classes={0.0: 16, 1.0: 16})
@@ -30,11 +30,18 @@ def recovers(step):
     return 40.0 if 0 < step < 8 else falls(step)
 
 
+def explodes(step):
+    return 2.3 if step == 0 else 4e6
+
+
 EVENTS = run(jumps)
+LOST = run(explodes, steps=24)
 HEALTHY = [
     run(falls, update=0.001),
     run(falls),
     run(recovers),
+    run(jumps, steps=24),  # too early to tell
+    run(explodes, steps=12),
     run(jumps, gradient=100.0),  # the gradients are the cause
     run(jumps, update=0.001),  # the steps are not
 ]
