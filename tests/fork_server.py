@@ -2,12 +2,13 @@
 
 A fork looks like a fresh Python: torch is not among its modules until the script imports it, and is there at once then,
 so that premortem attaches where it always does. What is not like a fresh one: the seed of hashes is the same in all
-forks, and libraries have read their environment variables already.
+forks, libraries have read their environment variables already, and at the end nothing is taken apart.
 """
 
 from __future__ import annotations
 
 import array
+import atexit
 import gc
 import importlib.abc
 import importlib.machinery
@@ -19,6 +20,7 @@ import runpy
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -119,6 +121,30 @@ def execute(words: list[str]) -> None:
     exec(compile(Path(words[0]).read_bytes(), main.__file__, "exec", dont_inherit=True), vars(main))
 
 
+def ended(words: list[str]) -> int:
+    """The exit code, as Python has it."""
+    try:
+        execute(words)
+    except SystemExit as leaving:
+        if leaving.code is None or isinstance(leaving.code, int):
+            return leaving.code or 0
+        print(leaving.code, file=sys.stderr)
+        return 1
+    except BaseException:  # noqa: BLE001 - told as Python tells it
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def leave(code: int) -> None:
+    """As Python ends, but for taking all modules apart: in a fork that would copy most of the server's memory."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code & 0xFF)
+
+
 def serve(orders: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """Fork for each order and tell how the fork ended. Comes back in the forks, and at the end."""
     while True:
@@ -146,7 +172,7 @@ def main() -> None:
     order, streams = serve(socket.socket(fileno=int(sys.argv[1])))
     if order:
         become(order, streams)
-        execute(order["words"])
+        leave(ended(order["words"]))
 
 
 if __name__ == "__main__":
