@@ -70,17 +70,17 @@ def entries(only: str = "", folder: Path = HERE) -> list[dict[str, Any]]:
     return [e for e in found if only in e["file"] or only == e["category"]]
 
 
-def run(script: Path, folder: Path) -> tuple[int, str]:
+def run(script: Path, folder: Path, policy: str) -> tuple[int, str]:
     """`premortem run` on the script, in a process of its own; exit code and what it said on stderr."""
-    command = [sys.executable, "-m", "premortem", "run", "--quiet", "--policy", "observe"]
+    command = [sys.executable, "-m", "premortem", "run", "--quiet", "--policy", policy]
     done = starting.run([*command, "--findings", folder / "findings.json", script], cwd=folder)
     return done.returncode, done.stderr
 
 
-def grade(entry: dict[str, Any]) -> Grade:
+def grade(entry: dict[str, Any], policy: str = "observe") -> Grade:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        code, stderr = run(Path(entry["path"]), folder)
+        code, stderr = run(Path(entry["path"]), folder, policy)
         out = folder / "findings.json"
         findings = json.loads(out.read_text())["findings"] if out.exists() else None
     loud = None if findings is None else [f for f in findings if f["severity"] in ("error", "warning")]
