@@ -34,7 +34,7 @@ def _asked() -> Iterator[Any]:
             yield pytest.param(entry, "strict", id=entry["file"])
 
 
-@pytest.mark.parametrize(("entry", "policy"), _asked())
+@pytest.mark.parametrize(("entry", "policy"), list(_asked()))
 def test_the_root_cause_is_named_first(entry: dict[str, Any], policy: str) -> None:
     result = grade(entry, policy)
     assert result.first, result
