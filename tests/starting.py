@@ -7,6 +7,7 @@ start real processes; so do all with PREMORTEM_TESTS_REAL=1, as `make exhaustive
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import select
@@ -62,7 +63,8 @@ class Server:
             ended = bool(select.select([self.orders], [], [], timeout)[0])
         finally:
             if not ended:
-                os.kill(pid, signal.SIGKILL)  # nobody has waited for it yet, so the number is still its own
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.kill(pid, signal.SIGKILL)
                 self.answer()
         if not ended:
             raise subprocess.TimeoutExpired(order["words"], timeout or 0.0)
