@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Two workers share the machine, so one thread each: torch would start as many as there are cores.
 PYTEST_ARGS ?= -n 2 --dist worksteal
+# Bytecode is kept even where it is switched off: every process that a test starts would compile premortem again.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test exhaustive doors lint docs site surface bench casebook clean
@@ -18,14 +20,14 @@ demo: $(STAMP)  ## see premortem at work, in under a minute
 	@$(BIN)/premortem demo
 
 test: lint  ## everything that must hold before a change goes in
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not exhaustive" $(PYTEST_ARGS)
+	$(PYTEST) -m "not exhaustive" $(PYTEST_ARGS)
 
-exhaustive: lint  ## the same, and more of each kind: twice as long
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+exhaustive: lint  ## the same, and more of each kind, every script in a real process: more than twice as long
+	PREMORTEM_TESTS_REAL=1 $(PYTEST) $(PYTEST_ARGS)
 
 doors: $(STAMP)  ## the doors and sinks, with the real frameworks and trackers (300 MB more, once)
 	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[torch,dev,doors]'
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/integrations tests/sinks tests/docs
+	$(PYTEST) tests/integrations tests/sinks tests/docs
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,9 +18,25 @@ BUGGY = [e for e in entries() if e["set"] == "buggy"]
 HEALTHY = [e for e in entries() if e["set"] != "buggy"]
 
 
-@pytest.mark.parametrize("entry", BUGGY, ids=lambda e: e["file"])
-def test_the_root_cause_is_named_first(entry: dict[str, Any]) -> None:
-    result = grade(entry)
+# Scripts whose first error is another one when premortem acts on it.
+ONLY_OBSERVED = {
+    "buggy/buoy_waves.py": "that gradients were replaced is clearer than that they were cleared, and is seen later",
+    "buggy/signature_pairs.py": "an update that is refused hides what it would have done to the weights",
+}
+
+
+def _asked() -> Iterator[Any]:
+    """Under `strict` the first error ends the script: what comes first is known then."""
+    for entry in BUGGY:
+        observed = [] if entry["file"] in ONLY_OBSERVED else [pytest.mark.exhaustive]
+        yield pytest.param(entry, "observe", id=f"{entry['file']}-observe", marks=observed)
+        if observed:
+            yield pytest.param(entry, "strict", id=entry["file"])
+
+
+@pytest.mark.parametrize(("entry", "policy"), list(_asked()))
+def test_the_root_cause_is_named_first(entry: dict[str, Any], policy: str) -> None:
+    result = grade(entry, policy)
     assert result.first, result
     if "trigger_step" in entry and entry["file"] not in CAUGHT_LATE:
         assert result.loud is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 import premortem
+from tests import starting
 
 STEPS = 60
 BATCH = 16
@@ -166,11 +166,9 @@ for batch in loader_for(fault):
 def command(fault):
     """`premortem run`: the same loop, as somebody's script."""
     Path("train.py").write_text(SCRIPT)
-    subprocess.run(
-        [
-            *f"{sys.executable} -m premortem run --quiet --policy observe --findings found.json train.py".split(),
-            fault,
-        ],
+    words = "-m premortem run --quiet --policy observe --findings found.json train.py".split()
+    starting.run(
+        [sys.executable, *words, fault],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"},
         check=True,
     )

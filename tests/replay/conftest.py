@@ -3,13 +3,13 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import premortem
+from tests import starting
 
 SRC = str(Path(premortem.__file__).parents[1])
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -25,15 +25,11 @@ class Scene:
         shutil.copy(SCRIPTS / script, folder)
 
     def premortem(self, *words, **variables):
-        return subprocess.run(
-            [sys.executable, "-m", "premortem", *map(str, words)],
+        return starting.run(
+            [sys.executable, "-m", "premortem", *words],
             cwd=self.folder,
             env={**ENVIRONMENT, **variables},
-            capture_output=True,
-            text=True,
             timeout=600,
-            check=False,
-            stdin=subprocess.DEVNULL,
         )
 
     def watch(self, *arguments, options=(), **variables):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import email
 import email.policy
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from premortem.sinks import chosen, notifier, tracker
 from premortem.sinks.base import Outcome
 from premortem.sinks.relay import Relay
 from premortem.sinks.words import scrubbed
+from tests import starting
 
 BROKEN = Path(__file__).with_name("broken.py")
 
@@ -237,8 +237,7 @@ def test_only_the_first_of_several_processes_speaks(monkeypatch: pytest.MonkeyPa
 
 def test_premortem_run_notifies_and_shows_no_address(hook: Hook, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "premortem", "run", "--notify", hook.url, str(BROKEN), "--token=abc"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = starting.run(command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     texts = [message["text"] for message in hook.received]
     assert any("PM103" in text for text in texts[:-1])

@@ -12,19 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from tests import starting
+
 BROKEN = Path(__file__).with_name("broken.py")
 
 
 def run(folder: Path, sink: str, *words: str, **environment: str) -> dict[str, dict]:
     """The findings of the run, by code."""
     command = [sys.executable, "-m", "premortem", "run", "--findings", "found.json", "--sink", sink]
-    done = subprocess.run(
-        [*command, str(BROKEN), *words],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = starting.run(
+        [*command, BROKEN, *words], cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1", **environment}
     )
     assert done.returncode == 0, done.stderr
     assert "could not be told" not in done.stderr, done.stderr

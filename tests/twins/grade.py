@@ -1,6 +1,6 @@
 """Run `premortem run` over the twin scripts beside this file and say what was missed and every false alarm.
 
-    python tests/twins/grade.py [--only TEXT] [--jobs 2] [--verbose]
+    python -m tests.twins.grade [--only TEXT] [--jobs 2] [--verbose]
 
 Found: some error or warning has the script's family. First: the first error (else the first finding) has it.
 Alarm: a healthy script with any error or warning.
@@ -11,19 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Imported once, here: each script then runs in a fork of this process, which saves most of its time.
-import torch
-import torch._dynamo
-
-import premortem.cli
-
-torch.set_num_threads(1)  # a fork must not inherit a running thread pool
+from tests import starting
 
 HERE = Path(__file__).resolve().parent
 
@@ -77,32 +70,17 @@ def entries(only: str = "", folder: Path = HERE) -> list[dict[str, Any]]:
     return [e for e in found if only in e["file"] or only == e["category"]]
 
 
-def run(script: Path, folder: Path) -> tuple[int, str]:
+def run(script: Path, folder: Path, policy: str) -> tuple[int, str]:
     """`premortem run` on the script, in a process of its own; exit code and what it said on stderr."""
-    command = ["--quiet", "--policy", "observe", "--findings", str(folder / "findings.json"), str(script)]
-    pid = os.fork()
-    if pid == 0:
-        code = 70
-        # The script may start workers of its own, which the workers of a pool are not allowed to.
-        multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-        try:
-            os.chdir(folder)
-            for number, name in ((1, "stdout"), (2, "stderr")):
-                os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
-            code = premortem.cli.main(["run", *command]) or 0
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 1
-        finally:
-            sys.stdout.flush()
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status), (folder / "stderr").read_text()
+    command = [sys.executable, "-m", "premortem", "run", "--quiet", "--policy", policy]
+    done = starting.run([*command, "--findings", folder / "findings.json", script], cwd=folder)
+    return done.returncode, done.stderr
 
 
-def grade(entry: dict[str, Any]) -> Grade:
+def grade(entry: dict[str, Any], policy: str = "observe") -> Grade:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        code, stderr = run(Path(entry["path"]), folder)
+        code, stderr = run(Path(entry["path"]), folder, policy)
         out = folder / "findings.json"
         findings = json.loads(out.read_text())["findings"] if out.exists() else None
     loud = None if findings is None else [f for f in findings if f["severity"] in ("error", "warning")]

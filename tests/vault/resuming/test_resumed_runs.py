@@ -1,11 +1,11 @@
 """A run that goes on from a checkpoint: each piece that is forgotten is named, and nothing is said of the whole."""
 
 import json
-import subprocess
 import sys
 
 import pytest
 
+from tests import starting
 from tests.vault.resuming.scripts import script
 
 RELATED = {f"PM{number}" for number in (311, 312, 313, 314, 315, 335, 336, 337, 338, 339, 340)}
@@ -17,7 +17,7 @@ def run(tmp_path, source, *, watched):
     command = [sys.executable]
     if watched:
         command += ["-m", "premortem", "run", "--quiet", "--findings", str(tmp_path / "found.json")]
-    done = subprocess.run([*command, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = starting.run([*command, "train.py"], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     if not watched:
         return []

@@ -14,6 +14,7 @@ import torch
 
 import premortem
 from premortem.vault.manifest import Manifest
+from tests import starting
 from tests.vault.writing import scripts
 
 PREMORTEM = [sys.executable, "-m", "premortem", "run", "--findings", "f.json", "--folder", "run"]
@@ -24,30 +25,26 @@ class Place:
         self.folder = folder
         (folder / "out").mkdir()
 
-    def start(self, code, *options, plain=False, **settings):
+    def start(self, code, *options, **settings):
+        """A real process, for those that send it a signal."""
         (self.folder / "train.py").write_text(code)
-        command = [sys.executable] if plain else [*PREMORTEM, *options]
         return subprocess.Popen(
-            [*command, "train.py"],
+            [*PREMORTEM, *options, "train.py"],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"} | settings.pop("env", {}),
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
             **settings,
         )
 
-    def run(self, code, *options, **settings):
-        with self.start(code, *options, **settings) as process:
-            out, err = process.communicate(timeout=120)
-        self.err = err
-        return process.returncode, out
-
-    def command(self, *words):
-        command = [sys.executable, "-m", "premortem", *words]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+    def run(self, code, *options, plain=False, env=None):
+        (self.folder / "train.py").write_text(code)
+        command = [sys.executable] if plain else [*PREMORTEM, *options]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **(env or {})}
+        done = starting.run([*command, "train.py"], cwd=self.folder, env=environment, timeout=120)
+        self.err = done.stderr
+        return done.returncode, done.stdout
 
     def findings(self):
         found = json.loads((self.folder / "f.json").read_text())["findings"]
@@ -69,10 +66,7 @@ def place(tmp_path):
 
 
 def loaded(path):
-    code = f"import torch, json; print(bool(torch.load({str(path)!r})['0.weight'].isfinite().all()))"
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    return str(bool(torch.load(path)["0.weight"].isfinite().all()))
 
 
 def test_a_healthy_script_writes_the_same_bytes_and_hears_nothing(place):
@@ -179,13 +173,10 @@ def test_a_signal_saves_and_is_handed_on(place, number):
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
     assert process.returncode == -number
-    path = place.folder / "run" / "last_good.pt"
-    code = (
-        f"import torch; s = torch.load({str(path)!r}); print(s['step'] > 5, s['schedulers'][0]['last_epoch'] - s['step'] in"
-        " (0, -1), list(s['models']))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True True ['model']\n"
+    state = torch.load(place.folder / "run" / "last_good.pt")
+    assert state["step"] > 5
+    assert state["schedulers"][0]["last_epoch"] - state["step"] in {0, -1}
+    assert list(state["models"]) == ["model"]
     assert len(list(place.folder.glob("mirror/run/last_good.pt/*.pt.manifest.json"))) >= 2
     assert "the state of the training is in" in err
     assert place.faults() == []
