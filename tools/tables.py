@@ -5,6 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
+from premortem.fit.trials import RESERVE
+
 MODELS = {"decoder": "GPT-2 sized decoder", "conv": "conv net", "mlp": "32-layer MLP, launch-bound"}
 
 
@@ -266,8 +268,9 @@ def fit_table(predicted: dict[str, Any], measured: dict[str, Any]) -> str:
 
 
 _HALVES = {
-    "fresh": (" **", "written and predicted when all others had been measured, before they were measured"),
-    "held-out": (" *", "held out: predicted before they were measured"),
+    "last": (" ***", "written last, and predicted before anybody measured them"),
+    "fresh": (" **", "unseen once, and learned from since"),
+    "held-out": (" *", "held out once, and learned from since"),
     "tuned": ("", "tuned on"),
 }
 
@@ -296,20 +299,30 @@ def fit_summary(predicted: dict[str, Any], measured: dict[str, Any]) -> str:
                 what = "torch's MemTracker" if source == "memtracker" else f"{key} memory"
                 parts.append(f"{what} {sum(sizes) / len(sizes):.1%} on average, {max(sizes):.1%} at worst")
         sentences.append(f"{len(pairs)} configurations ({title}): error of {'; '.join(parts)}.")
-    batches = [
-        (guess["largest_batch"], truth["largest_batch"])
-        for guess, truth in both.values()
-        if "largest_batch" in guess and "largest_batch" in truth
-    ]
-    if batches:
-        near = sum(abs(guess - truth) <= 1 for guess, truth in batches)
-        above = [f"{guess - truth}" for guess, truth in batches if guess > truth]
-        worst = f", too large by {', '.join(above)} in {len(above)}" if above else ", never too large"
-        sentences.append(
-            f"The largest batch on a card of limited size, searched for on the card: right to within one in {near} of "
-            f"{len(batches)}{worst}. `premortem fit` stays four percent below that."
-        )
+    for half in ("last", ""):
+        batches = [
+            (guess["largest_batch"], truth["largest_batch"])
+            for guess, truth in both.values()
+            if "largest_batch" in guess and "largest_batch" in truth and half in {"", _half(guess)}
+        ]
+        if batches:
+            sentences.append(_batches(batches, "of the last ones" if half else "of all"))
+    held = sum(truth["reserved"] <= RESERVE * guess["reserved"] for guess, truth in both.values())
+    sentences.append(
+        f"*Fits* asks for {RESERVE} times what is predicted to be reserved: {held} of {len(both)} reserved no more than that on the card."
+    )
     return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def _batches(batches: list[tuple[int, int]], which: str) -> str:
+    """The search on the card ends when it knows the answer to one part in 256."""
+    near = sum(abs(guess - truth) <= max(1, truth // 256) for guess, truth in batches)
+    above = [f"{guess / truth - 1:.1%}" for guess, truth in batches if guess > truth + max(1, truth // 256)]
+    worst = f", too large by {', '.join(above)} in {len(above)}" if above else ", never too large"
+    return (
+        f"The largest batch on a card of limited size, searched for on the card, {which}: right to within one in {near} of "
+        f"{len(batches)}{worst}. `premortem fit` stays four percent below that."
+    )
 
 
 def fit_verdicts(truths: dict[str, Any]) -> str:
