@@ -31,9 +31,13 @@ def told(result: dict[str, Any], casebook: Path) -> str:
         did = _did(row, healthy[row["case"]], quick=result["quick"])
         parts.append(
             f"**{row['id']}** They saw: {_sentence(story['saw'])} They believed: {_sentence(story['believed'])} "
-            f"True: {_sentence(story['true'])} `premortem {row['verb']}`: {_said(row)}. {did}."
+            f"True: {_sentence(story['true'])} {_asked(row['verb'])}: {_said(row)}. {did}."
         )
     return "\n\n".join(parts)
+
+
+def _asked(verb: str) -> str:
+    return "`premortem.watch` in a notebook" if verb == "notebook" else f"`premortem {verb}`"
 
 
 def _sentence(text: str) -> str:

@@ -1,7 +1,9 @@
 """A replayed script reads the user's files and writes to a folder that is thrown away."""
 
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -67,9 +69,10 @@ def test_nothing_of_the_users_is_written_moved_or_deleted(tmp_path):
     assert sorted(path.name for path in home.iterdir()) == ["data.txt", "folder", "latest", "log.txt"]
 
 
-def test_what_the_workers_of_a_loader_send_comes_through(tmp_path):
-    """They bind a socket in the temporary folder, at the place that they are told."""
-    scratch = tmp_path / "scratch"
+def test_what_the_workers_of_a_loader_send_comes_through(tmp_path, request):
+    """They bind a socket in the temporary folder, whose name must not be long."""
+    scratch = Path(tempfile.mkdtemp(prefix="premortem-"))
+    request.addfinalizer(lambda: shutil.rmtree(scratch))
     code = f"""
         from pathlib import Path
         import tempfile

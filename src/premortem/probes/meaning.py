@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from premortem.probes.graph import REARRANGING, name_of, shape_of
 
@@ -126,7 +127,11 @@ def _factor(node: Any, name: str, children: list[Any]) -> tuple[int, bool]:
         return (constant > 0) - (constant < 0), True
     if not isinstance(constant, torch.Tensor) or not constant.numel() or constant.is_complex():
         return 0, True
-    values = constant.detach().float()
+    with _disable_current_modes():  # of the user's: to them the number in `0 * x` is no tensor
+        return _sign(constant.detach().float())
+
+
+def _sign(values: torch.Tensor) -> tuple[int, bool]:
     low, high = (float(v) for v in values.aminmax())
     sign = 1 if low >= 0 and high > 0 else -1 if high <= 0 and low < 0 else 0
     size = values.abs()

@@ -46,6 +46,11 @@ class Place:
         self.err = done.stderr
         return done.returncode, done.stdout
 
+    def command(self, *words):
+        done = starting.run([sys.executable, "-m", "premortem", *words], cwd=self.folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     def findings(self):
         found = json.loads((self.folder / "f.json").read_text())["findings"]
         return [(each["code"], each["severity"]) for each in found]
