@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, OptimizerStep, Site, ZeroGrad
+from premortem.events import Event, NonFinite, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
 
 ENOUGH = 2
@@ -24,6 +24,9 @@ class GradientsClearedBeforeStep(Detector):
 
     ## What to do
     `zero_grad()`, forward, `backward()`, `step()`, in this order.
+
+    ## When it stays silent
+    When nobody called `zero_grad()` and the run has met NaN: a helper that replaces NaN by 0 empties gradients too.
     """
 
     card: ClassVar[Card] = Card(
@@ -45,22 +48,25 @@ class GradientsClearedBeforeStep(Detector):
             "weight-decay-collapse",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ZeroGrad, OptimizerStep)
+    listens: ClassVar[tuple[type[Event], ...]] = (ZeroGrad, OptimizerStep, NonFinite)
 
     def __init__(self) -> None:
         self._cleared_at: dict[int, Site | None] = {}
         self._streak: dict[int, int] = {}
         self._told: set[int] = set()
+        self._masked = False  # perhaps: something was not finite
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ZeroGrad):
             self._cleared_at.update(dict.fromkeys(event.wasted, event.at))
+        elif isinstance(event, NonFinite):
+            self._masked = True
         elif isinstance(event, OptimizerStep):
             key = event.optimizer
             self._streak[key] = self._streak.get(key, 0) + 1 if event.emptied else 0
-            if self._streak[key] == ENOUGH and key not in self._told:
+            at = self._cleared_at.get(key)
+            if self._streak[key] == ENOUGH and key not in self._told and (at or not self._masked):
                 self._told.add(key)
-                at = self._cleared_at.get(key)
                 where = f"`zero_grad()` at line {at.line}" if at is not None else "something"
                 yield self.finding(
                     event,
