@@ -25,7 +25,7 @@ from torch.nn.utils import clip_grad
 from torch.optim.swa_utils import AveragedModel
 
 from premortem.actions.agreement import Agreement, Circle, circle_of
-from premortem.actions.undo import Before, Counted, Shadow
+from premortem.actions.undo import Before, Gained, Shadow
 from premortem.events import StepRefused
 
 if TYPE_CHECKING:
@@ -64,24 +64,27 @@ class Verdict(NamedTuple):
         return self.flag is not None and self.shadow is None
 
 
+_SOUND = Verdict()
+
+
 class Owed:
     """A step that a device decides about: counters on the host go back when it has answered that it was refused.
     That may be before the step is over, or a step or two later."""
 
     def __init__(self, optimizer: int) -> None:
         self.optimizer = optimizer
-        self._counters: list[Counted] = []
+        self._counters: list[Gained] = []
         self._refused = False
 
-    def add(self, counters: list[Counted]) -> None:
+    def add(self, counters: list[Gained]) -> None:
         self._counters = counters
         if self._refused:
             self.refuse()
 
     def refuse(self) -> None:
         self._refused = True
-        for counter, gained in self._counters:
-            counter.sub_(gained)
+        for counters, gained in self._counters:
+            torch._foreach_sub_(counters, gained)
 
 
 class Guard:
@@ -136,8 +139,9 @@ class Guard:
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside or torch.compiler.is_compiling() or not self.session.listening():
                 return original(optimizer, *args, **kwargs)
-            with self.session.looking_at("guard"):
-                self.stats.hear()  # of a step before that was refused, while the weights are still as they were
+            if not self.stats.halfway:
+                with self.session.looking_at("guard"):
+                    self.stats.hear()  # of a step before that was refused, while the weights are still as they were
             self._inside = True  # a wrapper (Lookahead, SAM) steps its inner optimizer: one transaction
             try:
                 return self._transact(original, optimizer, args, kwargs)
@@ -158,7 +162,7 @@ class Guard:
             return None
         if closure is not None and self.optimizers.calls_once(optimizer):
             return self._with_closure(original, optimizer, closure)
-        verdict = Verdict()
+        verdict = _SOUND
         with self.session.looking_at("guard"):
             verdict = Verdict(before=Before(optimizer)) if closure is not None else self._judge(optimizer)
         if verdict.refuse:
@@ -208,15 +212,15 @@ class Guard:
 
     def _judge(self, optimizer: Any) -> Verdict:
         if getattr(optimizer, "found_inf", None) is not None:
-            return Verdict()  # a scaler has its own answer
+            return _SOUND  # a scaler has its own answer
         track = self.optimizers.track(optimizer)
         held, grads = found = self.stats.gradients(optimizer)
         self.stats.measure(optimizer, track, found)
         if not grads:
-            return Verdict()
+            return _SOUND
         sure = not held.half and trusted(optimizer)
         circle = self._circle(optimizer)
-        if held.device.type == "cpu":
+        if held.on_cpu:
             if circle is not None and not self._agreed(circle, held.parameters):
                 return Verdict()
             reason = self._broken(optimizer, grads, circle)
@@ -276,6 +280,8 @@ class Guard:
     # -- after it -------------------------------------------------------------------------
 
     def _conclude(self, optimizer: Any, verdict: Verdict) -> None:
+        if verdict.fused:  # the kernel has decided, and its answer is on its way
+            return
         undone = verdict.refuse
         with self.session.looking_at("guard"):
             if verdict.refuse:
@@ -288,9 +294,8 @@ class Guard:
     def _afterwards(self, optimizer: Any, verdict: Verdict) -> bool:
         """Whether the step was undone, as far as is known already."""
         key = self.session.optimizers.of(optimizer)
-        if verdict.flag is not None:
-            if verdict.shadow is not None and verdict.owed is not None:
-                verdict.owed.add(verdict.shadow.undo_where(verdict.flag))
+        if verdict.flag is not None and verdict.shadow is not None and verdict.owed is not None:
+            verdict.owed.add(verdict.shadow.undo_where(verdict.flag))
             return False
         if verdict.before is not None and self._undone(optimizer, verdict.before):
             self.optimizers.was_refused = True
@@ -310,9 +315,11 @@ class Guard:
 
     def _learnt(self, key: int, step: int, finite: bool) -> None:
         """What a device answered, a step or two later."""
-        owed = next((each for each in self._owed if each.optimizer == key), None)
-        if owed is not None:
-            self._owed.remove(owed)
+        owed = None
+        if self._owed:
+            owed = next((each for each in self._owed if each.optimizer == key), None)
+            if owed is not None:
+                self._owed.remove(owed)
         optimizer = self.session.optimizers.object(key)
         if finite or optimizer is None:
             self._row[key] = 0

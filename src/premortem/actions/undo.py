@@ -10,7 +10,8 @@ import torch
 _SPARE = 1.5  # room that must be left beside a copy, in copies
 
 Kept = tuple[torch.Tensor, torch.Tensor]
-Counted = tuple[torch.Tensor, torch.Tensor]  # a counter on the host, and what a step has added to it
+Lists = tuple[list[torch.Tensor], list[torch.Tensor]]
+Gained = tuple[list[torch.Tensor], Any]  # counters on the host, and what a step has added to them or to each
 
 
 class Before:
@@ -66,7 +67,9 @@ class Shadow:
         self._size = (0, 0)  # parameters, and those that have state
         self._live: list[torch.Tensor] = []
         self._copies: list[torch.Tensor] = []
-        self._counters: list[torch.Tensor] = []
+        self._pairs: list[Lists] = []  # copies and what they are of, by type
+        self._steps: list[torch.Tensor] = []  # counters on the host that every step adds one to,
+        self._counters: list[torch.Tensor] = []  # and numbers there of which that is not known
         self._counted: list[torch.Tensor] = []
         self._roomy = True
 
@@ -81,7 +84,7 @@ class Shadow:
         self._counted = list(torch._foreach_add(self._counters, 0)) if self._counters else []
         return True
 
-    def undo_where(self, flag: torch.Tensor) -> list[Counted]:
+    def undo_where(self, flag: torch.Tensor) -> list[Gained]:
         """After it: put back what the device has, if the flag is not 0 or a new weight is not finite. Counters on
         the host are given back, with what they gained, for the time when the answer has arrived."""
         optimizer = self._optimizer()
@@ -91,30 +94,33 @@ class Shadow:
             flag = flag.clone()  # the answer about the gradients is used again
             weights = [p.detach() for group in optimizer.param_groups for p in group["params"]]
             torch._amp_foreach_non_finite_check_and_unscale_(weights, flag, torch.ones_like(flag))
-        fresh, counters = self._born(optimizer)
-        for sources, targets in by_dtype(
-            [*self._copies, *map(torch.zeros_like, fresh)], [*self._live, *fresh]
-        ):
-            copy_unless(1 - flag.clamp(max=1), sources, targets)
-        gained = torch._foreach_sub(self._counters, self._counted) if self._counters else ()
-        # State that this step has made begins at 0.
-        return [*zip(self._counters, gained, strict=True), *((t, t.clone()) for t in counters)]
+        fresh, born = self._born(optimizer)
+        for sources, targets in (*self._pairs, *by_dtype([torch.zeros_like(t) for t in fresh], fresh)):
+            copy_unless(1 - flag, sources, targets)
+        gained: list[Gained] = [(self._steps, 1)] if self._steps else []
+        if self._counters:
+            gained.append((self._counters, list(torch._foreach_sub(self._counters, self._counted))))
+        if born:  # state that this step has made begins at 0
+            gained.append((born, [t.clone() for t in born]))
+        return gained
 
-    def _born(self, optimizer: torch.optim.Optimizer) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    def _born(self, optimizer: torch.optim.Optimizer) -> Lists:
         if self._size == size_of(optimizer):
             return [], []
-        known = {t.data_ptr() for t in [*self._live, *self._counters]}
-        live, counters = tensors_of(optimizer)
+        known = {t.data_ptr() for t in [*self._live, *self._steps, *self._counters]}
+        live, steps, counters = tensors_of(optimizer)
         return [t for t in live if t.data_ptr() not in known], [
-            t for t in counters if t.data_ptr() not in known
+            t for t in [*steps, *counters] if t.data_ptr() not in known
         ]
 
     def _grow(self, optimizer: torch.optim.Optimizer) -> bool:
-        self._live, self._copies = [], []
-        live, self._counters = tensors_of(optimizer)
+        self._live, self._copies, self._pairs = [], [], []
+        live, steps, counters = tensors_of(optimizer)
+        self._steps, self._counters = (steps, counters) if self._sure else ([], [*steps, *counters])
         self._roomy = room_for(live)
         if self._roomy:
             self._live, self._copies = live, [torch.empty_like(t) for t in live]
+            self._pairs = by_dtype(self._copies, live)
             self._size = size_of(optimizer)
         return self._roomy
 
@@ -123,18 +129,24 @@ def size_of(optimizer: torch.optim.Optimizer) -> tuple[int, int]:
     return sum(len(group["params"]) for group in optimizer.param_groups), len(optimizer.state)
 
 
-def tensors_of(optimizer: torch.optim.Optimizer) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """All that a step may change: on the device of the weights, and (counters) on the host."""
-    weights = [p.detach() for group in optimizer.param_groups for p in group["params"]]
-    state = [t for each in optimizer.state.values() for t, _ in tensors(each, copies=False)]
-    device = weights[0].device
-    return [*weights, *(t for t in state if t.device == device)], [t for t in state if t.device != device]
+def tensors_of(
+    optimizer: torch.optim.Optimizer,
+) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor]]:
+    """All that a step may change: on the device of the weights; on the host counters of steps, and other numbers."""
+    live = [p.detach() for group in optimizer.param_groups for p in group["params"]]
+    device = live[0].device
+    steps: list[torch.Tensor] = []
+    others: list[torch.Tensor] = []
+    for state in optimizer.state.values():
+        for name, value in state.items():
+            for tensor, _ in tensors({name: value}, copies=False):
+                at = live if tensor.device == device else steps if name == "step" else others
+                at.append(tensor)
+    return live, steps, others
 
 
-def by_dtype(
-    sources: list[torch.Tensor], targets: list[torch.Tensor]
-) -> list[tuple[list[torch.Tensor], list[torch.Tensor]]]:
-    found: dict[torch.dtype, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
+def by_dtype(sources: list[torch.Tensor], targets: list[torch.Tensor]) -> list[Lists]:
+    found: dict[torch.dtype, Lists] = {}
     for source, target in zip(sources, targets, strict=True):
         pair = found.setdefault(target.dtype, ([], []))
         pair[0].append(source)
@@ -143,7 +155,7 @@ def by_dtype(
 
 
 def copy_unless(flag: torch.Tensor, sources: list[torch.Tensor], targets: list[torch.Tensor]) -> None:
-    """Copy, on the device, if the flag there is 0.
+    """Copy, on the device, unless the flag there is 1.
 
     The first step of fused SGD with momentum does just that: the momentum becomes the gradient, unless its
     `found_inf` is set. With a rate of 0 the weights it is given, here the sources, stay as they are."""
@@ -163,7 +175,7 @@ def copy_unless(flag: torch.Tensor, sources: list[torch.Tensor], targets: list[t
         )
         return
     for source, target in zip(sources, targets, strict=True):
-        target.copy_(torch.where(flag == 0, source, target))
+        target.copy_(torch.where(flag == 1, target, source))
 
 
 def room_for(live: list[torch.Tensor]) -> bool:

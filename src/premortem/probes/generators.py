@@ -41,10 +41,35 @@ class Python(NamedTuple):
         return (random.Random.VERSION, (*words, position), self.gauss)
 
 
+class Twister:
+    """The words of a Mersenne twister, where they lie. Copied again only when they have changed: every draw moves the
+    position, and what begins anew has other words."""
+
+    def __init__(self, address: int, *, position: int, words: int) -> None:
+        self.address = address
+        self._memory = (ctypes.c_uint32 * (_WORDS + 1)).from_address(address)
+        self._position = position
+        self._second = words + 1  # the first one is the same after every seeding
+        self._seen: tuple[int, ...] = ()
+        self._copy = b""
+
+    def now(self) -> bytes:
+        memory, second = self._memory, self._second
+        seen = (memory[self._position], memory[second], memory[second + 1])
+        if seen != self._seen:
+            self._seen, self._copy = seen, ctypes.string_at(self.address, _BYTES)
+        return self._copy
+
+
 class Generators:
     def __init__(self) -> None:
-        self._numpy = _numpy_address()
-        self._python: int | None = id(random._inst) + object.__basicsize__
+        self._numpy = _numpy_twister()
+        self._place: tuple[
+            Any, ...
+        ] = ()  # of the CUDA generator: device, seed, how many numbers it has drawn
+        self._cuda: Tensor | None = None
+        inside = id(random._inst) + object.__basicsize__
+        self._python: Twister | None = Twister(inside, position=0, words=1)
         try:
             if self._now_python().state != random.getstate():
                 self._python = None
@@ -53,36 +78,37 @@ class Generators:
 
     def meet(self) -> None:
         """numpy may have been imported since."""
-        self._numpy = self._numpy or _numpy_address()
+        self._numpy = self._numpy or _numpy_twister()
 
     def now(self, *, python: bool = True) -> Random:
-        words = ctypes.string_at(self._numpy, _BYTES) if self._numpy is not None else None
-        cuda = _cuda_state() if torch.cuda.is_initialized() else None
+        words = self._numpy.now() if self._numpy is not None else None
+        cuda = self._now_cuda() if torch.cuda.is_initialized() else None
         return Random(
             torch.default_generator.get_state(), cuda, self._now_python() if python else None, words
         )
+
+    def _now_cuda(self) -> Tensor | None:
+        if torch.cuda.is_current_stream_capturing():
+            return None
+        generator = torch.cuda.default_generators[torch.cuda.current_device()]
+        place = (generator.device, generator.initial_seed(), generator.get_offset())
+        if place != self._place:  # most steps draw nothing there
+            self._place, self._cuda = place, generator.get_state()
+        return self._cuda
 
     def _now_python(self) -> Python:
         if self._python is None:
             return Python(None, None, random.getstate())
         gauss: float | None = random._inst.gauss_next  # type: ignore[attr-defined]
-        return Python(ctypes.string_at(self._python, _BYTES), gauss)
+        return Python(self._python.now(), gauss)
 
 
-def _cuda_state() -> Tensor | None:
-    if torch.cuda.is_current_stream_capturing():
-        return None
-    state: Tensor = torch.cuda.default_generators[torch.cuda.current_device()].get_state()
-    return state
-
-
-def _numpy_address() -> int | None:
-    """Where numpy's global generator keeps its words."""
+def _numpy_twister() -> Twister | None:
+    """numpy's global generator."""
     module = sys.modules.get("numpy.random")
     if module is None or not hasattr(module, "get_bit_generator"):
         return None
     bits = module.get_bit_generator()
     if type(bits).__name__ != "MT19937":  # somebody replaced it: its words are not laid out like that
         return None
-    address: int = bits.ctypes.state_address
-    return address
+    return Twister(bits.ctypes.state_address, position=_WORDS, words=0)

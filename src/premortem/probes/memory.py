@@ -108,6 +108,7 @@ class Memory:
         self.models.out_of_memory = self._in_forward
         self.backwards.out_of_memory = self._in_backward
         self.optimizers.after_step.append(self._after_step)
+        self.optimizers.told_only.add(self._after_step)  # torch gathers a hundred counters to tell this one
 
     # -- while all is well ----------------------------------------------------------------
 
@@ -134,7 +135,8 @@ class Memory:
             self._layers[path] = self._layers.get(path, 0) + self._level - before
 
     def _after_step(self, optimizer: Any, track: Any, step: int) -> None:
-        if self.meter.ready() and (self.session.auditing or step % _EVERY == 0):
+        due = step % _EVERY == 0 or self.session.rest.untold or self.session.auditing
+        if due and self.meter.ready():
             self._levels.append((step, self.meter.allocated()))
 
     # -- memory has run out ---------------------------------------------------------------

@@ -110,6 +110,7 @@ class Models:
         self._number = 0
         self._made: list[tuple[StorageWeakRef, int]] = []
         self._audit = False
+        self._passing = False  # inside a root whose call is not told: every inner call is only passed on
         self.inputs = 0  # tensors that the last root was given
         self.autocast = False  # the current model was called under autocast (audit)
         self._weightless: dict[int, weakref.ref[nn.Module]] = {}
@@ -198,6 +199,8 @@ class Models:
         plain = original is getattr(nn.Module, "_wrapped_call_impl", None)
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+            if self._passing and module._compiled_call_impl is None:
+                return module._call_impl(*args, **kwargs)
             if self.depth:
                 if not self._audit and plain and module._compiled_call_impl is None:
                     return module._call_impl(*args, **kwargs)
@@ -210,11 +213,11 @@ class Models:
             if torch.compiler.is_compiling() or not session.listening():
                 return original(module, *args, **kwargs)
             if session.resting and session.rest.takes(module, args, kwargs):
-                self.depth = 1
+                self.depth, self._passing = 1, plain
                 try:
                     return self._run(original, module, args, kwargs)
                 finally:
-                    self.depth = 0
+                    self.depth, self._passing = 0, False
             if not self._has_weights(module) or transforming():
                 result = original(module, *args, **kwargs)
                 if not torch.is_grad_enabled():

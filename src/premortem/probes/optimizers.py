@@ -161,6 +161,8 @@ class Optimizers:
         self._awaiting: int | None = None  # the optimizer whose closure is still making them
         self.after_step: list[Any] = []  # called with (optimizer, track, step)
         self.told_only: set[Any] = set()  # those of them that a rested step leaves out
+        self._rested_before: list[Any] = []  # the others, picked once for each rest
+        self._rested_after: list[Any] = []
         self.on_clear: list[Any] = []  # called with the key of an optimizer whose gradients were cleared
         self._stepping: list[int] = []
         self._handles: list[Any] = []
@@ -450,9 +452,8 @@ class Optimizers:
     def _look(self, optimizer: Optimizer, track: Track) -> None:
         """While gradients are in place, right before they are used."""
         if self.session.resting:
-            for listener in self.before_step:
-                if listener not in self.told_only:
-                    listener(optimizer, track)
+            for listener in self._rested_before:
+                listener(optimizer, track)
             return
         now = track.marks()
         track.emptied = track.left_empty(now) or (
@@ -529,11 +530,15 @@ class Optimizers:
                 listener(optimizer, track, self.session.step)
             self.session.rest.step_told()
 
+    def rests(self) -> None:
+        """The next steps are not told."""
+        self._rested_before = [each for each in self.before_step if each not in self.told_only]
+        self._rested_after = [each for each in self.after_step if each not in self.told_only]
+
     def _rested(self, optimizer: Optimizer, track: Track) -> None:
         self.session.rest.step_rested(track.key)
-        for listener in self.after_step:
-            if listener not in self.told_only or not self.session.resting:
-                listener(optimizer, track, self.session.step)
+        for listener in self._rested_after if self.session.resting else self.after_step:
+            listener(optimizer, track, self.session.step)
 
 
 def closure_of(args: Any, kwargs: Any) -> Any:

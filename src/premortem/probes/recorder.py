@@ -31,7 +31,7 @@ from premortem.probes.session import Session, version
 _MOST_DRAWS = 64  # batches kept for one step: gradient accumulation beyond that is not recorded whole
 _MOST_CALLS = 32
 _FORGOTTEN_AFTER = 32  # steps of others, after which an optimizer is taken to be out of use
-_LATE = 3  # steps after which a GPU has told that one failed
+_LATE = 4  # steps after which a GPU has told that one failed
 _MOST_BUFFER_BYTES = 32 << 20  # of buffers that the forward pass changes
 
 

@@ -1,11 +1,12 @@
-"""The third gear. A run that has made the same step a thousand times is watched in one step of thirty-two.
+"""The third gear. A run that has made the same step a thousand times is watched in two steps every other second.
 
     attended  attended  rest rest ... rest  attended  attended  rest rest ...
-        the same as ever?    62 steps
+        the same as ever?   two seconds
 
-In a rested step the guard still refuses what is not finite, the recorder still keeps what a replay needs, and the
-numbers of the step still go into the journal. What is left out is telling the detectors once more what they have heard
-a thousand times. They hear a run with fewer, whole steps; `OptimizerStep.rested` says how many were left out.
+In a rested step the guard still refuses what is not finite, and the recorder still keeps what a replay needs. What is
+left out is telling the detectors once more what they have heard a thousand times. They hear a run with fewer, whole
+steps; `OptimizerStep.rested` says how many were left out. It is time that counts, because what a told step costs is
+felt where steps are short, and what is learnt from it is missed where they are long.
 
 Rest ends at once when something else happens than in the steps before: another model or mode, an epoch that ends,
 a checkpoint, a number that is not finite. Only plain loops are rested: one optimizer, one backward pass per step.
@@ -14,6 +15,7 @@ a checkpoint, a number that is not finite. Only plain loops are rested: one opti
 from __future__ import annotations
 
 import math
+import time
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,7 +45,9 @@ if TYPE_CHECKING:
 
 AFTER = 1000  # steps
 ALIKE = 8  # steps in a row, before the first rest and after each disturbance
-RESTED, ATTENDED = 62, 2
+SECONDS = 2.0  # of a rest,
+RESTED = 254  # and at most so many steps
+ATTENDED = 2
 _PATIENCE = 64  # steps without a look after one that did not fit
 _ASIDE = (StepStats, BatchDrawn)  # they come when they come
 _FORWARD, _BACKWARD, _ZERO, _SCHEDULER, _CLIP = range(5)
@@ -79,7 +83,8 @@ class Rest:
             False  # a forward or backward pass went by untold: only the end of the step can end the rest
         )
         self._disturbed = False
-        self._until = 0
+        self._until = 0  # a step,
+        self._ends = 0.0  # or a time, whichever comes first
         self._optimizer = 0
 
     # -- attended steps -------------------------------------------------------------------
@@ -130,9 +135,11 @@ class Rest:
                 self._roots[id(known.module()), training, grad] = known
         self._expected = [sum(entry[0] is kind for entry in self._usual) for kind in _KINDS]
         self._until = session.step + RESTED
+        self._ends = time.monotonic() + SECONDS
         self._alike = ALIKE - ATTENDED
         self._disturbed = False
         self._fresh()
+        self.optimizers.rests()
         session.hears = self._hold
         session.resting = True
 
@@ -214,7 +221,8 @@ class Rest:
         usual = self._counts == self._expected and optimizer == self._optimizer
         if not usual:
             self._alike = 0
-        if self._disturbed or not usual or self.session.step >= self._until or self.session.auditing:
+        over = self.session.step >= self._until or time.monotonic() >= self._ends
+        if self._disturbed or not usual or over or self.session.auditing:
             self._dark = False
             self._counts[_ZERO] = 0
             self._held.clear()

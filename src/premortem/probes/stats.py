@@ -9,13 +9,15 @@ from __future__ import annotations
 import functools
 import math
 import weakref
-from collections import deque
 from collections.abc import Callable
+from operator import attrgetter
+from types import NoneType
 from typing import Any, NamedTuple
 
 import torch
 
 from premortem.events import StepStats
+from premortem.probes.answers import Flags, Ring, non_finite
 from premortem.probes.backward import Backwards
 from premortem.probes.lookout import Lookout
 from premortem.probes.modules import Models
@@ -30,7 +32,7 @@ _GPU_EVERY = 2
 _HEAVY_EVERY = 4
 _HEAVY = 1 << 20  # elements
 _LARGE = 1 << 24  # elements, beyond which writing them takes longer than launching some more kernels
-_DEPTH = 4
+_GRAD = attrgetter("grad")
 _NARROW = frozenset({torch.float32, torch.bfloat16, torch.float16})
 
 
@@ -56,7 +58,8 @@ class Held:
         self.keys = tuple(session.parameters.of(p) for p in parameters)
         self.sparse = any(p.grad is not None and p.grad.layout != torch.strided for p in parameters)
         size = sum(p.numel() for p in parameters)
-        self.every = _GPU_EVERY if device.type != "cpu" else _HEAVY_EVERY if size > _HEAVY else 1
+        self.on_cpu = device.type == "cpu"
+        self.every = _GPU_EVERY if not self.on_cpu else _HEAVY_EVERY if size > _HEAVY else 1
         self.large = size > _LARGE
         self.half = any(p.dtype == torch.float16 for p in parameters)
         # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
@@ -73,7 +76,10 @@ class Held:
         return (~torch.isfinite(torch.stack(self.norms(grads, 1)).sum())).to(torch.float32)
 
     def gradients(self) -> list[torch.Tensor]:
-        return [grad for p in self.parameters if (grad := p.grad) is not None]
+        grads = list(map(_GRAD, self.parameters))  # no line of ours for each of them
+        if NoneType in set(map(type, grads)):
+            return [grad for grad in grads if grad is not None]
+        return grads
 
 
 class Stats:
@@ -93,12 +99,12 @@ class Stats:
         self.rings: dict[torch.device, Ring] = {}
         self.checked = False  # somebody asks at every step whether the gradients are finite
         self.learnt: list[Any] = []  # called with (optimizer, step, finite) when a device has answered that
+        self.halfway = False  # the answer to the last question is sent with the next one
         self.last_loss: float | None = None
         self.last_worst: int | None = None
         self._pending: tuple[Row, torch.Tensor] | None = None
         self._values: list[float] | None = None  # of the pending row, once they were read
-        self._ones: dict[torch.device, torch.Tensor] = {}
-        self._flags: dict[torch.device, list[torch.Tensor]] = {}
+        self._flags: dict[torch.device, Flags] = {}
         self._ready: int | None = None  # the optimizer whose numbers were taken just now
         self._known: weakref.WeakKeyDictionary[Any, Held] = weakref.WeakKeyDictionary()
 
@@ -107,8 +113,11 @@ class Stats:
         self.optimizers.after_step.append(self._finish)
 
     def drain(self) -> None:
+        for flags in self._flags.values():
+            flags.drain(wait=True)
         for ring in self.rings.values():
             ring.drain(wait=True)
+        self._flags.clear()
         self.rings.clear()
 
     def read(self) -> list[float]:
@@ -153,23 +162,25 @@ class Stats:
         agree: Callable[[torch.Tensor], None] | None = None,
     ) -> torch.Tensor:
         """Their flag, for which nobody waits: `learnt` is told when it has arrived."""
-        flag = held.flag(grads) if held.large else self.flag(grads)
+        flags = self._flags_on(held.device)
+        flag = flags.take(held.flag(grads)) if held.large else flags.of(grads)
         if agree is not None:
             agree(flag)
-        self.later(flag, functools.partial(self._answered, track.key, self.session.step + 1, flag))
+        flags.send(track.key, self.session.step + 1, patiently=self.session.resting)
+        self.halfway = flags.halfway
         return flag
 
     def flag(self, grads: list[torch.Tensor]) -> torch.Tensor:
         """A number on the device of the gradients: not 0 if one of them is not finite."""
-        device = grads[0].device
-        clean = self._flags.setdefault(device, [])  # they are still 0: one launch less
-        flag = clean.pop() if clean else torch.zeros((), device=device)
-        one = self._ones.get(device)
-        if one is None:
-            one = self._ones[device] = torch.ones((), device=device)
-        # One launch for all of them. It also multiplies them by one, which it leaves out.
-        torch._amp_foreach_non_finite_check_and_unscale_(grads, flag, one)
-        return flag
+        return non_finite(
+            grads, grads[0].new_zeros((), dtype=torch.float32), torch.ones((), device=grads[0].device)
+        )
+
+    def _flags_on(self, device: torch.device) -> Flags:
+        flags = self._flags.get(device)
+        if flags is None:
+            flags = self._flags[device] = Flags(device, self._answered)
+        return flags
 
     def measure(
         self, optimizer: Any, track: Track, found: tuple[Held, list[torch.Tensor]] | None = None
@@ -179,7 +190,7 @@ class Stats:
         self._ready = track.key
         auditing = self.session.auditing
         known = self._known.get(optimizer)
-        if known is not None and not auditing and track.steps % self._every(known):
+        if known is not None and not auditing and not self._due(known, track.steps):
             return
         held, grads = self.gradients(optimizer) if found is None else found
         if not grads:
@@ -204,12 +215,13 @@ class Stats:
         )
         self._pending = (row, torch.stack(scalars))
 
-    def _every(self, held: Held) -> int:
+    def _due(self, held: Held, steps: int) -> bool:
         if not self.checked:
-            return held.every
-        if held.device.type == "cpu":
-            return 1
-        return 4 * SPARSELY if self.session.resting else SPARSELY
+            return steps % held.every == 0
+        if held.on_cpu:
+            return True
+        # After a rest, in which nothing was measured, at once.
+        return not self.session.resting and (steps % SPARSELY == 0 or self.session.rest.untold > 0)
 
     def _look(self, optimizer: Any) -> Held:
         """Which parameters have gradients now."""
@@ -220,11 +232,14 @@ class Stats:
 
     def hear(self) -> None:
         """What devices have answered by now."""
+        for flags in self._flags.values():
+            flags.drain(wait=False)
         for ring in self.rings.values():
             ring.drain(wait=False)
 
     def _finish(self, optimizer: Any, track: Track, step: int) -> None:
-        self.hear()
+        if not self.checked:  # else whoever asks at every step hears the answers as well
+            self.hear()
         if self._pending is None:
             return
         row, values = self._pending
@@ -241,13 +256,8 @@ class Stats:
             ring = self.rings[values.device] = Ring()
         ring.put(values, tell)
 
-    def _answered(self, optimizer: int, step: int, flag: torch.Tensor, values: list[float]) -> None:
-        finite = values[0] == 0
-        if finite:
-            clean = self._flags.setdefault(flag.device, [])
-            if len(clean) < _DEPTH:
-                clean.append(flag)
-        else:
+    def _answered(self, optimizer: int, step: int, finite: bool) -> None:
+        if not finite:
             self.session.look_closer(16)
         for listener in self.learnt:
             listener(optimizer, step, finite)
@@ -288,36 +298,3 @@ class Stats:
                 and math.isfinite(weight or 0.0),
             )
         )
-
-
-class Ring:
-    """Numbers on their way from a device to the host."""
-
-    def __init__(self) -> None:
-        self.free: list[tuple[torch.Tensor, torch.cuda.Event]] = []
-        self.flying: deque[tuple[Callable[[list[float]], None], torch.Tensor, torch.cuda.Event]] = deque()
-
-    def put(self, values: torch.Tensor, tell: Callable[[list[float]], None]) -> None:
-        host, done = self._place(values.shape)
-        # In the stream of the step itself: a few bytes cost it less than a second stream costs the host.
-        host.copy_(values, non_blocking=True)
-        done.record(torch.cuda.current_stream(values.device))
-        self.flying.append((tell, host, done))
-
-    def _place(self, shape: torch.Size) -> tuple[torch.Tensor, torch.cuda.Event]:
-        for index, (host, _) in enumerate(self.free):
-            if host.shape == shape:
-                return self.free.pop(index)
-        return torch.empty(shape, dtype=torch.float32, pin_memory=True), torch.cuda.Event()
-
-    def drain(self, *, wait: bool) -> None:
-        while self.flying:
-            tell, host, done = self.flying[0]
-            if not done.query():
-                if not wait:
-                    return
-                done.synchronize()
-            self.flying.popleft()
-            tell(host.reshape(-1).tolist())
-            if len(self.free) < _DEPTH:
-                self.free.append((host, done))
