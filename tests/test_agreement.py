@@ -44,7 +44,7 @@ def test_who_does_not_come_is_waited_for_once(first_of_four, monkeypatch):
     store.set_timeout(timedelta(seconds=1))
     ranks = Agreement(lambda name: dist.PrefixStore(name, store), said.append)
     circle = circle_of([weight])
-    assert ranks.norms(circle, {id(weight): 1.0}) is None
+    assert ranks.norms(circle, [weight], [1.0], False) is None
     started = time.monotonic()
     assert not ranks.any(circle, True), "without the others nothing is refused"
     assert time.monotonic() - started < 0.5

@@ -2,17 +2,18 @@
 
 Where ranks are replicas (DDP), gradients are averaged, so a NaN of one rank is in the gradients of all and each decides
 alone. Pieces are different: only the rank that has the bad one sees it. So at each step that could be refused the ranks add
-up, in one message of eight bytes for each parameter, the squares of the norms of their pieces. The sums are
+up, eight bytes for each parameter, the squares of the norms of their pieces. The sums are
 those of the whole parameters, the same on all ranks, and not finite if one piece is not.
 
-On the CPU this goes over connections of our own: it never comes between the user's collectives, and a rank that does not come
-keeps the others waiting for a while, once. On a GPU nobody may wait for an answer: there a flag is added
+On the CPU this goes over connections of our own (`sums.py`): it never comes between the user's collectives, and a rank that
+does not come keeps the others waiting for a while, once. On a GPU nobody may wait for an answer: there a flag is added
 up on the device, over the mesh's own groups, in the stream of the step.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
+from premortem.actions.sums import Sums
 from premortem.rendezvous import afresh
 from premortem.sharding import is_shard
 
@@ -39,6 +41,14 @@ class Circle(NamedTuple):
     shares: list[float]  # what this rank's square counts for, of each parameter: copies are counted once
 
 
+class Answer(NamedTuple):
+    """What the ranks have said together."""
+
+    norms: list[float]  # of the parameters that were asked about
+    total: float  # of all that are in pieces: the same number on all ranks
+    alarmed: bool  # one of the ranks was; on all of them
+
+
 class Agreement:
     """Of all ranks with pieces of the same parameters."""
 
@@ -46,22 +56,27 @@ class Agreement:
         self.bad_rank: int | None = None  # the only one whose pieces were not finite, in the last answer
         self._connect = connect
         self._say = say
-        self._groups: dict[tuple[int, ...], Any] = {}
+        self._groups: dict[tuple[int, ...], Sums] = {}
         self._lost = False
 
-    def norms(self, circle: Circle, norms: dict[int, float]) -> dict[int, float] | None:
-        """Those of the whole parameters, by the id() of each, from those of this rank's pieces; None when there is no
-        telling any more. Called by all ranks of the circle, or they wait."""
-        rank = dist.get_rank()
-        own = [norms.get(id(p), 0.0) for p in circle.parameters]
-        bad = float(not all(map(math.isfinite, own)))
-        squares = [norm * norm * share for norm, share in zip(own, circle.shares, strict=True)]
-        summed = self._summed(circle, [bad, bad * rank, *squares])
+    def norms(
+        self, circle: Circle, parameters: Sequence[torch.Tensor], own: Sequence[float], alarmed: bool
+    ) -> Answer | None:
+        """Those of the whole parameters from those of this rank's pieces; None when there is no telling any more.
+        Called by all ranks of the circle, or they wait."""
+        held = circle.parameters
+        usual = len(parameters) == len(held) and all(map(operator.is_, parameters, held))
+        pieces = own if usual else _laid_out(held, parameters, own)
+        broken = alarmed and not math.isfinite(sum(own))
+        squares = [norm * norm * share for norm, share in zip(pieces, circle.shares, strict=True)]
+        summed = self._summed(circle, [alarmed, broken, broken * dist.get_rank(), *squares])
         if summed is None:
             return None
-        count, ranks, *squares = summed
+        alarms, count, ranks, *squares = summed
         self.bad_rank = int(ranks) if count == 1 else None
-        return {id(p): math.sqrt(square) for p, square in zip(circle.parameters, squares, strict=True)}
+        whole = list(map(math.sqrt, squares))
+        answer = whole if usual else _laid_out(parameters, held, whole, own)
+        return Answer(answer, math.hypot(*whole), alarms > 0)
 
     def any(self, circle: Circle, here: bool) -> bool:
         """Whether it is so on one of the ranks. What cannot be agreed on is not so."""
@@ -76,25 +91,36 @@ class Agreement:
     def _summed(self, circle: Circle, numbers: Sequence[float]) -> list[float] | None:
         if self._lost:
             return None
-        packed = torch.tensor(numbers, dtype=torch.float64)
         try:
-            self._group(circle.ranks).allreduce([packed]).wait(_PATIENCE)
+            return self._group(circle.ranks).of(numbers, _PATIENCE)
         except RuntimeError as error:
             self._lost = True
             self._groups.clear()
             self._say(_LOST.format(why=str(error).splitlines()[0][:120]))
             return None
-        return packed.tolist()
 
-    def _group(self, ranks: tuple[int, ...]) -> Any:
+    def _group(self, ranks: tuple[int, ...]) -> Sums:
         """Connections of our own, made at the first step by all of them. torch's list of groups does not know it."""
         if ranks not in self._groups:
             store = self._connect(afresh("agreement/" + "-".join(map(str, ranks))))
             if store is None or not dist.is_gloo_available():
                 raise RuntimeError("no connection of our own could be made")
             rank = ranks.index(dist.get_rank())
-            self._groups[ranks] = dist.ProcessGroupGloo(store, rank, len(ranks), _PATIENCE)
+            group = dist.ProcessGroupGloo(store, rank, len(ranks), _PATIENCE)
+            self._groups[ranks] = Sums(group, rank, len(ranks))
         return self._groups[ranks]
+
+
+def _laid_out(
+    places: Sequence[torch.Tensor],
+    parameters: Sequence[torch.Tensor],
+    numbers: Sequence[float],
+    otherwise: Sequence[float] | None = None,
+) -> list[float]:
+    """The numbers of these parameters in the order of others, who need not be the same."""
+    known = dict(zip(map(id, parameters), numbers, strict=True))
+    rest = otherwise if otherwise is not None else [0.0] * len(places)
+    return [known.get(id(place), number) for place, number in zip(places, rest, strict=True)]
 
 
 def circle_of(parameters: Sequence[torch.Tensor]) -> Circle | None:

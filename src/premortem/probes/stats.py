@@ -22,6 +22,7 @@ from premortem.probes.modules import Models
 from premortem.probes.numbers import telling
 from premortem.probes.optimizers import Optimizers, Track, number
 from premortem.probes.session import SPARSELY, Session
+from premortem.sharding import is_shard, local
 
 _WEIGHTS_EVERY = 64
 # How often in cruise. A launch-bound step on a GPU feels every launch; on the CPU a pass over many gradients
@@ -58,6 +59,7 @@ class Held:
         size = sum(p.numel() for p in parameters)
         self.every = _GPU_EVERY if device.type != "cpu" else _HEAVY_EVERY if size > _HEAVY else 1
         self.large = size > _LARGE
+        self.pieces = any(map(is_shard, parameters))
         self.half = any(p.dtype == torch.float16 for p in parameters)
         # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
         self._narrow = all(p.dtype in _NARROW for p in parameters)
@@ -73,7 +75,9 @@ class Held:
         return (~torch.isfinite(torch.stack(self.norms(grads, 1)).sum())).to(torch.float32)
 
     def gradients(self) -> list[torch.Tensor]:
-        return [grad for p in self.parameters if (grad := p.grad) is not None]
+        """What is here of them."""
+        grads = [grad for p in self.parameters if (grad := p.grad) is not None]
+        return list(map(local, grads)) if self.pieces else grads
 
 
 class Stats:
@@ -132,6 +136,10 @@ class Stats:
         self.measure(optimizer, track)
         self._ready = None
 
+    def held(self, optimizer: Any) -> Held | None:
+        """As it was at the last look."""
+        return self._known.get(optimizer)
+
     def gradients(self, optimizer: Any) -> tuple[Held, list[torch.Tensor]]:
         """Those that are there now, on the device where the first one is."""
         held = self._known.get(optimizer)
@@ -185,12 +193,14 @@ class Stats:
         if not grads:
             return
         norms = held.norms(grads)
-        losses = [loss.reshape(()).float() for loss in self.backwards.losses if loss.device == held.device]
+        losses = [
+            local(loss).reshape(()).float() for loss in self.backwards.losses if loss.device == held.device
+        ]
         inputs = [value for value in self.models.finite if value.device == held.device]
         scalars = [*norms, *losses, *inputs]
         weights = auditing or track.steps % _WEIGHTS_EVERY == 0
         if weights:
-            sizes = held.norms([p.detach() for p in held.parameters])
+            sizes = held.norms([local(p).detach() for p in held.parameters])
             scalars.append(torch.linalg.vector_norm(torch.stack(sizes)))
         row = Row(
             self.session.step + 1,
