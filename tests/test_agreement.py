@@ -1,6 +1,7 @@
 """What ranks with pieces of the same parameters agree on, and what becomes of it when one of them does not come."""
 
 import sys
+import threading
 import time
 from datetime import timedelta
 
@@ -13,6 +14,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from premortem.actions import agreement
 from premortem.actions.agreement import Agreement, circle_of
+from premortem.actions.sums import Sums
 
 
 @pytest.fixture
@@ -50,3 +52,65 @@ def test_who_does_not_come_is_waited_for_once(first_of_four, monkeypatch):
     assert time.monotonic() - started < 0.5
     (sentence,) = said
     assert "from here on no step is refused" in sentence
+
+
+def connected(size: int) -> list[Sums]:
+    """The ends of all ranks, in one process."""
+    store, ends = dist.HashStore(), {}
+
+    def connect(rank: int) -> None:
+        group = dist.ProcessGroupGloo(store, rank, size, timedelta(seconds=20))
+        ends[rank] = Sums(group, rank, size)
+
+    at_once(connect, size)
+    return [ends[rank] for rank in range(size)]
+
+
+def at_once(call, size: int) -> None:
+    threads = [threading.Thread(target=call, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 7])
+def test_all_ranks_hear_the_same_sums(size):
+    ends, heard = connected(size), {}
+
+    def speak(rank: int) -> None:
+        heard[rank] = [
+            ends[rank].of([0.1 * (rank + 1), 1.0, 1e-9 * rank * turn], patience) for turn in range(4)
+        ]
+        heard[rank].append(ends[rank].of([float("inf") if rank == 1 else 0.0], patience))
+
+    patience = timedelta(seconds=20)
+    at_once(speak, size)
+    assert all(heard[rank] == heard[0] for rank in range(size)), "to the last bit"
+    for turn, (first, count, small) in enumerate(heard[0][:4]):
+        expected = sum(range(size)) * turn * 1e-9
+        assert (first, small) == (pytest.approx(0.1 * size * (size + 1) / 2), pytest.approx(expected))
+        assert count == size
+    assert heard[0][4] == [float("inf")]
+
+
+def test_a_rank_that_comes_too_late_is_told_at_once():
+    first, second = connected(2)
+    with pytest.raises(RuntimeError):
+        first.of([1.0], timedelta(milliseconds=300))
+    started = time.monotonic()
+    with pytest.raises(RuntimeError):  # else it would act on numbers that the other has given up
+        second.of([1.0], timedelta(seconds=20))
+    assert time.monotonic() - started < 10
+
+
+def test_one_alarm_is_heard_by_all(first_of_four, monkeypatch):
+    """Of a parameter that is not in pieces only one rank may know: it is not in the sums."""
+    mesh = init_device_mesh("cpu", (4,))
+    weight, plain = distribute_tensor(torch.ones(8), mesh, [Shard(0)]), torch.ones(2)
+    circle = circle_of([weight, plain])
+    ranks = Agreement(lambda name: None, lambda text: None)
+    monkeypatch.setattr(ranks, "_summed", lambda circle, numbers: [1.0, 1.0, 3.0, 4 * numbers[3]])
+    answer = ranks.norms(circle, [plain, weight], [7.0, 2.0], False)
+    assert answer == ([7.0, 4.0], 4.0, True)
+    assert ranks.bad_rank == 3

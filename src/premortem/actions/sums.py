@@ -16,19 +16,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-_TAG = 0x5EED
-_SHORTEST = timedelta(milliseconds=1)  # no time at all would mean for ever
-
-
-class _Room(NamedTuple):
-    """Where numbers are sent from and arrive; kept, because it is needed at every step."""
-
-    mine: torch.Tensor
-    theirs: list[torch.Tensor]  # one for each rank that sends to this one
+_TAG = 1
+_SHORTEST = 0.001  # seconds; no time at all would mean for ever
 
 
 class Sums:
@@ -36,35 +29,33 @@ class Sums:
 
     def __init__(self, group: Any, rank: int, size: int) -> None:
         self._group = group
-        paired = 1 << (
-            size.bit_length() - 1
-        )  # so many ranks talk in pairs; each of the rest has one of them speak for it
+        # So many ranks talk in pairs; for each of the rest one of them speaks.
+        paired = 1 << (size.bit_length() - 1)
         self._speaker = rank - paired if rank >= paired else None
         self._follower = rank + paired if rank + paired < size else None
         distances = [1 << k for k in range(paired.bit_length() - 1)]
         self._partners = [] if self._speaker is not None else [rank ^ distance for distance in distances]
-        self._rooms: dict[int, _Room] = {}
+        self._sources = [] if self._follower is None else [self._follower]
+        self._sources += self._partners
+        self._rooms: dict[int, list[torch.Tensor]] = {}  # where numbers arrive: needed at every step
 
     def of(self, numbers: Sequence[float], patience: timedelta) -> list[float]:
         """Called by all ranks with as many numbers each, or they wait, at most so long. Raises RuntimeError."""
         until = time.monotonic() + patience.total_seconds()
-        mine, theirs = self._room(len(numbers))
-        mine.copy_(torch.tensor(numbers, dtype=torch.float64))
+        mine = torch.tensor(numbers, dtype=torch.float64)
         if self._speaker is not None:
             self._sent(mine, self._speaker, until)
             _wait(self._group.recv([mine], self._speaker, _TAG), until)
             return mine.tolist()
-        sources = self._partners if self._follower is None else [self._follower, *self._partners]
+        rooms = self._room(len(numbers))
         # All of them at once: what is already expected arrives while this rank is still waiting for another.
         expected = [
-            self._group.recv([room], source, _TAG) for room, source in zip(theirs, sources, strict=True)
+            self._group.recv([room], source, _TAG) for room, source in zip(rooms, self._sources, strict=True)
         ]
-        for source, work, room in zip(sources, expected, theirs, strict=True):
-            if source == self._follower:
-                _wait(work, until)
-            else:
-                sending = self._group.send([mine], source, _TAG)
-                _wait(work, until)
+        for source, work, room in zip(self._sources, expected, rooms, strict=True):
+            sending = None if source == self._follower else self._group.send([mine], source, _TAG)
+            _wait(work, until)
+            if sending is not None:
                 _wait(sending, until)
             mine.add_(room)
         if self._follower is not None:
@@ -74,13 +65,11 @@ class Sums:
     def _sent(self, numbers: torch.Tensor, to: int, until: float) -> None:
         _wait(self._group.send([numbers], to, _TAG), until)
 
-    def _room(self, size: int) -> _Room:
+    def _room(self, size: int) -> list[torch.Tensor]:
         if size not in self._rooms:
-            sources = len(self._partners) + (self._follower is not None)
-            mine, *theirs = (torch.zeros(size, dtype=torch.float64) for _ in range(1 + sources))
-            self._rooms[size] = _Room(mine, theirs)
+            self._rooms[size] = [torch.zeros(size, dtype=torch.float64) for _ in self._sources]
         return self._rooms[size]
 
 
 def _wait(work: Any, until: float) -> None:
-    work.wait(max(timedelta(seconds=until - time.monotonic()), _SHORTEST))
+    work.wait(timedelta(seconds=max(until - time.monotonic(), _SHORTEST)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -34,6 +35,8 @@ _LARGE = 1 << 24  # elements, beyond which writing them takes longer than launch
 _DEPTH = 4
 _NARROW = frozenset({torch.float32, torch.bfloat16, torch.float16})
 
+_PIECE = operator.attrgetter("_local_tensor")  # as `local`, of tensors that are in pieces; felt at every step
+
 
 class Row(NamedTuple):
     """What one row of numbers means."""
@@ -59,7 +62,8 @@ class Held:
         size = sum(p.numel() for p in parameters)
         self.every = _GPU_EVERY if device.type != "cpu" else _HEAVY_EVERY if size > _HEAVY else 1
         self.large = size > _LARGE
-        self.pieces = any(map(is_shard, parameters))
+        pieces = sum(map(is_shard, parameters))
+        self._here = None if not pieces else local if pieces < len(parameters) else _PIECE
         self.half = any(p.dtype == torch.float16 for p in parameters)
         # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
         self._narrow = all(p.dtype in _NARROW for p in parameters)
@@ -77,7 +81,7 @@ class Held:
     def gradients(self) -> list[torch.Tensor]:
         """What is here of them."""
         grads = [grad for p in self.parameters if (grad := p.grad) is not None]
-        return list(map(local, grads)) if self.pieces else grads
+        return grads if self._here is None else list(map(self._here, grads))
 
 
 class Stats:
