@@ -94,13 +94,15 @@ def test_all_ranks_hear_the_same_sums(size):
     assert heard[0][4] == [float("inf")]
 
 
-def test_a_rank_that_comes_too_late_is_told_at_once():
-    first, second = connected(2)
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_rank_that_comes_too_late_is_told_at_once(before):
+    ends, patience = connected(2), timedelta(seconds=20)
+    at_once(lambda rank: [ends[rank].of([1.0], patience) for _ in range(before)], 2)
     with pytest.raises(RuntimeError):
-        first.of([1.0], timedelta(milliseconds=300))
+        ends[0].of([1.0], timedelta(milliseconds=300))
     started = time.monotonic()
     with pytest.raises(RuntimeError):  # else it would act on numbers that the other has given up
-        second.of([1.0], timedelta(seconds=20))
+        ends[1].of([1.0], patience)
     assert time.monotonic() - started < 10
 
 

@@ -48,8 +48,9 @@ class Locally(TorchDispatchMode):
         kwargs = kwargs or {}
         if types and any(hasattr(each, "_local_tensor") for each in types):
             args, kwargs = unwrapped(args), unwrapped(kwargs)
-        if any(isinstance(each, torch.Tensor) and freed(each) for each in args) and func not in _HARMLESS:
-            raise RuntimeError(f"{func} of a tensor whose memory FSDP has given back for now")
+        for each in args:
+            if isinstance(each, torch.Tensor) and freed(each) and func not in _HARMLESS:
+                raise RuntimeError(f"{func} of a tensor whose memory FSDP has given back for now")
         if args and isinstance(args[0], (int, float)) and wants_tensor(func):
             # A number that stands in for a tensor in a graph; torch hands it to a mode as a bare number.
             args = (torch.tensor(args[0], dtype=_WIDE.get(type(args[0]))), *args[1:])
