@@ -44,9 +44,35 @@ def test_who_does_not_come_is_waited_for_once(first_of_four, monkeypatch):
     store.set_timeout(timedelta(seconds=1))
     ranks = Agreement(lambda name: dist.PrefixStore(name, store), said.append)
     circle = circle_of([weight])
-    assert ranks.norms(circle, {id(weight): 1.0}) is None
+    assert ranks.norms(circle, [weight], [1.0], False) is None
     started = time.monotonic()
     assert not ranks.any(circle, True), "without the others nothing is refused"
     assert time.monotonic() - started < 0.5
     (sentence,) = said
     assert "from here on no step is refused" in sentence
+
+
+def test_one_alarm_is_heard_by_all(first_of_four, monkeypatch):
+    """Of a parameter that is not in pieces only one rank may know: it is not in the sums."""
+    mesh = init_device_mesh("cpu", (4,))
+    weight, plain = distribute_tensor(torch.ones(8), mesh, [Shard(0)]), torch.ones(2)
+    circle = circle_of([weight, plain])
+    ranks = Agreement(lambda name: None, lambda text: None)
+    monkeypatch.setattr(ranks, "_summed", lambda circle, numbers: [1.0, 1.0, 3.0, 4 * numbers[3]])
+    answer = ranks.norms(circle, [plain, weight], [7.0, 2.0], False)
+    assert answer == ([7.0, 4.0], 4.0, True)
+    assert ranks.bad_rank == 3
+
+
+def test_a_flag_that_two_ranks_have_raised_is_still_one(first_of_four, monkeypatch):
+    """torch's kernels leave a step out when `found_inf` is 1, and make it when it is 2."""
+    circle = circle_of([distribute_tensor(torch.ones(8), init_device_mesh("cpu", (4,)), [Shard(0)])])
+
+    def of_two(flag, op=dist.ReduceOp.SUM, group=None):
+        others = torch.ones_like(flag)
+        flag.copy_(torch.maximum(flag, others) if op == dist.ReduceOp.MAX else flag + others)
+
+    monkeypatch.setattr(agreement.dist, "all_reduce", of_two)
+    flag = torch.ones(())
+    Agreement(lambda name: None, lambda text: None).on_device(circle, flag)
+    assert flag == 1

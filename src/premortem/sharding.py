@@ -33,4 +33,4 @@ def freed(tensor: torch.Tensor) -> bool:
     # Others than these need not have memory of their own.
     if type(piece) not in {torch.Tensor, torch.nn.Parameter} or piece.layout != torch.strided:
         return False
-    return piece.numel() > 0 and piece.device.type != "meta" and piece.untyped_storage().nbytes() == 0
+    return piece.untyped_storage().nbytes() == 0 and piece.numel() > 0 and piece.device.type != "meta"

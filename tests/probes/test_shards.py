@@ -12,6 +12,7 @@ from torch.distributed.tensor.debug import CommDebugMode
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from premortem.probes import Attachment
+from premortem.probes.session import sampled
 from premortem.sharding import in_pieces, local
 
 
@@ -21,14 +22,19 @@ def faults():
 
 
 @pytest.fixture
-def session(faults, monkeypatch):
+def attachment(faults, monkeypatch):
     """The first of two ranks; the other one is never there, so whoever asks it gets nonsense."""
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # torch changes it for a process group
     attachment = Attachment(lambda event: None, lambda unit, error: faults.append(error))
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
-    yield attachment.session
+    yield attachment
     dist.destroy_process_group()
     attachment.detach()
+
+
+@pytest.fixture
+def session(attachment):
+    return attachment.session
 
 
 def sharded(rows=5):
@@ -53,6 +59,23 @@ def test_a_look_sees_its_own_piece_and_sends_nothing(session, faults):
     assert sent.get_total_counts() == 0
     assert faults == []
     assert torch.equal(local(weight).detach(), mine * 2), "what is written in a look is written to the piece"
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_the_numbers_of_a_step_are_taken_of_pieces_without_the_mode(attachment, faults, beside):
+    weight, whole = sharded()
+    weight.grad = weight.detach() * 2
+    plain = nn.Parameter(torch.ones(4))
+    plain.grad = torch.full((4,), 3.0)
+    optimizer = torch.optim.SGD([weight, plain] if beside else [weight], lr=0.1)
+    track = attachment.optimizers.track(optimizer)
+    with CommDebugMode() as sent, attachment.session.looking_at("test", pieces=False):
+        attachment.stats.measure(optimizer, track)  # at first with the norm of the weights
+        norms = attachment.stats.read()
+        assert sampled(weight, 3) == whole[:3].flatten()[::3].tolist()
+    assert sent.get_total_counts() == 0
+    assert faults == []
+    assert norms == pytest.approx([2 * whole[:3].norm().item(), 6.0][: 1 + beside])
 
 
 def test_a_number_in_a_graph_stays_a_number(session, faults):

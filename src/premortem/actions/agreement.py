@@ -5,14 +5,15 @@ alone. Pieces are different: only the rank that has the bad one sees it. So at e
 up, in one message of eight bytes for each parameter, the squares of the norms of their pieces. The sums are
 those of the whole parameters, the same on all ranks, and not finite if one piece is not.
 
-On the CPU this goes over connections of our own: it never comes between the user's collectives, and a rank that does not come
-keeps the others waiting for a while, once. On a GPU nobody may wait for an answer: there a flag is added
-up on the device, over the mesh's own groups, in the stream of the step.
+On the CPU this goes over connections of our own: it never comes between the user's collectives, and a rank that
+does not come keeps the others waiting for a while, once. On a GPU nobody may wait for an answer: there a flag is
+raised on the device, over the mesh's own groups, in the stream of the step.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -39,6 +40,14 @@ class Circle(NamedTuple):
     shares: list[float]  # what this rank's square counts for, of each parameter: copies are counted once
 
 
+class Answer(NamedTuple):
+    """What the ranks have said together."""
+
+    norms: list[float]  # of the parameters that were asked about
+    total: float  # of all that are in pieces: the same number on all ranks
+    alarmed: bool  # one of the ranks was; on all of them
+
+
 class Agreement:
     """Of all ranks with pieces of the same parameters."""
 
@@ -49,19 +58,24 @@ class Agreement:
         self._groups: dict[tuple[int, ...], Any] = {}
         self._lost = False
 
-    def norms(self, circle: Circle, norms: dict[int, float]) -> dict[int, float] | None:
-        """Those of the whole parameters, by the id() of each, from those of this rank's pieces; None when there is no
-        telling any more. Called by all ranks of the circle, or they wait."""
-        rank = dist.get_rank()
-        own = [norms.get(id(p), 0.0) for p in circle.parameters]
-        bad = float(not all(map(math.isfinite, own)))
-        squares = [norm * norm * share for norm, share in zip(own, circle.shares, strict=True)]
-        summed = self._summed(circle, [bad, bad * rank, *squares])
+    def norms(
+        self, circle: Circle, parameters: Sequence[torch.Tensor], own: Sequence[float], alarmed: bool
+    ) -> Answer | None:
+        """Those of the whole parameters from those of this rank's pieces; None when there is no telling any more.
+        Called by all ranks of the circle, or they wait."""
+        held = circle.parameters
+        usual = len(parameters) == len(held) and all(map(operator.is_, parameters, held))
+        pieces = own if usual else _laid_out(held, parameters, own)
+        broken = alarmed and not math.isfinite(sum(own))
+        squares = [norm * norm * share for norm, share in zip(pieces, circle.shares, strict=True)]
+        summed = self._summed(circle, [alarmed, broken, broken * dist.get_rank(), *squares])
         if summed is None:
             return None
-        count, ranks, *squares = summed
+        alarms, count, ranks, *squares = summed
         self.bad_rank = int(ranks) if count == 1 else None
-        return {id(p): math.sqrt(square) for p, square in zip(circle.parameters, squares, strict=True)}
+        whole = list(map(math.sqrt, squares))
+        answer = whole if usual else _laid_out(parameters, held, whole, own)
+        return Answer(answer, math.hypot(*whole), alarms > 0)
 
     def any(self, circle: Circle, here: bool) -> bool:
         """Whether it is so on one of the ranks. What cannot be agreed on is not so."""
@@ -69,9 +83,10 @@ class Agreement:
         return summed is not None and summed[0] > 0
 
     def on_device(self, circle: Circle, flag: torch.Tensor) -> None:
-        """Add up a flag on the device. Nobody waits on the host."""
+        """Raise a flag on the device where one of the ranks has. Nobody waits on the host."""
         for dimension in range(circle.mesh.ndim):
-            dist.all_reduce(flag, group=circle.mesh.get_group(dimension))
+            # Not the sum: torch's kernels leave a step out when the flag is 1, and make it when it is 2.
+            dist.all_reduce(flag, dist.ReduceOp.MAX, circle.mesh.get_group(dimension))
 
     def _summed(self, circle: Circle, numbers: Sequence[float]) -> list[float] | None:
         if self._lost:
@@ -95,6 +110,18 @@ class Agreement:
             rank = ranks.index(dist.get_rank())
             self._groups[ranks] = dist.ProcessGroupGloo(store, rank, len(ranks), _PATIENCE)
         return self._groups[ranks]
+
+
+def _laid_out(
+    places: Sequence[torch.Tensor],
+    parameters: Sequence[torch.Tensor],
+    numbers: Sequence[float],
+    otherwise: Sequence[float] | None = None,
+) -> list[float]:
+    """The numbers of these parameters in the order of others, who need not be the same."""
+    known = dict(zip(map(id, parameters), numbers, strict=True))
+    rest = otherwise if otherwise is not None else [0.0] * len(places)
+    return [known.get(id(place), number) for place, number in zip(places, rest, strict=True)]
 
 
 def circle_of(parameters: Sequence[torch.Tensor]) -> Circle | None:

@@ -139,7 +139,7 @@ class Guard:
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside or torch.compiler.is_compiling() or not self.session.listening():
                 return original(optimizer, *args, **kwargs)
-            if not self.stats.halfway:
+            if self.stats.expecting:
                 with self.session.looking_at("guard"):
                     self.stats.hear()  # of a step before that was refused, while the weights are still as they were
             self._inside = True  # a wrapper (Lookahead, SAM) steps its inner optimizer: one transaction
@@ -163,7 +163,7 @@ class Guard:
         if closure is not None and self.optimizers.calls_once(optimizer):
             return self._with_closure(original, optimizer, closure)
         verdict = _SOUND
-        with self.session.looking_at("guard"):
+        with self.session.looking_at("guard", pieces=closure is not None or not self._by_numbers(optimizer)):
             verdict = Verdict(before=Before(optimizer)) if closure is not None else self._judge(optimizer)
         if verdict.refuse:
             self.optimizers.refuse(optimizer, args, kwargs)
@@ -210,6 +210,13 @@ class Guard:
         self._conclude(optimizer, verdict)
         return result
 
+    def _by_numbers(self, optimizer: Any) -> bool:
+        """Whether its steps are judged by the norms of gradients on the CPU, of which this rank looks at its own."""
+        if self.session.locally is None:
+            return True
+        held = self.stats.held(optimizer)
+        return held is not None and held.on_cpu and not held.half and trusted(optimizer)
+
     def _judge(self, optimizer: Any) -> Verdict:
         if getattr(optimizer, "found_inf", None) is not None:
             return _SOUND  # a scaler has its own answer
@@ -221,9 +228,13 @@ class Guard:
         sure = not held.half and trusted(optimizer)
         circle = self._circle(optimizer)
         if held.on_cpu:
-            if circle is not None and not self._agreed(circle, held.parameters):
-                return Verdict()
-            reason = self._broken(optimizer, grads, circle)
+            large = not math.hypot(*self.stats.read()) < _LARGEST
+            if circle is not None:
+                agreed = self._agreed(circle, held.parameters, large)
+                if agreed is None:
+                    return _SOUND
+                large = agreed
+            reason = self._broken(optimizer, grads, circle) if large else ""
             if reason:
                 return Verdict(refuse=True, reason=reason)
             return Verdict(before=None if sure else Before(optimizer))
@@ -242,9 +253,7 @@ class Guard:
         return Verdict(flag=self._check(track, held, grads, circle), shadow=shadow, owed=owed)
 
     def _broken(self, optimizer: Any, grads: list[torch.Tensor], circle: Circle | None) -> str:
-        """Why the step must be refused; "" when it need not."""
-        if math.hypot(*self.stats.read()) < _LARGEST:
-            return ""
+        """Why a step whose numbers are too large, or not finite, must be refused; "" when it need not."""
         broken = not all(bool(torch.isfinite(grad).all()) for grad in grads)
         if circle is not None:
             broken = self._agreement.any(circle, broken)
@@ -258,19 +267,21 @@ class Guard:
     def _circle(self, optimizer: Any) -> Circle | None:
         if self.session.locally is None:
             return None
-        held = [p for group in optimizer.param_groups for p in group["params"]]
+        count = sum(len(group["params"]) for group in optimizer.param_groups)
         known = self._circles.get(optimizer)
-        if known is None or known[0] != len(held):
-            known = self._circles[optimizer] = (len(held), circle_of(held))
+        if known is None or known[0] != count:
+            held = [p for group in optimizer.param_groups for p in group["params"]]
+            known = self._circles[optimizer] = (count, circle_of(held))
         return known[1]
 
-    def _agreed(self, circle: Circle, parameters: list[torch.Tensor]) -> bool:
-        """The norms of the step become those of the whole parameters, the same on all ranks."""
-        own = dict(zip(map(id, parameters), self.stats.read(), strict=True))
-        whole = self._agreement.norms(circle, own)
-        if whole is not None:
-            self.stats.replace([whole.get(id(p), own[id(p)]) for p in parameters])
-        return whole is not None
+    def _agreed(self, circle: Circle, parameters: list[torch.Tensor], large: bool) -> bool | None:
+        """The norms of the step become those of the whole parameters. Whether they, or one rank's, are too large, told by
+        what is the same on all ranks; None when there is no telling."""
+        answer = self._agreement.norms(circle, parameters, self.stats.read(), large)
+        if answer is None:
+            return None
+        self.stats.replace(answer.norms)
+        return answer.alarmed or not answer.total < _LARGEST
 
     def _check(self, track: Any, held: Any, grads: list[torch.Tensor], circle: Circle | None) -> torch.Tensor:
         if circle is None:
@@ -283,7 +294,8 @@ class Guard:
         if verdict.fused:  # the kernel has decided, and its answer is on its way
             return
         undone = verdict.refuse
-        with self.session.looking_at("guard"):
+        plain = not (verdict.refuse or verdict.flag is not None or verdict.before is not None)
+        with self.session.looking_at("guard", pieces=not plain):
             if verdict.refuse:
                 self._tell(optimizer, verdict.reason)
             else:

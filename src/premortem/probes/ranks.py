@@ -106,11 +106,19 @@ class RanksProbe:
         if self._groups == 1:
             self.models.on_call.append(self._given)
             self.session.rest.given.append(self._given)
-            self.session.around(torch.autograd, "backward", before=self._back, after=self._was_back)
-            self.session.around(_BaseDataLoaderIter, "__next__", before=self._fetch, after=self._fetched)
+            self.session.around(
+                torch.autograd, "backward", before=self._back, after=self._was_back, pieces=False
+            )
+            self.session.around(
+                _BaseDataLoaderIter, "__next__", before=self._fetch, after=self._fetched, pieces=False
+            )
             if hasattr(DistributedDataParallel, "_sync_buffers"):  # here, too, ranks wait for each other
                 self.session.around(
-                    DistributedDataParallel, "_sync_buffers", before=self._back, after=self._synced
+                    DistributedDataParallel,
+                    "_sync_buffers",
+                    before=self._back,
+                    after=self._synced,
+                    pieces=False,
                 )
             with suppress(ImportError):
                 from torch.distributed.algorithms.join import Join

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 
 from premortem.events import Event, Site
+from premortem.sharding import local
 
 if TYPE_CHECKING:
     from premortem.probes.rest import Rest
@@ -29,6 +30,7 @@ _LIBRARY = tuple(
 )
 
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 # Steps in cruise between two looks at a GPU's numbers, when each step is asked whether its gradients are finite.
 SPARSELY = 4
 _MOST_LOOKS = 32  # a script in which everything is new all the time must not be audited all the time
@@ -176,13 +178,13 @@ class Look:
 
     __slots__ = ("_grad", "_locally", "_scope", "_session", "_unit")
 
-    def __init__(self, session: Session, unit: str) -> None:
+    def __init__(self, session: Session, unit: str, pieces: bool) -> None:
         self._session = session
         self._unit = unit
+        self._locally = session.locally if pieces else None
 
     def __enter__(self) -> None:
         self._session.looking = True
-        self._locally = self._session.locally
         if self._locally is not None:
             self._locally.__enter__()
         self._scope = self._session.scope
@@ -281,9 +283,10 @@ class Session:
         self.serial += 1
         return self.serial
 
-    def looking_at(self, unit: str) -> Look:
-        """Around everything a probe does: a bug of ours is written down, never raised."""
-        return Look(self, unit)
+    def looking_at(self, unit: str, *, pieces: bool = True) -> Look:
+        """Around everything a probe does: a bug of ours is written down, never raised. Without `pieces` it must use no
+        tensor that may be in pieces, or what is here of it only (`sharding.local`): the mode that sees to it is spared."""
+        return Look(self, unit, pieces)
 
     def fault(self, unit: str, error: BaseException) -> None:
         self._faults[unit] = self._faults.get(unit, 0) + 1
@@ -303,11 +306,12 @@ class Session:
         before: Callable[..., Any] | None = None,
         after: Callable[..., None] | None = None,
         resting: Callable[..., None] | None = None,
+        pieces: bool = True,
     ) -> None:
         """Wrap a function: `before(*args, **kwargs)` gives a note, `after(note, result, *args, **kwargs)`.
 
         Neither can change arguments, result or exception. `resting(*args, **kwargs)`, which must not raise, stands for
-        both in a rested step."""
+        both in a rested step. For `pieces` see `looking_at`."""
         unit = f"{getattr(owner, '__name__', owner)}.{name}"
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -320,11 +324,11 @@ class Session:
                     return original(*args, **kwargs)
                 note = None
                 if before is not None:
-                    with self.looking_at(unit):
+                    with self.looking_at(unit, pieces=pieces):
                         note = before(*args, **kwargs)
                 result = original(*args, **kwargs)
                 if after is not None:
-                    with self.looking_at(unit):
+                    with self.looking_at(unit, pieces=pieces):
                         after(note, result, *args, **kwargs)
                 return result
 
@@ -359,10 +363,15 @@ def version(tensor: torch.Tensor) -> int:
 
 def sampled(tensor: torch.Tensor, most: int = 16) -> list[float]:
     """Up to `most` values, evenly spread. Reads memory: only for tensors on the CPU."""
-    flat = tensor.detach()
-    flat = flat.view(-1) if flat.is_contiguous() else flat.reshape(-1)
-    stride = max(1, flat.numel() // most)
-    values: list[float] = flat[::stride][:most].tolist()
+    here = local(tensor)
+    size = here.numel()
+    stride = max(1, size // most)
+    if type(here) in _PLAIN and here.is_contiguous() and size:
+        # One operation for all: where the run holds pieces each of them goes through a mode of ours.
+        few = here.as_strided((min(most, -(-size // stride)),), (stride,), here.storage_offset())
+    else:
+        few = here.detach().reshape(-1)[::stride][:most]
+    values: list[float] = few.tolist()
     return values
 
 

@@ -26,8 +26,8 @@ _TENSOR = "torch.distributed.tensor"
 _WIDE = {float: torch.float64}
 _HARMLESS = frozenset({torch.ops.aten.detach.default, torch.ops.aten.alias.default})
 _FSDP = (
-    "torch.distributed.fsdp._fully_shard._fsdp_param",
-    "torch.distributed._composable.fsdp._fsdp_param",  # before 2.6
+    "torch.distributed.fsdp._fully_shard._fsdp_param_group",
+    "torch.distributed._composable.fsdp._fsdp_param_group",  # before 2.6
 )
 
 
@@ -46,10 +46,11 @@ class Locally(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if any(hasattr(each, "_local_tensor") for each in types):
+        if types and any(hasattr(each, "_local_tensor") for each in types):
             args, kwargs = unwrapped(args), unwrapped(kwargs)
-        if any(isinstance(each, torch.Tensor) and freed(each) for each in args) and func not in _HARMLESS:
-            raise RuntimeError(f"{func} of a tensor whose memory FSDP has given back for now")
+        for each in args:
+            if isinstance(each, torch.Tensor) and freed(each) and func not in _HARMLESS:
+                raise RuntimeError(f"{func} of a tensor whose memory FSDP has given back for now")
         if args and isinstance(args[0], (int, float)) and wants_tensor(func):
             # A number that stands in for a tensor in a graph; torch hands it to a mode as a bare number.
             args = (torch.tensor(args[0], dtype=_WIDE.get(type(args[0]))), *args[1:])
@@ -109,20 +110,27 @@ class Shards:
         if self._followed:
             return
         for name in _FSDP:
-            fsdp = getattr(sys.modules.get(name), "FSDPParam", None)
-            if fsdp is not None and hasattr(fsdp, "to_unsharded"):
+            fsdp = getattr(sys.modules.get(name), "FSDPParamGroup", None)
+            if fsdp is not None and hasattr(fsdp, "_to_unsharded"):
                 self._followed = True
-                self.session.patch(fsdp, "to_unsharded", self._wrap_unshard)
+                self.session.patch(fsdp, "_to_unsharded", self._wrap_unshard)
                 return
 
     def _wrap_unshard(self, original: Any) -> Any:
         keys = self.session.parameters
 
         @functools.wraps(original)
-        def to_unsharded(parameter: Any) -> None:
-            original(parameter)
-            whole = parameter._unsharded_param
-            if keys.known(whole) is None and not torch.compiler.is_compiling():
-                keys.also(whole, parameter.sharded_param)
+        def _to_unsharded(group: Any) -> None:
+            original(group)
+            # All of a group come at once, and stay the same objects: the first one tells whether they are known.
+            first = next(iter(group.fsdp_params), None)
+            if (
+                first is None
+                or torch.compiler.is_compiling()
+                or keys.known(first._unsharded_param) is not None
+            ):
+                return
+            for parameter in group.fsdp_params:
+                keys.also(parameter._unsharded_param, parameter.sharded_param)
 
-        return to_unsharded
+        return _to_unsharded

@@ -24,6 +24,7 @@ from premortem.probes.modules import Models
 from premortem.probes.numbers import telling
 from premortem.probes.optimizers import Optimizers, Track, number
 from premortem.probes.session import SPARSELY, Session
+from premortem.sharding import is_shard, local
 
 _WEIGHTS_EVERY = 64
 # How often in cruise. A launch-bound step on a GPU feels every launch; on the CPU a pass over many gradients
@@ -32,8 +33,9 @@ _GPU_EVERY = 2
 _HEAVY_EVERY = 4
 _HEAVY = 1 << 20  # elements
 _LARGE = 1 << 24  # elements, beyond which writing them takes longer than launching some more kernels
-_GRAD = attrgetter("grad")
 _NARROW = frozenset({torch.float32, torch.bfloat16, torch.float16})
+_GRAD = attrgetter("grad")
+_PIECE = attrgetter("_local_tensor")  # as `local`, of tensors that are in pieces; felt at every step
 
 
 class Row(NamedTuple):
@@ -61,6 +63,8 @@ class Held:
         self.on_cpu = device.type == "cpu"
         self.every = _GPU_EVERY if not self.on_cpu else _HEAVY_EVERY if size > _HEAVY else 1
         self.large = size > _LARGE
+        pieces = sum(map(is_shard, parameters))
+        self._here = None if not pieces else local if pieces < len(parameters) else _PIECE
         self.half = any(p.dtype == torch.float16 for p in parameters)
         # Then norms come out in 32 bits at once; wider numbers must be narrowed one by one.
         self._narrow = all(p.dtype in _NARROW for p in parameters)
@@ -76,10 +80,11 @@ class Held:
         return (~torch.isfinite(torch.stack(self.norms(grads, 1)).sum())).to(torch.float32)
 
     def gradients(self) -> list[torch.Tensor]:
+        """What is here of them."""
         grads = list(map(_GRAD, self.parameters))  # no line of ours for each of them
         if NoneType in set(map(type, grads)):
-            return [grad for grad in grads if grad is not None]
-        return grads
+            grads = [grad for grad in grads if grad is not None]
+        return grads if self._here is None else list(map(self._here, grads))
 
 
 class Stats:
@@ -99,7 +104,7 @@ class Stats:
         self.rings: dict[torch.device, Ring] = {}
         self.checked = False  # somebody asks at every step whether the gradients are finite
         self.learnt: list[Any] = []  # called with (optimizer, step, finite) when a device has answered that
-        self.halfway = False  # the answer to the last question is sent with the next one
+        self._halfway = False  # the answer to the last question is sent with the next one
         self.last_loss: float | None = None
         self.last_worst: int | None = None
         self._pending: tuple[Row, torch.Tensor] | None = None
@@ -141,6 +146,10 @@ class Stats:
         self.measure(optimizer, track)
         self._ready = None
 
+    def held(self, optimizer: Any) -> Held | None:
+        """As it was at the last look."""
+        return self._known.get(optimizer)
+
     def gradients(self, optimizer: Any) -> tuple[Held, list[torch.Tensor]]:
         """Those that are there now, on the device where the first one is."""
         held = self._known.get(optimizer)
@@ -167,7 +176,7 @@ class Stats:
         if agree is not None:
             agree(flag)
         flags.send(track.key, self.session.step + 1, patiently=self.session.resting)
-        self.halfway = flags.halfway
+        self._halfway = flags.halfway
         return flag
 
     def flag(self, grads: list[torch.Tensor]) -> torch.Tensor:
@@ -196,12 +205,14 @@ class Stats:
         if not grads:
             return
         norms = held.norms(grads)
-        losses = [loss.reshape(()).float() for loss in self.backwards.losses if loss.device == held.device]
+        losses = [
+            local(loss).reshape(()).float() for loss in self.backwards.losses if loss.device == held.device
+        ]
         inputs = [value for value in self.models.finite if value.device == held.device]
         scalars = [*norms, *losses, *inputs]
         weights = auditing or track.steps % _WEIGHTS_EVERY == 0
         if weights:
-            sizes = held.norms([p.detach() for p in held.parameters])
+            sizes = held.norms([local(p).detach() for p in held.parameters])
             scalars.append(torch.linalg.vector_norm(torch.stack(sizes)))
         row = Row(
             self.session.step + 1,
@@ -229,6 +240,11 @@ class Stats:
         device = held[0].device if held else torch.device("cpu")
         found = self._known[optimizer] = Held([p for p in held if p.device == device], device, self.session)
         return found
+
+    @property
+    def expecting(self) -> bool:
+        """Something may have arrived by now."""
+        return not self._halfway and bool(self._flags or self.rings)
 
     def hear(self) -> None:
         """What devices have answered by now."""
