@@ -40,6 +40,7 @@ SLEEP = 0.03
 CRUISING = 1_000_003  # a step number far from any audit
 NOVELTY = 10  # steps
 AUDITED = 16
+BLOCK = 84  # steps, of which about four are told: a rest lasts two seconds
 KINDS = ("ddp", "fsdp2")
 
 
@@ -65,7 +66,7 @@ def rank() -> None:
     from premortem.journal.write import Journal
     from premortem.probes.exchange import Exchange
     from premortem.probes.ranks import RanksProbe
-    from premortem.probes.rest import AFTER, ALIKE, ATTENDED, RESTED
+    from premortem.probes.rest import AFTER, ALIKE
     from premortem.watcher import Watcher
 
     spent: list[float] = []
@@ -103,7 +104,7 @@ def rank() -> None:
         time.sleep(SLEEP)  # a device that computes, and leaves the processor alone
         return Cost(time.perf_counter() - started, worked)
 
-    def block(steps: int = RESTED + ATTENDED) -> Block:
+    def block(steps: int = BLOCK) -> Block:
         return [one_step() for _ in range(steps)]
 
     @contextlib.contextmanager
