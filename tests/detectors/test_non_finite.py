@@ -85,6 +85,14 @@ def test_steps_that_are_thrown_away_again_and_again():
     assert "the derivative of sqrt at 0 made inf in the backward pass of train.py:13" in finding.cause
 
 
+def test_a_derivative_that_breaks_again_when_nobody_looks_is_the_one_that_was_seen():
+    (finding,) = observe(MaskedNonFinite(), heard(masked_non_finite.COMES_AND_GOES))
+    assert (finding.family, finding.where.line) == ("numerics-nan", 13)
+    assert "The loss itself is in order" in finding.cause
+    (finding,) = observe(MaskedNonFinite(), heard(masked_non_finite.IN_ANOTHER_TRAINING))
+    assert (finding.family, finding.where.line) == ("numerics-masked", None)
+
+
 def test_every_way_to_hide_it():
     asked = ("ASKED_AND_SKIPPED", "ASKED_AND_REPLACED")
     for run in ("WHOLE", "OF_GRADIENTS", "WIPED_OUT", "REPLACED", "SKIPPED", *asked):

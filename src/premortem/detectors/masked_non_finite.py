@@ -17,6 +17,7 @@ from premortem.events import (
     Masked,
     ModelSeen,
     NonFinite,
+    OptimizerBuilt,
     OptimizerStep,
     StepStats,
     ZeroGrad,
@@ -95,6 +96,7 @@ class MaskedNonFinite(Detector):
         LossTested,
         NonFinite,
         ModelSeen,
+        OptimizerBuilt,
     )
 
     def __init__(self) -> None:
@@ -110,6 +112,7 @@ class MaskedNonFinite(Detector):
         self._tested = 0  # ... which the script has asked about
         self._unused = 0  # backward passes in a row that left broken gradients nobody stepped on
         self._origin: NonFinite | None = None
+        self._seen: NonFinite | None = None  # seen at work last, though the run got over it
         self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -127,6 +130,11 @@ class MaskedNonFinite(Detector):
         elif isinstance(event, NonFinite):
             if self._origin is None or better(event, self._origin):
                 self._origin = event
+            if better(event, None):
+                self._seen = event
+        elif isinstance(event, OptimizerBuilt):
+            if not event.again:
+                self._seen = None
         elif isinstance(event, OptimizerStep):
             self._unused = 0
         elif isinstance(event, LossCall):
@@ -180,6 +188,7 @@ class MaskedNonFinite(Detector):
         count = self._hidden[event.optimizer] = self._hidden.get(event.optimizer, 0) + 1
         if count >= _STEPS and not (event.weights_finite and self._mask is None and not self._dirty):
             parameter = self._names.get(event.worst, "") if event.worst is not None else ""
+            self._recall()
             yield self._said(
                 event,
                 f"the loss is finite ({event.loss:.4g}), but the gradient of {parameter or 'a parameter'} has been "
@@ -187,6 +196,12 @@ class MaskedNonFinite(Detector):
                 mask=self._mask,
                 parameter=parameter,
             )
+
+    def _recall(self) -> None:
+        """It comes and goes, and this time nobody looked: the loss is finite again and backward broke again."""
+        vague = self._origin is None or (self._origin.stage == "backward" and not self._origin.detail)
+        if vague and self._dirty and self._seen is not None and self._seen.stage == "backward":
+            self._origin = self._seen
 
     def _went_back(self, event: Backward) -> Iterator[Finding]:
         """A loss that was not finite, and backward on something that is: it was replaced."""

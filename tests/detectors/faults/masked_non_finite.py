@@ -40,6 +40,25 @@ def run(*, mask=None, worst=None, seen=None, value=None, skipped=False, steps=8,
     return play.end()
 
 
+def comes_and_goes(*, other=False):
+    """Broken steps between sound ones, all refused, and three in a row at last; only the first was looked at."""
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    play.optimizer(1, 2)
+    for number in range(12):
+        bad = number in {2, 6, 9, 10, 11}
+        if other and number == 8:
+            play.optimizer(1, 2)
+        play.zero()
+        play.forward()
+        if number == 2:
+            play.add(ROOT)
+        play.backward(value=0.5, grads_finite=not bad)
+        play.stepped()
+        play.stats(0.5, worst=1 if bad else None)
+    return play.end()
+
+
 def asked(values, *, backward=None):
     """`if torch.isnan(loss): continue`, or with `backward` something else in its place."""
     play = Rehearsal()
@@ -78,6 +97,8 @@ ROOT = NonFinite(
     watched=True,
 )
 THROWN = thrown(24, origin=ROOT)
+COMES_AND_GOES = comes_and_goes()
+IN_ANOTHER_TRAINING = comes_and_goes(other=True)
 ASKED_AND_SKIPPED = asked([0.5] * 4 + [NAN] * 24)
 ASKED_AND_REPLACED = asked([0.5] * 4 + [NAN] * 8, backward=0.0)
 HEALTHY = [
