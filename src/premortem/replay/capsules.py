@@ -95,8 +95,7 @@ class Capsules:
         except Exception as error:  # noqa: BLE001 - the run goes on without this capsule
             session.fault("capsule", error)
             return
-        if facts["sharded"] is None:  # else there is nothing that could be run again
-            self.written(path, step)
+        self.written(path, step)
 
 
 def _broken(grads: list[torch.Tensor]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch import nn
 
 from premortem.probes.session import Covers, Session
 from premortem.replay.trial import Trial
+from premortem.sharding import local
 
 _DRAWING = ("rand", "randn", "rand_like", "randn_like")
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -42,10 +43,12 @@ def changed(trial: Trial, modules: Sequence[nn.Module]) -> Iterator[None]:
 
 @contextmanager
 def unseen(session: Session) -> Iterator[None]:
-    """What we do ourselves is no part of the script, and nothing for the microscope."""
+    """What we do ourselves is no part of the script, and nothing for the microscope. Of tensors in pieces it sees this
+    rank's: the others are not asked."""
     before, session.looking = session.looking, True
     try:
-        yield
+        with session.locally or nullcontext():
+            yield
     finally:
         session.looking = before
 
@@ -86,6 +89,7 @@ def as_recorded(original: Any) -> Any:
 
     @functools.wraps(original)
     def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
+        total_norm = local(total_norm)  # of gradients in pieces it is the same on every rank
         total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
         return original(parameters, max_norm, total_norm, *args, **kwargs)
 

@@ -35,11 +35,13 @@ from premortem.replay.restore import Restorer
 from premortem.replay.terms import Terms
 from premortem.replay.trial import Result, Trial
 from premortem.replay.verdict import broken_gradients, certificate, finite, names_in, updated
+from premortem.sharding import local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
     from premortem.probes.modules import Model
     from premortem.replay.capsule import Capsule
+    from premortem.replay.order import Order
 
 _LOW = frozenset({torch.float16, torch.bfloat16})
 Next = Callable[["Result | None"], "Trial | None"]
@@ -57,16 +59,15 @@ class Stage:
         capsule: Capsule,
         attachment: Attachment,
         next_trial: Next,
-        position: int | None,
-        *,
-        whole: bool = False,
+        order: Order,
     ) -> None:
         manifest = capsule.manifest
         self.capsule = capsule
         self.attachment = attachment
         self.next_trial = next_trial
         self.restorer = Restorer(capsule, attachment)
-        self.recorded = Recorded(capsule)
+        self.recorded = Recorded(capsule, order.rank)
+        position = order.launch.get("position")
         self.target = manifest["optimizer"]
         self.trial: Trial | None = None
         self.over = False
@@ -80,7 +81,7 @@ class Stage:
         self._terms: Terms | None = None
         self._found: list[Any] = []
         self._microscope: Microscope | None = None
-        self._whole = self._lens() if whole else None  # over all that the script does, from its start
+        self._whole = self._lens() if order.launch.get("whole") else None  # over all that the script does, from its start
         self._autocast = False
         self._open = ExitStack()
 
@@ -216,7 +217,7 @@ class Stage:
             result.bad_update = updated(optimizer, update, trial, names)
         if self._microscope is not None:
             # Without a backward pass (`autograd.grad`, `torch.func`) the gradients themselves are asked about.
-            broken = [g for g in gradients(optimizer) if not finite(g)]
+            broken = [local(g) for g in gradients(optimizer) if not finite(g)]
             asked = [self._microscope.certificate(tensor) for tensor in [buffer, *broken]]
             result.certificate = next((certificate(found) for found in asked if found is not None), None)
         return result
@@ -289,7 +290,8 @@ class Stage:
                 return None
             loss = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
             if self.trial is not None and loss.numel() == 1:
-                self._losses.append(exact(loss))
+                with unseen(self.attachment.session):
+                    self._losses.append(exact(loss))
                 if self._terms is not None and self.trial.terms:
                     self._found += self._terms.of(loss, self.restorer.parameters(self.target))
             return original(tensors, *args, **kwargs)

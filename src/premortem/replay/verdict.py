@@ -12,6 +12,7 @@ from premortem.events import NonFinite
 from premortem.plain import plain
 from premortem.replay.collect import held
 from premortem.replay.trial import Trial
+from premortem.sharding import local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -82,5 +83,6 @@ def certificate(found: NonFinite) -> dict[str, Any]:
 
 
 def finite(tensor: torch.Tensor) -> bool:
-    values = tensor._values() if tensor.layout != torch.strided else tensor  # noqa: SLF001
+    piece = local(tensor)
+    values = piece._values() if piece.layout != torch.strided else piece  # noqa: SLF001
     return bool(torch.isfinite(values).all())
