@@ -55,8 +55,10 @@ def unseen(session: Session) -> Iterator[None]:
 
 def widen(trial: Trial, module: nn.Module) -> None:
     """The next trial restores its own type."""
-    if trial.precision:
-        module.to(_DTYPES[trial.precision])
+    wide = _DTYPES.get(trial.precision)
+    held = [*module.parameters(), *module.buffers()]
+    if wide is not None and any(t.is_floating_point() and t.dtype != wide for t in held):
+        module.to(wide)
 
 
 def _same_draw(original: Any) -> Any:

@@ -68,7 +68,8 @@ class Restorer:
         sharded_again(module)
         index = self.index(model)
         if index is None:
-            self.warn(f"the model `{model.name}` was not there in the recorded run; it is left as it is")
+            if not self._is_part(module):
+                self.warn(f"the model `{model.name}` was not there in the recorded run; it is left as it is")
             return True
         prefix = f"model/{index}/"
         mine: dict[str, torch.Tensor] = {plain_name(name): p for name, p in module.named_parameters()}
@@ -89,6 +90,17 @@ class Restorer:
             elif saved:
                 self.warn(f"`{model.name}.{name}` has another shape or is new; it is left as it is")
         return True
+
+    def _is_part(self, module: torch.nn.Module) -> bool:
+        """Of another one, with which it is restored: a layer that is called apart when it is computed again."""
+        known = [m for model in self.attachment.models.known.values() if (m := model.module()) is not None]
+        return any(module is not other and module in other.modules() for other in known)
+
+    def sharded_again(self) -> None:
+        for model in self.attachment.models.known.values():
+            module = model.module()
+            if module is not None:
+                sharded_again(module)
 
     def index(self, model: Model) -> int | None:
         """By its name in the user's code, and among those of one name by their order."""

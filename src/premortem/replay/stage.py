@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -35,7 +35,7 @@ from premortem.replay.restore import Restorer
 from premortem.replay.terms import Terms
 from premortem.replay.trial import Result, Trial
 from premortem.replay.verdict import broken_gradients, certificate, finite, names_in, updated
-from premortem.sharding import local
+from premortem.sharding import is_shard, local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -199,6 +199,7 @@ class Stage:
         trial = self.trial
         assert trial is not None  # noqa: S101 - only called inside a trial
         names = names_in(self.attachment)
+        low = any(p.dtype in _LOW for p in held(optimizer))
         with unseen(self.attachment.session):
             result = Result(
                 trial,
@@ -206,7 +207,8 @@ class Stage:
                 gradients=digest(gradients(optimizer)),
                 bad_gradients=broken_gradients(optimizer, names),
                 samples=self.recorded.samples,
-                low_precision=self._autocast or any(p.dtype in _LOW for p in held(optimizer)),
+                low_precision=self._autocast or low,
+                low_weights=low,
                 terms=self._found,
                 warnings=list(self.restorer.warnings),
             )
@@ -214,7 +216,8 @@ class Stage:
             if buffer is not None:
                 result.bad_buffer, result.buffer = not finite(buffer), digest([buffer])
         if trial.apply:
-            result.bad_update = updated(optimizer, update, trial, names)
+            pieces = self.attachment.session.locally if trial.microscope else None
+            result.bad_update = updated(optimizer, update, trial, names, pieces or nullcontext())
         if self._microscope is not None:
             # Without a backward pass (`autograd.grad`, `torch.func`) the gradients themselves are asked about.
             broken = [local(g) for g in gradients(optimizer) if not finite(g)]
@@ -246,7 +249,9 @@ class Stage:
         models = self.attachment.models
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-            if models.depth or self.over or next(module.parameters(), None) is None:
+            # A layer that is called while autograd runs is computed again (checkpointing), from what autograd has kept.
+            inner = models.depth or self.attachment.session.in_backward
+            if inner or self.over or next(module.parameters(), None) is None:
                 return original(module, *args, **kwargs)
             if self.trial is None and not self._run_in and not self.recorded.loaders:
                 self._begin(None)
@@ -287,13 +292,16 @@ class Stage:
         @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if self.trial is None and self._skipping:
+                with unseen(self.attachment.session):
+                    self.restorer.sharded_again()  # as after a backward pass
                 return None
             loss = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
             if self.trial is not None and loss.numel() == 1:
                 with unseen(self.attachment.session):
                     self._losses.append(exact(loss))
                 if self._terms is not None and self.trial.terms:
-                    self._found += self._terms.of(loss, self.restorer.parameters(self.target))
+                    held_whole = [p for p in self.restorer.parameters(self.target) if not is_shard(p)]
+                    self._found += self._terms.of(loss, held_whole)
             return original(tensors, *args, **kwargs)
 
         return backward

@@ -92,7 +92,7 @@ class Terms:
         value = tensor.detach()
         finite = bool(torch.isfinite(value).all())
         healthy: bool | None = None
-        if finite:
+        if finite and parameters:  # those in pieces are no leaves of the graph
             grads = torch.autograd.grad(tensor, parameters, retain_graph=True, allow_unused=True)
             healthy = all(bool(torch.isfinite(g).all()) for g in grads if g is not None)  # type: ignore[redundant-expr]
         file, line = self._sites[number]

@@ -28,6 +28,7 @@ def merge(results: Sequence[Result]) -> Result:
         buffer=_all(each.buffer for each in results),
         samples=first.samples,
         low_precision=any(each.low_precision for each in results),
+        low_weights=any(each.low_weights for each in results),
         terms=_terms(results),
         certificate=_born(results),
         error=_first_error(results),
@@ -85,19 +86,19 @@ def _first_error(results: Sequence[Result]) -> str:
 def _born(results: Sequence[Result]) -> dict[str, Any] | None:
     """The birth certificate, with the rank where it happened.
 
-    A NaN of one rank is in the gradients of all when they are averaged, so a rank that was given it is asked last."""
-    seen = [(rank, each) for rank, each in enumerate(results) if each.certificate is not None]
-    if not seen:
-        return None
-    rank, best = min(seen, key=lambda each: (_received(each[1]), each[0]))
-    return {**(best.certificate or {}), "rank": rank}
-
-
-def _received(result: Result) -> int:
-    certificate = result.certificate or {}
-    if certificate["stage"] in ("data", "weights"):
-        return 1 if not result.loss_finite else 3
-    return 0 if not result.loss_finite else 2
+    Where gradients are averaged, a NaN of one rank is in those of all, and comes to the others from outside: as data. So
+    a rank with a broken loss is believed before others, and one that saw the operation before one that did not."""
+    broken = any(not each.loss_finite for each in results)
+    seen = [
+        (rank, each.certificate)
+        for rank, each in enumerate(results)
+        if each.certificate is not None and not (broken and each.loss_finite)
+    ]
+    # Memory that nobody was seen to fill is memory into which others have sent.
+    born = [(r, c) for r, c in seen if c["stage"] not in ("data", "weights") and c["op"] != "empty"]
+    if not born and not broken:  # of several to whom it came from outside, nobody knows who had it first
+        seen = seen if len(seen) == 1 else [each for each in seen if each[1]["stage"] == "weights"]
+    return next(({**found, "rank": rank} for rank, found in born or seen), None)
 
 
 def _terms(results: Sequence[Result]) -> list[Term]:

@@ -58,7 +58,8 @@ class Result:
     bad_buffer: bool = False  # the buffer that the recorded step broke is broken again,
     buffer: str = ""  # its checksum
     samples: int = 0
-    low_precision: bool = False  # something was computed in 16 bits
+    low_precision: bool = False  # something was computed in 16 bits,
+    low_weights: bool = False  # and the weights have no more themselves
     terms: list[Term] = field(default_factory=list)
     certificate: dict[str, Any] | None = None
     error: str = ""  # the script failed, or the trial could not be made

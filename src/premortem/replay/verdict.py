@@ -39,8 +39,12 @@ def broken_gradients(optimizer: Any, names: dict[int, str]) -> list[str]:
     return bad[:MOST_NAMES]
 
 
-def updated(optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict[int, str]) -> list[str]:
-    """Make the update and say which parameters are not finite. The next trial restores what it changed."""
+def updated(
+    optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict[int, str], locally: Any
+) -> list[str]:
+    """Make the update and say which parameters are not finite. The next trial restores what it changed.
+
+    Under `locally` it is made on this rank's pieces one by one, which a microscope can look at."""
     if trial.clip is not None:
         nn.utils.clip_grad_norm_([p for p in held(optimizer) if p.grad is not None], trial.clip)
     for group in optimizer.param_groups:
@@ -48,7 +52,7 @@ def updated(optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict
             group["eps"] = trial.eps
         if trial.rate is not None and "lr" in group:
             group["lr"] = group["lr"] * trial.rate
-    with torch.no_grad():
+    with torch.no_grad(), locally:
         update()
     bad = [
         names.get(id(p), f"parameter {i}")
