@@ -96,9 +96,7 @@ def run_child(
     show_output: bool = False,
 ) -> Left:
     """`python -m MODULE WORDS`, with `environment` over this process's own."""
-    child = Started(
-        module, words, scratch=scratch, cwd=cwd, environment=environment, show_output=show_output
-    )
+    child = Started(module, words, scratch=scratch, cwd=cwd, environment=environment, show_output=show_output)
     try:
         child.wait(seconds)
     finally:

@@ -95,7 +95,9 @@ class Capsules:
         except Exception as error:  # noqa: BLE001 - the run goes on without this capsule
             session.fault("capsule", error)
             return
-        self.written(path, step)
+        ranks = facts["ranks"]
+        if ranks is None or ranks["told"]:  # else nobody but the script knows how to start its ranks
+            self.written(path, step)
 
 
 def _broken(grads: list[torch.Tensor]) -> bool:

@@ -18,7 +18,9 @@ from premortem.replay.order import Order
 from premortem.replay.together import named
 from premortem.replay.trial import Result
 
-_GRACE = 10.0  # seconds, for ranks that were about to end too, or are told by their library that a peer is gone
+_GRACE = (
+    10.0  # seconds, for ranks that were about to end too, or are told by their library that a peer is gone
+)
 _LOOK = 0.1
 _TAIL = 12  # lines
 
@@ -117,6 +119,8 @@ def _level(order: Order, counts: list[int], blamed: int) -> None:
         if count < most:
             trial = next(order.results(r)[count].trial for r, own in enumerate(counts) if own == most)
             why = f"it did not come to the end of this trial, after rank {blamed} had ended"
-            missing = Result(trial, error=why if rank != blamed else "it ended in the middle of this trial", at=time.time())
+            missing = Result(
+                trial, error=why if rank != blamed else "it ended in the middle of this trial", at=time.time()
+            )
             with order.log(rank).open("a", encoding="utf-8") as log:
                 log.write("\n" + dumps({"result": missing.to_json()}) + "\n")

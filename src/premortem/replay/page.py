@@ -17,6 +17,7 @@ from rich.text import Text
 from premortem import __version__
 from premortem.plain import plain
 from premortem.replay.director import Replayed
+from premortem.replay.together import named
 
 _COMPARED = ("torch", "python", "cuda", "device", "numpy", "threads")
 _MOST_LOSSES = 8
@@ -72,7 +73,7 @@ def cause(done: Replayed) -> str:
 def _birth(found: dict[str, Any], folder: str) -> str:
     made = _MADE.get(found["made"], "a value that is not finite")
     place = f" at {_place(found, folder)}" if found["file"] else ""
-    rank = f" on rank {found['rank']}" if "rank" in found else ""
+    rank = f" on {named(found['ranks'])}" if "ranks" in found else ""
     if found["stage"] == "data":
         return f"{made} came in with the data{rank} (`{found['what']}`){place}."
     if found["stage"] == "weights":
@@ -168,7 +169,9 @@ def _losses(losses: list[dict[str, Any]]) -> str:
     ]
     finite = sum(math.isfinite(float(loss["value"])) for loss in losses)
     if len(shown) > _MOST_LOSSES and 0 < finite < len(shown):
-        broken = [each for each, loss in zip(shown, losses, strict=True) if not math.isfinite(float(loss["value"]))]
+        broken = [
+            each for each, loss in zip(shown, losses, strict=True) if not math.isfinite(float(loss["value"]))
+        ]
         return f"{', '.join(broken[:_MOST_LOSSES])} of {len(shown)}, the others finite"
     return ", ".join(shown) or "unknown"
 
@@ -180,7 +183,7 @@ def _ranks(done: Replayed) -> int:
 
 def _certificate(found: dict[str, Any], folder: str) -> list[Text]:
     facts = [
-        ("rank", str(found.get("rank", ""))),
+        ("rank", ", ".join(map(str, found.get("ranks", ())))),
         ("op", found["op"]),
         ("where", _place(found, folder) if found["file"] else ""),
         ("module", found["module"]),

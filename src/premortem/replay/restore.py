@@ -219,8 +219,9 @@ def sharded_again(module: torch.nn.Module) -> None:
     """FSDP2 lets other objects stand in for its parameters until a backward pass is over, which there may not have been:
     its own are put back. Nothing is sent."""
     for each in module.modules():
+        fsdp: Any = each
         if is_fully_sharded(each):
-            each.reshard()
+            fsdp.reshard()
 
 
 def like(parameter: torch.Tensor, piece: torch.Tensor) -> torch.Tensor:

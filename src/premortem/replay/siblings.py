@@ -1,9 +1,9 @@
 """Which capsules belong to a step: one where one process is the whole run, else one of every rank.
 
-    RUN/capsules/step-5              of one process
-    RUN/rank-0/capsules/step-5       of the first rank
-    RUN/rank-1/capsules/step-5       ...
-    RUN/rank-1/run-2/capsules/...    after torchrun has started the ranks anew
+RUN/capsules/step-5              of one process
+RUN/rank-0/capsules/step-5       of the first rank
+RUN/rank-1/capsules/step-5       ...
+RUN/rank-1/run-2/capsules/...    after torchrun has started the ranks anew
 """
 
 from __future__ import annotations
@@ -84,4 +84,3 @@ def _check(rank: int, theirs: dict[str, Any], mine: dict[str, Any]) -> None:
                 f"the capsule in the folder of rank {rank} is of {what} ({one} instead of {other}); the capsules of one "
                 "step of one run are needed"
             )
-

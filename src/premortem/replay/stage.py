@@ -81,7 +81,9 @@ class Stage:
         self._terms: Terms | None = None
         self._found: list[Any] = []
         self._microscope: Microscope | None = None
-        self._whole = self._lens() if order.launch.get("whole") else None  # over all that the script does, from its start
+        self._whole = (
+            self._lens() if order.launch.get("whole") else None
+        )  # over all that the script does, from its start
         self._autocast = False
         self._open = ExitStack()
 
@@ -188,7 +190,7 @@ class Stage:
         self._open.enter_context(changed(self.trial, modules))
         self._terms, self._microscope = None, self._whole
         if self.trial.terms or self.trial.without_term is not None:
-            self._terms = self._open.enter_context(Terms(self.trial.without_term))
+            self._terms = self._open.enter_context(Terms(self.attachment.session, self.trial.without_term))
         if self.trial.microscope and self._whole is None:
             self._microscope = self._open.enter_context(self._lens())
 

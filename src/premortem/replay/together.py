@@ -98,7 +98,11 @@ def _born(results: Sequence[Result]) -> dict[str, Any] | None:
     born = [(r, c) for r, c in seen if c["stage"] not in ("data", "weights") and c["op"] != "empty"]
     if not born and not broken:  # of several to whom it came from outside, nobody knows who had it first
         seen = seen if len(seen) == 1 else [each for each in seen if each[1]["stage"] == "weights"]
-    return next(({**found, "rank": rank} for rank, found in born or seen), None)
+    known = born or seen
+    if not known:
+        return None
+    rank, found = known[0]
+    return {**found, "rank": rank, "ranks": [each for each, _ in known]}
 
 
 def _terms(results: Sequence[Result]) -> list[Term]:

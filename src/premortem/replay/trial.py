@@ -64,7 +64,9 @@ class Result:
     certificate: dict[str, Any] | None = None
     error: str = ""  # the script failed, or the trial could not be made
     warnings: list[str] = field(default_factory=list)
-    at: float = 0.0  # when it was known: of several ranks that fail, the first one did not fail because of another
+    at: float = (
+        0.0  # when it was known: of several ranks that fail, the first one did not fail because of another
+    )
     parts: list[Result] = field(default_factory=list)  # of each rank, where several made the step together
 
     @property

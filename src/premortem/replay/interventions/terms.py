@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from premortem.replay.interventions.base import Case, Intervention, Outcome, Trials
 from premortem.replay.trial import Term
 
-
 _MOST_TRIED = 6
 
 
@@ -42,7 +41,6 @@ class LossTerms(Intervention):
         tells = f"{describe(broken[0])}; the other {len(terms) - 1} and their gradients are finite."
         title = f"without the loss term `{broken[0].op}`"
         return Outcome(title, not without.failed, tells, self.size, without.loss, 2, evidence)
-
 
     def _one_by_one(self, case: Case, terms: list[Term], evidence: dict[str, Any]) -> Trials:
         """Of parameters in pieces the gradient of one term cannot be asked for; the step without it can be made."""

@@ -1,0 +1,60 @@
+"""Two ranks train together, and the second one is given a number that the loss cannot take: the logarithm of -0.5.
+
+The words say how they share the work (`copies`: DDP, else FSDP2). The variables say what goes wrong when it is run again.
+"""
+
+import os
+import signal
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+SCALE = 1.0
+again = os.environ.get("AGAIN", "")
+dist.init_process_group("gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+torch.manual_seed(0)
+x = torch.rand(2 * 48, 6)
+y = x.sum(1, keepdim=True) + 0.1
+y[48 + 27] = -0.5  # on the second rank, in its fourth batch, at place 3
+mine = torch.utils.data.TensorDataset(x[48 * rank : 48 * (rank + 1)], y[48 * rank : 48 * (rank + 1)])
+loader = torch.utils.data.DataLoader(mine, batch_size=8)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 9), nn.Tanh(), nn.Dropout(0.2), nn.Linear(9, 1))
+        self.rates = nn.Parameter(torch.ones(2))  # alone in having no finite gradient in the bad step
+
+    def forward(self, features, wanted):
+        extra = self.rates * torch.log(wanted)
+        return SCALE * self.body(features), extra.mean()
+
+
+model = Net()
+if "copies" in sys.argv:
+    model = DistributedDataParallel(model)
+else:
+    mesh = init_device_mesh("cpu", (world,))
+    fully_shard(model.body, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+torch.manual_seed(rank)
+for _ in range(3):
+    for turn, (features, wanted) in enumerate(loader):
+        optimizer.zero_grad()
+        out, extra = model(features, wanted)
+        loss = (out - wanted).square().mean() + extra
+        loss.backward()
+        if rank == 1 and turn == 2 and again == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if rank == 1 and turn == 2 and again == "raises":
+            raise ValueError("only here")
+        optimizer.step()
+dist.destroy_process_group()
