@@ -70,6 +70,11 @@ class Started:
     def runs(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def died(self) -> bool:
+        """Not by itself, or with an error."""
+        return bool(self._process.poll())
+
     def wait(self, seconds: float) -> None:
         """Until it has ended, and not longer than that."""
         with suppress(subprocess.TimeoutExpired):

@@ -52,9 +52,9 @@ for _ in range(3):
         out, extra = model(features, wanted)
         loss = (out - wanted).square().mean() + extra
         loss.backward()
-        if rank == 1 and turn == 2 and again == "dies":
+        if rank == 1 and turn == 1 and again == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
-        if rank == 1 and turn == 2 and again == "raises":
+        if rank == 1 and turn == 1 and again == "raises":
             raise ValueError("only here")
         optimizer.step()
 dist.destroy_process_group()

@@ -111,7 +111,13 @@ def test_a_rank_that_dies_ends_the_replay_of_all(recorded):
 def test_an_error_of_one_rank_is_told_as_what_it_was(recorded):
     done, _ = replayed(recorded, "run", AGAIN="raises")
     assert done.returncode == 1
-    assert "rank 1: ValueError: only here" in done.stdout
+    assert (
+        "Not reproduced: rank 1: the script did not reach the recorded step (ValueError: only here)"
+        in done.stdout
+    )
+    assert (
+        '    raise ValueError("only here")' in done.stdout
+    )  # its own last lines, not those of the rank it left alone
     assert scripts_that_run(recorded) == []
 
 

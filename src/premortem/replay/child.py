@@ -133,8 +133,11 @@ class Child:
                 self.tell(here=versions())  # the script uses its device by now
             self.tell(result=result)
             self.current = None
-            self.plan.heard(result if self.order.alone else self.order.joint(self.before + self.done))
+            joint = result if self.order.alone else self.order.joint(self.before + self.done)
+            self.plan.heard(joint)
             self.done += 1
+            if joint.error:  # a rank is gone: the rest is for another launch
+                return None
         trial = self.plan.trial
         single = self.order.launch.get("position") is not None and self.done
         if trial is None or single or trial.launch != self.order.launch:
@@ -145,7 +148,7 @@ class Child:
     def tell(self, *, result: Result | None = None, **words: Any) -> None:
         if result is not None:
             result.at = time.time()
-        record = {"result": result.to_json()} if result is not None else words
+        record = {"result": result.to_json()} if result is not None else {**words, "at": time.time()}
         self._log.write(dumps(record) + "\n")
         self._log.flush()
 

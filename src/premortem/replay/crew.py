@@ -21,7 +21,8 @@ from premortem.replay.trial import Result
 _GRACE = (
     10.0  # seconds, for ranks that were about to end too, or are told by their library that a peer is gone
 )
-_LOOK = 0.1
+_SHORT = 2.0  # where one has died, nothing that the others could still do is of use
+_LOOK = 0.02
 _TAIL = 12  # lines
 
 
@@ -32,6 +33,7 @@ class Ended(NamedTuple):
 
 def launch(order: Order, environment: Mapping[str, str], seconds: float, *, show_output: bool) -> Ended:
     """One run of the script, on as many processes as there are capsules."""
+    began = time.time()
     ranks = len(order.capsules)
     meeting = {} if order.alone else _meeting(ranks)
     children: list[Started] = []
@@ -57,18 +59,17 @@ def launch(order: Order, environment: Mapping[str, str], seconds: float, *, show
         left = [child.end() for child in children]
     if order.alone:
         return Ended(left[0].problem(seconds), left[0].tail(_TAIL))
-    return _settled(order, left, gone, seconds)
+    return _settled(order, left, gone, began, seconds)
 
 
 def _wait(children: list[Started], gone: list[int], seconds: float) -> None:
     until = time.monotonic() + seconds
     while len(gone) < len(children) and time.monotonic() < until:
-        running = [child for child in children if child.runs]
-        running[0].wait(_LOOK)
-        first = not gone
+        time.sleep(_LOOK)
         gone += [rank for rank, child in enumerate(children) if rank not in gone and not child.runs]
-        if first and gone:
-            until = min(until, time.monotonic() + _GRACE)
+        if gone:
+            grace = _SHORT if any(child.died for child in children) else _GRACE
+            until = min(until, time.monotonic() + grace)
 
 
 def _meeting(ranks: int) -> dict[str, str]:
@@ -92,13 +93,15 @@ def _meeting(ranks: int) -> dict[str, str]:
     }
 
 
-def _settled(order: Order, left: list[Left], gone: list[int], seconds: float) -> Ended:
+def _settled(order: Order, left: list[Left], gone: list[int], began: float, seconds: float) -> Ended:
     """What went wrong with one of several; their logs are made equally long."""
     counts = [len(order.results(rank)) for rank in range(len(left))]
     late = [rank for rank, each in enumerate(left) if each.late]
     died = [rank for rank in gone if left[rank].code]
-    problem, blamed = "", 0
-    if died:
+    troubled = order.troubled(began)
+    problem, blamed = "", [*troubled, *gone, 0][0]
+    # A rank that has said what is wrong and gone takes others with it: some libraries end a process that lost its peer.
+    if died and not (gone[0] in troubled and gone[0] not in died):
         blamed = died[0]
         problem = f"the process of rank {blamed} died (exit code {left[blamed].code}), which ends the replay on all ranks"
     elif late and not gone:
@@ -106,9 +109,8 @@ def _settled(order: Order, left: list[Left], gone: list[int], seconds: float) ->
         blamed = behind[0]
         where = f"; {named(behind)} did not come as far as the others" if len(behind) < len(left) else ""
         problem = f"the script took longer than {seconds:g} s (see --seconds){where}"
-    elif late:
-        blamed = gone[0]
-    _level(order, counts, blamed)
+    if not problem:
+        _level(order, counts, blamed)
     return Ended(problem, left[blamed].tail(_TAIL))
 
 

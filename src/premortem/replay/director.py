@@ -93,14 +93,23 @@ def _direct(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> R
         done.launches += 1
         environment = _environment(order, manifest, options)
         problem, done.tail = launch(order, environment, options.seconds, show_output=options.show_output)
-        for rank, line in order.told():
+        told = list(order.told())
+        for _, line in told:
             done.here = line.get("here", done.here)
-            if not problem and "problem" in line:
-                problem = line["problem"] if order.alone else f"rank {rank}: {line['problem']}"
             if "fault" in line and line["fault"] not in done.faults:
                 done.faults.append(line["fault"])
+        problem = problem or _first_problem(order, told)
     done.report.problem = done.report.problem or problem
     return done
+
+
+def _first_problem(order: Order, told: list[tuple[int, dict[str, Any]]]) -> str:
+    """Of several ranks, what the first one said: the others were left alone by it."""
+    said = [(line["at"], rank, line["problem"]) for rank, line in told if "problem" in line]
+    if not said:
+        return ""
+    _, rank, problem = min(said)
+    return str(problem) if order.alone else f"rank {rank}: {problem}"
 
 
 def _environment(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> dict[str, str]:

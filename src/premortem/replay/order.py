@@ -60,6 +60,15 @@ class Order:
             for line in self.lines(rank):
                 yield rank, line
 
+    def troubled(self, since: float) -> list[int]:
+        """Ranks whose script has failed, or did not come to its step; in that order."""
+        found = []
+        for rank, line in self.told():
+            about = line.get("result", line)
+            if (about.get("error") or about.get("problem")) and about["at"] >= since:
+                found.append((about["at"], rank))
+        return [rank for _, rank in sorted(found)]
+
     def results(self, rank: int) -> list[Result]:
         return [Result.from_json(line["result"]) for line in self.lines(rank) if "result" in line]
 
