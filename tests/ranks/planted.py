@@ -6,6 +6,7 @@ The words say how they share the work (`copies`: DDP, else FSDP2). The variables
 import os
 import signal
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -56,5 +57,7 @@ for _ in range(3):
             os.kill(os.getpid(), signal.SIGKILL)
         if rank == 1 and turn == 1 and again == "raises":
             raise ValueError("only here")
+        if rank == 1 and turn == 1 and again == "hangs":
+            time.sleep(1000)
         optimizer.step()
 dist.destroy_process_group()

@@ -121,6 +121,14 @@ def test_an_error_of_one_rank_is_told_as_what_it_was(recorded):
     assert scripts_that_run(recorded) == []
 
 
+@pytest.mark.exhaustive
+def test_a_rank_that_hangs_is_named_when_the_time_is_over(recorded):
+    done, _ = replayed(recorded, "--seconds", "20", "run", AGAIN="hangs")
+    assert done.returncode == 1
+    assert "took longer than 20 s (see --seconds); rank 1 did not come as far as the others" in done.stdout
+    assert scripts_that_run(recorded) == []
+
+
 @pytest.mark.slow
 def test_copies_of_a_model_are_replayed_in_the_same_way(tmp_path):
     watched(tmp_path, "copies")
