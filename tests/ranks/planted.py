@@ -1,6 +1,6 @@
 """Two ranks train together, and the second one is given a number that the loss cannot take: the logarithm of -0.5.
 
-The words say how they share the work (`copies`: DDP, else FSDP2). The variables say what goes wrong when it is run again.
+The words say how they share the work (`copies`: DDP, else FSDP2), and what it cannot take (`flat`: a root of 0). The variables say what goes wrong when it is run again.
 """
 
 import os
@@ -34,7 +34,10 @@ class Net(nn.Module):
         self.rates = nn.Parameter(torch.ones(2))  # alone in having no finite gradient in the bad step
 
     def forward(self, features, wanted):
-        extra = self.rates * torch.log(wanted)
+        if "flat" in sys.argv:  # finite, but its derivative is not
+            extra = torch.sqrt(self.rates.sum() * wanted.clamp(min=0))
+        else:
+            extra = self.rates * torch.log(wanted)
         return SCALE * self.body(features), extra.mean()
 
 

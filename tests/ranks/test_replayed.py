@@ -122,6 +122,32 @@ def test_an_error_of_one_rank_is_told_as_what_it_was(recorded):
 
 
 @pytest.mark.exhaustive
+def test_a_gradient_that_one_rank_has_broken_is_not_blamed_on_those_who_were_sent_it(tmp_path):
+    watched(tmp_path, "flat")
+    done, record = replayed(tmp_path, "run")
+    assert record["gradients_bitwise"], done.stdout
+    certificate = record["certificate"]
+    assert (certificate["stage"], certificate["op"], certificate["ranks"]) == ("backward", "sqrt", [1])
+    tried = {each["title"]: each["gone"] for each in record["interventions"]}
+    assert tried["without sample 3 of rank 1"]
+    assert tried["without the loss term `extra`"], (
+        "the gradient of one term cannot be asked for: each is left out"
+    )
+
+
+@pytest.mark.exhaustive
+def test_an_update_that_one_rank_s_piece_breaks(tmp_path):
+    codes, _, printed = together(tmp_path, "eps", script=SCRIPT.with_name("sharded.py"))
+    assert codes == [0, 0], printed
+    done, record = replayed(tmp_path, "--trust", "run")
+    assert (record["failure"], record["bitwise"], record["gradients_bitwise"]) == ("update", True, True), done
+    certificate = record["certificate"]
+    assert (certificate["stage"], certificate["op"], certificate["ranks"]) == ("update", "addcdiv", [1])
+    assert certificate["parameter"] == "model.words.weight"
+    assert record["smallest"]["title"] == "the optimizer's eps at 1e-08"
+
+
+@pytest.mark.exhaustive
 def test_a_rank_that_hangs_is_named_when_the_time_is_over(recorded):
     done, _ = replayed(recorded, "--seconds", "20", "run", AGAIN="hangs")
     assert done.returncode == 1
