@@ -164,8 +164,23 @@ def test_every_rank_chooses_the_same_trials_and_leaves_out_samples_of_the_one_to
     assert [o.title for o in report.outcomes if o.gone is None] == ["float64"]
 
 
+def test_samples_that_every_rank_is_given_are_left_out_on_every_rank():
+    whole = joined([manifest(NAN, "a"), manifest(NAN, "b")])
+    plan = Plan(whole, {})
+    for _ in range(40):
+        trial = plan.trial
+        if trial is None:
+            break
+        bad = trial.samples is None or 2 in trial.samples or trial.rank is not None
+        seen = born() if trial.microscope else None
+        own = Result(trial, losses=[NAN if bad else GOOD], gradients="a", samples=8, certificate=seen)
+        plan.heard(merge([own, own]))
+    assert plan.report.smallest.title == "without sample 2 of every rank"
+    assert plan.report.smallest.tells.startswith("Sample 2 of 8 on every rank is enough")
+
+
 def test_earlier_trials_are_those_that_all_ranks_have_made(tmp_path):
-    order = Order(capsules=[tmp_path, tmp_path], scratch=tmp_path, cwd="", argv=[])
+    order = Order(capsules=[tmp_path, tmp_path], scratch=tmp_path, cwd="", argvs=[])
     for rank, count in enumerate((2, 1)):
         lines = [json.dumps({"result": result(NAN, f"{rank}{i}").to_json()}) for i in range(count)]
         order.log(rank).write_text("\n".join(['{"here": {}, "at": 1}', *lines, '{"half']))

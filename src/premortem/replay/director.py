@@ -61,7 +61,8 @@ class Replayed:
 def replay(options: ReplayOptions) -> Replayed:
     """Raises PremortemError when there is nothing to launch."""
     capsules = siblings(found(options.capsule))
-    manifest = joined([read_manifest(each) for each in capsules])
+    manifests = [read_manifest(each) for each in capsules]
+    manifest = joined(manifests)
     cwd = _folder(options, manifest)
     for capsule in capsules:
         _check_trust(options, capsule, cwd, manifest)
@@ -70,7 +71,7 @@ def replay(options: ReplayOptions) -> Replayed:
             capsules=capsules,
             scratch=Path(os.path.realpath(scratch)),
             cwd=str(cwd),
-            argv=manifest["started"]["argv"],
+            argvs=[each["started"]["argv"] for each in manifests],
             options={"quick": options.quick, "cpu": options.cpu},
         )
         return _direct(order, manifest, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ class Order:
     capsules: list[Path]  # of each rank; one where one process is the whole run
     scratch: Path  # one for all ranks: what one of them writes another may read
     cwd: str
-    argv: list[str]
+    argvs: list[list[str]]  # of each rank
     launch: dict[str, Any] = field(default_factory=dict)  # what only a new process can change
     options: dict[str, Any] = field(default_factory=dict)
     rank: int = 0
@@ -32,6 +33,10 @@ class Order:
     def from_json(cls, record: dict[str, Any]) -> Order:
         paths = [Path(each) for each in record["capsules"]]
         return cls(**{**record, "capsules": paths, "scratch": Path(record["scratch"])})
+
+    @property
+    def argv(self) -> list[str]:
+        return self.argvs[self.rank]
 
     @property
     def alone(self) -> bool:
@@ -80,8 +85,11 @@ class Order:
     def joint(self, number: int) -> Result:
         """What all ranks together came to in a trial. A rank that never comes is for the director to notice."""
         found: list[Result] = []
+        director = os.getppid()
         for rank in range(len(self.capsules)):
             while len(own := self.results(rank)) <= number:
+                if os.getppid() != director:
+                    raise SystemExit("whoever had started this replay is gone")
                 time.sleep(_AGAIN)
             found.append(own[number])
         return merge(found)

@@ -73,11 +73,18 @@ def beside(capsule: Path, rank: int) -> Path:
     return Path(*parts) if places else capsule.parent / f"rank-{rank}" / capsule.name
 
 
+def _script(manifest: dict[str, Any]) -> list[str]:
+    argv: list[str] = manifest["started"]["argv"]
+    return argv[: 2 if argv[0] == "-m" else 1]
+
+
 def _check(rank: int, theirs: dict[str, Any], mine: dict[str, Any]) -> None:
+    place = theirs.get("ranks") or {}
     for what, one, other in (
-        ("another rank", theirs.get("ranks"), {**mine["ranks"], "rank": rank}),
+        ("another rank", (place.get("rank"), place.get("ranks")), (rank, mine["ranks"]["ranks"])),
         ("another step", (theirs["number"], theirs.get("steps")), (mine["number"], mine.get("steps"))),
-        ("another command", theirs["started"]["argv"], mine["started"]["argv"]),
+        # Arguments may be a rank's own.
+        ("another script", _script(theirs), _script(mine)),
     ):
         if one != other:
             raise NotReplayable(

@@ -102,7 +102,9 @@ def _born(results: Sequence[Result]) -> dict[str, Any] | None:
     if not known:
         return None
     rank, found = known[0]
-    return {**found, "rank": rank, "ranks": [each for each, _ in known]}
+    # Ranks that hold pieces of layers rather than of batches are given the same samples.
+    same = len(known) == len(results) and all(other["rows"] == found["rows"] for _, other in known)
+    return {**found, "rank": rank, "ranks": [each for each, _ in known], "everywhere": same}
 
 
 def _terms(results: Sequence[Result]) -> list[Term]:

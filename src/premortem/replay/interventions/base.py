@@ -40,7 +40,8 @@ class Case:
         """The recorded step with these changes, from where it can be reproduced."""
         launch = {**self.launch, **changes.pop("launch", {})}
         changes.setdefault("apply", self.manifest["reason"] == "update")
-        return Trial(name, launch=launch, rank=self.rank if "samples" in changes else None, **changes)
+        rank = self.rank if "samples" in changes and not self.everywhere else None
+        return Trial(name, launch=launch, rank=rank, **changes)
 
     @property
     def together(self) -> bool:
@@ -53,6 +54,16 @@ class Case:
         known = (self.certificate or {}).get("rank")
         broken = [rank for rank, part in enumerate(self.plain.parts) if not part.loss_finite]
         return known if known is not None else broken[0] if len(broken) == 1 else None
+
+    @property
+    def everywhere(self) -> bool:
+        """The same samples are to blame on every rank."""
+        return bool((self.certificate or {}).get("everywhere"))
+
+    @property
+    def whose(self) -> str:
+        """Whose samples are left out."""
+        return "every rank" if self.everywhere else f"rank {self.rank}"
 
     @property
     def samples(self) -> int:

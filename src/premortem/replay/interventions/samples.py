@@ -83,7 +83,7 @@ class Samples(Intervention):
     def _outcome(self, case: Case, guilty: list[int], healthy: Result | None, total: int) -> Outcome:
         shown = ", ".join(map(str, guilty))
         which = f"sample {shown}" if len(guilty) == 1 else f"samples {shown}"
-        whose, on = (f" of rank {case.rank}", f" on rank {case.rank}") if case.together else ("", "")
+        whose, on = (f" of {case.whose}", f" on {case.whose}") if case.together else ("", "")
         if healthy is not None:
             verb = "is" if len(guilty) == 1 else "are"
             tells = f"{which[0].upper()}{which[1:]} of {total}{on} {verb} enough to make it fail; without, it is finite."
