@@ -98,5 +98,9 @@ class Samples(Intervention):
             tells = f"The rest of the batch fails without single samples too{reach}."
         title = f"without {which}{whose}" if healthy is not None else self.title
         loss = healthy.loss if healthy is not None else case.plain.loss
-        evidence = {"samples": guilty, "of": total, **({"rank": case.rank} if case.together else {})}
+        evidence = {
+            "samples": guilty,
+            "of": total,
+            **({"rank": case.rank} if case.together and not case.everywhere else {}),
+        }
         return Outcome(title, gone, tells, self.size, loss, self._spent, evidence)
