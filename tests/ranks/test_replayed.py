@@ -176,6 +176,10 @@ def test_a_capsule_whose_siblings_are_missing_says_whose(recorded, tmp_path):
     shutil.copytree(tmp_path / "run" / "rank-1", tmp_path / "run" / "rank-0")
     with pytest.raises(NotReplayable, match="the folder of rank 0 is of another rank"):
         siblings(capsule)
+    manifest = capsule / "capsule.json"
+    manifest.write_text(manifest.read_text().replace('"told": true', '"told": false'))
+    with pytest.raises(NotReplayable, match="the script has started its ranks by itself"):
+        siblings(capsule)
 
 
 def scripts_that_run(folder):

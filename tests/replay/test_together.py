@@ -5,8 +5,10 @@ import json
 
 import pytest
 
+from premortem.errors import UsageError
 from premortem.replay.autopsy import Plan, agrees
 from premortem.replay.capsule import CapsuleError
+from premortem.replay.child import check_devices
 from premortem.replay.order import Order
 from premortem.replay.siblings import beside, found
 from premortem.replay.together import joined, merge
@@ -186,6 +188,14 @@ def test_earlier_trials_are_those_that_all_ranks_have_made(tmp_path):
         order.log(rank).write_text("\n".join(['{"here": {}, "at": 1}', *lines, '{"half']))
     assert [each.gradients for each in order.earlier()] == ["00 10"]
     assert order.joint(0).gradients == "00 10"
+
+
+def test_every_rank_needs_a_gpu_of_its_own(tmp_path):
+    order = Order(capsules=[tmp_path, tmp_path], scratch=tmp_path, cwd="", argvs=[])
+    check_devices({"device": "cuda:0"}, order, 2)
+    check_devices({"device": "cpu"}, order, 0)
+    with pytest.raises(UsageError, match="ran on 2 GPUs, one for each rank, and there are 1 here"):
+        check_devices({"device": "cuda:0"}, order, 1)
 
 
 def test_siblings_lie_in_the_folders_of_their_ranks(tmp_path):

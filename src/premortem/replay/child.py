@@ -101,7 +101,7 @@ class Child:
         order = self.order
         capsule = Capsule.load(order.capsules[order.rank])
         if not order.alone:
-            self._check_devices(capsule.manifest, torch.cuda.device_count())
+            check_devices(capsule.manifest, order, torch.cuda.device_count())
         attachment = Attachment(lambda _event: None, self._fault)
         # The trials have a microscope of their own.
         attachment.models.before_forward.remove(attachment.inquest.lookout.consider)
@@ -117,11 +117,6 @@ class Child:
         if order.launch.get("eager"):
             torch.compile = lambda model=None, *_, **__: model if model is not None else lambda m: m  # type: ignore[assignment]
             torch.nn.Module.compile = lambda *_, **__: None  # type: ignore[method-assign]
-
-    def _check_devices(self, manifest: dict[str, Any], here: int) -> None:
-        ranks = len(self.order.capsules)
-        if str(manifest["device"]).startswith("cuda") and here < ranks and not self.order.options.get("cpu"):
-            raise UsageError(f"it ran on {ranks} GPUs, one for each rank, and {here} are here")
 
     def _fault(self, unit: str, error: BaseException) -> None:
         self.tell(fault=f"{unit}: {type(error).__name__}: {error}")
@@ -151,6 +146,13 @@ class Child:
         record = {"result": result.to_json()} if result is not None else {**words, "at": time.time()}
         self._log.write(dumps(record) + "\n")
         self._log.flush()
+
+
+def check_devices(manifest: dict[str, Any], order: Order, here: int) -> None:
+    """A card for each rank: NCCL does not let two of them share one."""
+    ranks = len(order.capsules)
+    if str(manifest["device"]).startswith("cuda") and here < ranks and not order.options.get("cpu"):
+        raise UsageError(f"the step ran on {ranks} GPUs, one for each rank, and there are {here} here")
 
 
 def main() -> None:
