@@ -1,6 +1,7 @@
 """Two ranks train together, and the second one is given a number that the loss cannot take: the logarithm of -0.5.
 
-The words say how they share the work (`copies`: DDP, else FSDP2), and what it cannot take (`flat`: a root of 0). The variables say what goes wrong when it is run again.
+The words say how they share the work (`copies`: DDP, else FSDP2), and what it cannot take (`flat`: a root of 0, `half`:
+a number too large for 16 bits). The variables say what goes wrong when it is run again.
 """
 
 import os
@@ -12,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 SCALE = 1.0
@@ -22,7 +23,7 @@ rank, world = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(0)
 x = torch.rand(2 * 48, 6)
 y = x.sum(1, keepdim=True) + 0.1
-y[48 + 27] = -0.5  # on the second rank, in its fourth batch, at place 3
+y[48 + 27] = 200.0 if "half" in sys.argv else -0.5  # on the second rank, in its fourth batch, at place 3
 mine = torch.utils.data.TensorDataset(x[48 * rank : 48 * (rank + 1)], y[48 * rank : 48 * (rank + 1)])
 loader = torch.utils.data.DataLoader(mine, batch_size=8)
 
@@ -36,6 +37,8 @@ class Net(nn.Module):
     def forward(self, features, wanted):
         if "flat" in sys.argv:  # finite, but its derivative is not
             extra = torch.sqrt(self.rates.sum() * wanted.clamp(min=0))
+        elif "half" in sys.argv:  # 1600 squared is too large for 16 bits
+            extra = (8 * self.rates * wanted).square()
         else:
             extra = self.rates * torch.log(wanted)
         return SCALE * self.body(features), extra.mean()
@@ -46,8 +49,9 @@ if "copies" in sys.argv:
     model = DistributedDataParallel(model)
 else:
     mesh = init_device_mesh("cpu", (world,))
-    fully_shard(model.body, mesh=mesh)
-    fully_shard(model, mesh=mesh)
+    policy = MixedPrecisionPolicy(param_dtype=torch.float16 if "half" in sys.argv else None)
+    fully_shard(model.body, mesh=mesh, mp_policy=policy)
+    fully_shard(model, mesh=mesh, mp_policy=policy)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
 torch.manual_seed(rank)
 for _ in range(3):

@@ -136,6 +136,17 @@ def test_a_gradient_that_one_rank_has_broken_is_not_blamed_on_those_who_were_sen
 
 
 @pytest.mark.exhaustive
+def test_a_policy_of_16_bits_is_lifted_in_a_process_of_its_own(tmp_path):
+    watched(tmp_path, "half")
+    done, record = replayed(tmp_path, "run")
+    assert record["gradients_bitwise"], done.stdout
+    assert (record["certificate"]["dtype"], record["certificate"]["ranks"]) == ("float16", [1])
+    tried = {each["title"]: each["gone"] for each in record["interventions"]}
+    assert tried["float32, autocast off"] is True
+    assert tried["float64"] is None
+
+
+@pytest.mark.exhaustive
 def test_an_update_that_one_rank_s_piece_breaks(tmp_path):
     codes, _, printed = together(tmp_path, "eps", script=SCRIPT.with_name("sharded.py"))
     assert codes == [0, 0], printed

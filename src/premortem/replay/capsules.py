@@ -95,9 +95,14 @@ class Capsules:
         except Exception as error:  # noqa: BLE001 - the run goes on without this capsule
             session.fault("capsule", error)
             return
-        ranks = facts["ranks"]
-        if ranks is None or ranks["told"]:  # else nobody but the script knows how to start its ranks
+        if facts["ranks"] is None or (facts["ranks"]["told"] and _seen_by_all(reason, optimizer)):
             self.written(path, step)
+
+
+def _seen_by_all(reason: str, optimizer: Any) -> bool:
+    """Whether the other ranks have this capsule too. A loss or a buffer may be broken on one of them; gradients are those of
+    all, and a step is refused by all."""
+    return reason not in {"loss", "buffer"} or _broken(gradients(optimizer))
 
 
 def _broken(grads: list[torch.Tensor]) -> bool:

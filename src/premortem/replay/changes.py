@@ -15,6 +15,7 @@ from premortem.replay.trial import Trial
 from premortem.sharding import local
 
 _DRAWING = ("rand", "randn", "rand_like", "randn_like")
+LOW = frozenset({torch.float16, torch.bfloat16})
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -39,6 +40,32 @@ def changed(trial: Trial, modules: Sequence[nn.Module]) -> Iterator[None]:
         covers.put_back()
         torch.set_default_dtype(default)
         torch.use_deterministic_algorithms(mode=strict)
+
+
+class Policies:
+    """The precision that FSDP2 computes in, whatever its weights have. It is fixed when a model is sharded, so only a new
+    process can change it."""
+
+    def __init__(self, *, wide: bool) -> None:
+        self.low = False  # the script has asked for 16 bits
+        self._wide = wide
+
+    def install(self, session: Session) -> None:
+        from torch.distributed import fsdp
+
+        if hasattr(fsdp, "MixedPrecisionPolicy"):
+            session.patch(fsdp.MixedPrecisionPolicy, "__init__", self._wrap)
+
+    def _wrap(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __init__(policy: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            original(policy, *args, **kwargs)
+            if policy.param_dtype in LOW:
+                self.low = True
+                if self._wide:
+                    object.__setattr__(policy, "param_dtype", None)
+
+        return __init__
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.probes.losses import WATCHED
 from premortem.probes.microscope import Microscope
-from premortem.replay.changes import as_recorded, changed, unseen, widen
+from premortem.replay.changes import LOW, Policies, as_recorded, changed, unseen, widen
 from premortem.replay.collect import digest, exact, gradients, held
 from premortem.replay.recorded import Recorded
 from premortem.replay.restore import Restorer
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from premortem.replay.capsule import Capsule
     from premortem.replay.order import Order
 
-_LOW = frozenset({torch.float16, torch.bfloat16})
 Next = Callable[["Result | None"], "Trial | None"]
 
 
@@ -85,6 +84,7 @@ class Stage:
             self._lens() if order.launch.get("whole") else None
         )  # over all that the script does, from its start
         self._autocast = False
+        self._policies = Policies(wide=bool(order.launch.get("wide")))
         self._open = ExitStack()
 
     # -- installing -----------------------------------------------------------------------
@@ -103,6 +103,8 @@ class Stage:
         for name in WATCHED:
             if hasattr(functional, name):
                 session.patch(functional, name, self._wrap_loss)
+        if (self.capsule.manifest.get("ranks") or {}).get("sharded"):
+            self._policies.install(session)
         if self._whole is not None:
             self._whole.__enter__()
 
@@ -201,7 +203,7 @@ class Stage:
         trial = self.trial
         assert trial is not None  # noqa: S101 - only called inside a trial
         names = names_in(self.attachment)
-        low = any(p.dtype in _LOW for p in held(optimizer))
+        low = any(p.dtype in LOW for p in held(optimizer))
         with unseen(self.attachment.session):
             result = Result(
                 trial,
@@ -209,7 +211,8 @@ class Stage:
                 gradients=digest(gradients(optimizer)),
                 bad_gradients=broken_gradients(optimizer, names),
                 samples=self.recorded.samples,
-                low_precision=self._autocast or low,
+                low_precision=self._autocast or low or self._policies.low,
+                low_policy=self._policies.low,
                 low_weights=low,
                 terms=self._found,
                 warnings=list(self.restorer.warnings),

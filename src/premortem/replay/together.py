@@ -29,6 +29,7 @@ def merge(results: Sequence[Result]) -> Result:
         samples=first.samples,
         low_precision=any(each.low_precision for each in results),
         low_weights=any(each.low_weights for each in results),
+        low_policy=any(each.low_policy for each in results),
         terms=_terms(results),
         certificate=_born(results),
         error=_first_error(results),

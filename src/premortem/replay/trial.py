@@ -59,7 +59,8 @@ class Result:
     buffer: str = ""  # its checksum
     samples: int = 0
     low_precision: bool = False  # something was computed in 16 bits,
-    low_weights: bool = False  # and the weights have no more themselves
+    low_weights: bool = False  # and the weights have no more themselves,
+    low_policy: bool = False  # or are sharded with a policy that says so
     terms: list[Term] = field(default_factory=list)
     certificate: dict[str, Any] | None = None
     error: str = ""  # the script failed, or the trial could not be made

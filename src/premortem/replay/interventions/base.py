@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from premortem.replay.trial import Result, Trial
 
 # Groups of ranks have made their buffers for the type that the weights have.
-KEPT = "Not tried: weights that several ranks hold together keep their type."
+KEPT = "Weights that several ranks hold together keep their type."
 Trials = Generator[Trial, Result, "Outcome | None"]  # None: there was nothing to try
 
 

@@ -23,4 +23,5 @@ class Float32(Intervention):
         return KEPT if case.together and case.plain.low_weights else ""
 
     def changes(self, case: Case) -> dict[str, Any]:
-        return {"precision": "float32"}
+        changes: dict[str, Any] = {"precision": "float32"}
+        return {**changes, "launch": {"wide": True}} if case.plain.low_policy else changes
