@@ -103,7 +103,7 @@ def test_a_rank_that_dies_ends_the_replay_of_all(recorded):
     done, _ = replayed(recorded, "run/rank-0/capsules/step-4", AGAIN="dies")
     assert done.returncode == 1
     assert "the process of rank 1 died (exit code -9), which ends the replay on all ranks" in done.stdout
-    assert time.monotonic() - began < 40, "the other one waits in a collective, and nobody waits for it"
+    assert time.monotonic() - began < 90, "the other one waits in a collective, and nobody waits for it"
     assert scripts_that_run(recorded) == []
 
 
