@@ -24,8 +24,8 @@ def result(loss=GOOD, gradients="g", trial=AS_IT_WAS, **more):
     return Result(trial, losses=[loss], gradients=gradients, **more)
 
 
-def born(op="log", stage="forward", line=7):
-    return {"op": op, "stage": stage, "file": "train.py", "line": line, "rows": [2]}
+def born(op="log", stage="forward", line=7, what="input"):
+    return {"op": op, "stage": stage, "what": what, "file": "train.py", "line": line, "rows": [2]}
 
 
 def manifest(loss, gradients, **more):
@@ -92,6 +92,14 @@ def test_equal_is_only_what_is_equal_on_every_rank():
             [result(certificate=born("", "data")), result(certificate=born("", "data"))],
             None,
             id="nobody-knows-who-had-it-first",
+        ),
+        pytest.param(
+            [result(), result(certificate=born("", "weights"))], None, id="a-gradient-that-came-is-no-weight"
+        ),
+        pytest.param(
+            [result(certificate=born("", "data")), result(certificate=born("", "data", what="scores"))],
+            [1],
+            id="a-variable-of-its-own",
         ),
     ],
 )

@@ -70,6 +70,7 @@ class Stage:
         self.target = manifest["optimizer"]
         self.trial: Trial | None = None
         self.over = False
+        self._alone = order.alone
         self._start = manifest.get("random")
         # The first step of a run has no step before it at whose end one could begin.
         self._first = manifest["number"] <= 1
@@ -225,7 +226,9 @@ class Stage:
             result.bad_update = updated(optimizer, update, trial, names, pieces or nullcontext())
         if self._microscope is not None:
             # Without a backward pass (`autograd.grad`, `torch.func`) the gradients themselves are asked about.
-            broken = [local(g) for g in gradients(optimizer) if not finite(g)]
+            with nullcontext() if self._alone else unseen(self.attachment.session):
+                # Of several ranks: what another has sent must not look as if it had begun with our looking at it.
+                broken = [local(g) for g in gradients(optimizer) if not finite(g)]
             asked = [self._microscope.certificate(tensor) for tensor in [buffer, *broken]]
             result.certificate = next((certificate(found) for found in asked if found is not None), None)
         return result

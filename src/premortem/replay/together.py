@@ -97,8 +97,8 @@ def _born(results: Sequence[Result]) -> dict[str, Any] | None:
     ]
     # Memory that nobody was seen to fill is memory into which others have sent.
     born = [(r, c) for r, c in seen if c["stage"] not in ("data", "weights") and c["op"] != "empty"]
-    if not born and not broken:  # of several to whom it came from outside, nobody knows who had it first
-        seen = seen if len(seen) == 1 else [each for each in seen if each[1]["stage"] == "weights"]
+    if not broken:  # then what came from outside, and is nobody's variable, has come from another rank
+        seen = [(r, c) for r, c in seen if c["stage"] == "data" and c["what"] != "input"]
     known = born or seen
     if not known:
         return None
