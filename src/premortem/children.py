@@ -39,6 +39,57 @@ class Left:
         return f"the script's process died (exit code {self.code})" if self.code else ""
 
 
+class Started:
+    """A child that runs. Whoever has started it ends it."""
+
+    def __init__(
+        self,
+        module: str,
+        words: Sequence[str],
+        *,
+        scratch: Path,
+        cwd: Path | str | None = None,
+        environment: Mapping[str, str] | None = None,
+        show_output: bool = False,
+        output: str = "printed.txt",
+    ) -> None:
+        self._printed = scratch / output
+        self._began = time.monotonic()
+        with self._printed.open("wb") as sink:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, *words],
+                cwd=cwd,
+                env=surroundings(scratch, environment or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=None if show_output else sink,
+                stderr=None if show_output else subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def died(self) -> bool:
+        """Not by itself, or with an error."""
+        return bool(self._process.poll())
+
+    def wait(self, seconds: float) -> None:
+        """Until it has ended, and not longer than that."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=seconds)
+
+    def end(self) -> Left:
+        late = self.runs
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # the workers of its loaders too
+        self._process.wait()
+        text = self._printed.read_text(encoding="utf-8", errors="replace")
+        code = 0 if late else self._process.returncode
+        return Left(code=code, late=late, printed=text, seconds=time.monotonic() - self._began)
+
+
 def run_child(
     module: str,
     words: Sequence[str],
@@ -50,30 +101,12 @@ def run_child(
     show_output: bool = False,
 ) -> Left:
     """`python -m MODULE WORDS`, with `environment` over this process's own."""
-    printed = scratch / "printed.txt"
-    began = time.monotonic()
-    late = False
-    with printed.open("wb") as sink:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *words],
-            cwd=cwd,
-            env=surroundings(scratch, environment or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=None if show_output else sink,
-            stderr=None if show_output else subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            late = True
-        finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)  # the workers of its loaders too
-            process.wait()
-    text = printed.read_text(encoding="utf-8", errors="replace")
-    code = 0 if late else process.returncode
-    return Left(code=code, late=late, printed=text, seconds=time.monotonic() - began)
+    child = Started(module, words, scratch=scratch, cwd=cwd, environment=environment, show_output=show_output)
+    try:
+        child.wait(seconds)
+    finally:
+        left = child.end()
+    return left
 
 
 def surroundings(scratch: Path, more: Mapping[str, str]) -> dict[str, str]:

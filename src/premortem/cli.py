@@ -155,7 +155,10 @@ def run(tokens: Sequence[str]) -> int:
         own = without(without(command.options, "--nproc"), "--max-restarts")
         program = [*(["-m"] if command.module else []), command.target, *command.argv]
         restarts = options.max_restarts or "0"
-        return torchrun.run(options.nproc, restarts, own, program, options.folder, quiet=options.quiet)
+        look = _autopsy if options.autopsy else None
+        return torchrun.run(
+            options.nproc, restarts, own, program, options.folder, quiet=options.quiet, autopsy=look
+        )
     if options.max_restarts is not None:
         raise UsageError("`--max-restarts` is for several ranks; give `--nproc` too, or use torchrun's own")
 
@@ -183,6 +186,13 @@ def run(tokens: Sequence[str]) -> int:
             sinks=sinks,
         )
     )
+
+
+def _autopsy(folder: Path) -> None:
+    from premortem import launch
+    from premortem.console import Console
+
+    launch.autopsy([folder] if any(folder.glob("rank-*/**/capsule.json")) else [], Console())
 
 
 def _absolute(url: str | None) -> str | None:
@@ -329,7 +339,11 @@ def replay_parser() -> Parser:
         "The script is started again; what it writes goes to a folder that is thrown away.",
     )
     parser.add_argument(
-        "capsule", type=Path, nargs="?", metavar="CAPSULE", help="a folder capsules/step-N of a run"
+        "capsule",
+        type=Path,
+        nargs="?",
+        metavar="CAPSULE",
+        help="a folder capsules/step-N of a run; of a run, its first one",
     )
     parser.add_argument("--device", metavar="cpu", help="cpu: hide the GPUs from the script")
     parser.add_argument("--cwd", type=Path, metavar="DIR", help="where the script is, if not where it was")

@@ -92,7 +92,12 @@ def run(options: RunOptions) -> int:
     ending = supervision.settled(ending)
     supervision.end(ending)
     if options.autopsy and ending.reason == "stopped" and ending.message != asked.REASON:
-        autopsy(supervision.capsules, console)
+        if mine is None:
+            autopsy(supervision.capsules, console)
+        elif (
+            LAUNCHED not in os.environ and supervision.capsules
+        ):  # else the launcher does it, when all have ended
+            console.problem(f"when all ranks have ended: premortem replay {supervision.capsules[0]}")
     if ending.reason == "interrupted":
         sys.excepthook = lambda *_: None
         raise KeyboardInterrupt

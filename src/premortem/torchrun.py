@@ -6,7 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from premortem import ranks
@@ -27,8 +27,11 @@ def run(
     folder: Path | None,
     *,
     quiet: bool,
+    autopsy: Callable[[Path], None] | None = None,
 ) -> int:
-    """`own` are premortem's options without those of torchrun; `program` is the script with its arguments."""
+    """`own` are premortem's options without those of torchrun; `program` is the script with its arguments.
+
+    `autopsy` is given the folder of a run that premortem has stopped."""
     if not restarts.isdigit():
         raise UsageError(f"`--max-restarts {restarts}` is no number")
     if nproc not in WORDS and not (nproc.isdigit() and int(nproc) > 0):
@@ -50,6 +53,8 @@ def run(
         except KeyboardInterrupt:  # the terminal has told torchrun too, which tells the ranks
             interrupted = True
     code = conclude(shared.absolute(), code, Console(quiet))
+    if autopsy is not None and code == STOPPED and not interrupted:
+        autopsy(shared.absolute())
     if interrupted:
         sys.excepthook = lambda *_: None
         raise KeyboardInterrupt

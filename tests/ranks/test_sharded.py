@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from premortem.replay.capsule import Capsule
-from premortem.replay.director import NotReplayable, ReplayOptions, replay
 from tests.ranks.launching import SCRIPT, faults_of_ours, started, together
 
 SHARDED = SCRIPT.with_name("sharded.py")
@@ -80,7 +79,7 @@ def test_an_update_that_is_broken_in_one_piece_is_undone_by_all_ranks(tmp_path):
 
 
 @pytest.mark.slow
-def test_where_it_was_born_is_named_and_the_capsule_says_that_it_is_a_piece(tmp_path):
+def test_where_it_was_born_is_named_and_the_capsule_has_this_rank_s_pieces(tmp_path):
     codes, record, printed = together(tmp_path, "nested", "born", script=SHARDED)
     assert codes == [0, 0], printed
     (finding,) = record["findings"]
@@ -89,15 +88,13 @@ def test_where_it_was_born_is_named_and_the_capsule_says_that_it_is_a_piece(tmp_
     assert (finding["where"]["file"], finding["where"]["line"]) == (str(SHARDED), line)
     assert finding["evidence"]["op"] == "log"
     assert (finding["evidence"]["ranks"], finding["evidence"]["origin_on"]) == ([0, 1], [1])
-    assert "premortem replay" not in finding["remedy"]
+    assert "`premortem replay run/rank-1/capsules/step-5` runs that step again" in finding["remedy"]
     assert faults_of_ours(tmp_path) == []
     for lines in said(printed):
         assert history(lines)[3] == history(lines)[4]
     capsule = tmp_path / "run" / "rank-1" / "capsules" / "step-5"
     manifest = json.loads((capsule / "capsule.json").read_text())
-    assert manifest["sharded"] == {"rank": 1, "ranks": 2}
-    with pytest.raises(NotReplayable, match="what rank 1 of 2 had of them"):
-        replay(ReplayOptions(capsule=capsule))
+    assert manifest["ranks"] == {"rank": 1, "ranks": 2, "sharded": True, "told": True}
     state = Capsule.load(capsule).state
     assert state["model/0/words.weight"].shape == (32, 16)  # of 64 rows
 

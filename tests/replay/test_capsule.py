@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from premortem.replay.capsule import Capsule, CapsuleError, verified
+from premortem.replay.capsules import _seen_by_all
 from premortem.replay.started import environment, without_secrets
 
 MANIFEST = {
@@ -173,3 +174,14 @@ def test_a_script_that_is_gone(watched, tmp_path):
     done = watched.premortem("replay", "--trust", "--cwd", tmp_path, watched.capsules[0])
     assert done.returncode == 1
     assert "is not here any more" in done.stderr
+
+
+def test_what_only_one_rank_has_seen_is_not_offered_for_a_replay():
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    weight.grad = torch.ones(2)
+    assert not _seen_by_all("loss", optimizer)
+    assert not _seen_by_all("buffer", optimizer)
+    assert _seen_by_all("gradient", optimizer)
+    weight.grad[1] = float("nan")
+    assert _seen_by_all("loss", optimizer)  # averaged, it is in the gradients of all

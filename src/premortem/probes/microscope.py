@@ -184,11 +184,14 @@ class Microscope(TorchDispatchMode):
                 return args[0]
             return func(*args, **kwargs)
         before: list[State] = []
+        inherited: set[int] = set()
         with self._look():
             self._locate()
             kind = kind_of(func)
-            if kind.written and not kind.overwrites:
-                given = dict(zip(kind.arguments, args, strict=False)) | kwargs
+            given = dict(zip(kind.arguments, args, strict=False)) | kwargs
+            if kind.collective:
+                inherited = self._sent(kind, given)
+            elif kind.written and not kind.overwrites:
                 before = [
                     state(name, value, show=True)
                     for name in kind.written
@@ -197,9 +200,31 @@ class Microscope(TorchDispatchMode):
         result = func(*args, **kwargs)
         with self._look():
             kind = kind_of(func)
-            if not kind.view:
+            if kind.collective:
+                for tensor in readable(result) if inherited else ():
+                    self._lineage.passed_on(inherited, tensor)
+            elif not kind.view:
                 self._executed(kind, dict(zip(kind.arguments, args, strict=False)) | kwargs, result, before)
         return result
+
+    def _sent(self, kind: Kind, given: dict[str, Any]) -> set[int]:
+        """To other ranks. What comes back may be theirs; if this rank has sent what is not finite, it answers for it.
+        What is sent in a backward pass is a gradient, whether or not this rank gets that part of it back."""
+        own = {name: list(readable(value)) for name, value in given.items()}
+        received = "recv" in kind.op
+        sent = [
+            state(name, t)
+            for name, held in own.items()
+            for t in held
+            if not received and "output" not in name
+        ]
+        broken = [each for each in sent if not each.finite]
+        inherited = {number for each in broken for number in self._descent(each, kind)}
+        if inherited and self._session is not None and self._session.in_backward:
+            self._arrived([each.tensor for each in broken])
+        for tensor in (tensor for held in own.values() for tensor in held) if inherited else ():
+            self._lineage.passed_on(inherited, tensor)
+        return inherited
 
     def _locate(self) -> None:
         """Autograd's node for this operation was numbered just now: the first to see the number is its own."""

@@ -19,6 +19,7 @@ _MOST_ROWS = 8
 _OVERWRITING = frozenset(
     "copy fill zero normal uniform random bernoulli exponential geometric log_normal cauchy".split()
 )
+_COLLECTIVE = frozenset({"c10d", "_c10d_functional"})
 
 
 class Kind(NamedTuple):
@@ -31,6 +32,7 @@ class Kind(NamedTuple):
     empty: bool  # makes memory without a content
     overwrites: bool
     attention: bool  # only its first result means something
+    collective: bool  # with other ranks
 
 
 @functools.lru_cache(maxsize=4096)
@@ -52,6 +54,7 @@ def kind_of(func: Any) -> Kind:
         empty="empty" in op or op in {"resize", "set"},
         overwrites=op in _OVERWRITING or "out" in written,
         attention="scaled_dot_product" in op,
+        collective=func.namespace in _COLLECTIVE,
     )
 
 

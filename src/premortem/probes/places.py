@@ -13,6 +13,7 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.events import Site
 from premortem.probes.session import code_kind, user_name
+from premortem.sharding import local
 
 CALL = nn.Module._call_impl.__code__
 _ENGINE = "_engine_run_backward"
@@ -62,8 +63,8 @@ def stepping() -> Optimizer | None:
 
 
 def storage(tensor: torch.Tensor) -> int:
-    """The same for all views of the same memory."""
-    memory: int = tensor.untyped_storage()._cdata
+    """The same for all views of the same memory; of a tensor in pieces, that of this rank's."""
+    memory: int = local(tensor).untyped_storage()._cdata
     return memory
 
 

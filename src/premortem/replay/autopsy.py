@@ -6,7 +6,7 @@ again, between any two; then the plan is made anew and told what is known, which
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,9 +115,16 @@ def what_failed(result: Result) -> str:
 
 def agrees(result: Result, manifest: dict[str, Any]) -> bool:
     """The same losses, bit for bit; the same gradients where no loss was sent backward; the same broken buffer."""
-    then = [(loss["dtype"], loss["bits"]) for loss in manifest["losses"]]
-    now = [(loss["dtype"], loss["bits"]) for loss in result.losses[-len(then) :]] if then else []
+    then = manifest["losses"]
     buffer = manifest.get("buffer")
-    if not result.decided or then != now or (buffer and buffer["bits"] != result.buffer):
+    if not result.decided or (buffer and buffer["bits"] != result.buffer):
         return False
+    for rank, part in enumerate(result.parts or [result]):
+        own = _bits(loss for loss in then if loss.get("rank", 0) == rank)
+        if own and own != _bits(part.losses[-len(own) :]):
+            return False
     return bool(then) or result.gradients == manifest.get("gradients")
+
+
+def _bits(losses: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(loss["dtype"], loss["bits"]) for loss in losses]

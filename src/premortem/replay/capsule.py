@@ -33,6 +33,10 @@ class CapsuleError(PremortemError):
     """A capsule is missing, damaged, or of another version."""
 
 
+class NotReplayable(PremortemError):  # noqa: N818 - reads as what it says
+    """The capsule is whole, but its step cannot be run again."""
+
+
 @dataclass
 class Capsule:
     """What a capsule holds. `manifest` is plain JSON; the tensors are on the CPU."""

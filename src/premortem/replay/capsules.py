@@ -95,8 +95,14 @@ class Capsules:
         except Exception as error:  # noqa: BLE001 - the run goes on without this capsule
             session.fault("capsule", error)
             return
-        if facts["sharded"] is None:  # else there is nothing that could be run again
+        if facts["ranks"] is None or (facts["ranks"]["told"] and _seen_by_all(reason, optimizer)):
             self.written(path, step)
+
+
+def _seen_by_all(reason: str, optimizer: Any) -> bool:
+    """Whether the other ranks have this capsule too. A loss or a buffer may be broken on one of them; gradients are those of
+    all, and a step is refused by all."""
+    return reason not in {"loss", "buffer"} or _broken(gradients(optimizer))
 
 
 def _broken(grads: list[torch.Tensor]) -> bool:

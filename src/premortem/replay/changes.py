@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -12,8 +12,10 @@ from torch import nn
 
 from premortem.probes.session import Covers, Session
 from premortem.replay.trial import Trial
+from premortem.sharding import local
 
 _DRAWING = ("rand", "randn", "rand_like", "randn_like")
+LOW = frozenset({torch.float16, torch.bfloat16})
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -40,20 +42,50 @@ def changed(trial: Trial, modules: Sequence[nn.Module]) -> Iterator[None]:
         torch.use_deterministic_algorithms(mode=strict)
 
 
+class Policies:
+    """The precision that FSDP2 computes in, whatever its weights have. It is fixed when a model is sharded, so only a new
+    process can change it."""
+
+    def __init__(self, *, wide: bool) -> None:
+        self.low = False  # the script has asked for 16 bits
+        self._wide = wide
+
+    def install(self, session: Session) -> None:
+        from torch.distributed import fsdp
+
+        if hasattr(fsdp, "MixedPrecisionPolicy"):
+            session.patch(fsdp.MixedPrecisionPolicy, "__init__", self._wrap)
+
+    def _wrap(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __init__(policy: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            original(policy, *args, **kwargs)
+            if policy.param_dtype in LOW:
+                self.low = True
+                if self._wide:
+                    object.__setattr__(policy, "param_dtype", None)
+
+        return __init__
+
+
 @contextmanager
 def unseen(session: Session) -> Iterator[None]:
-    """What we do ourselves is no part of the script, and nothing for the microscope."""
+    """What we do ourselves is no part of the script, and nothing for the microscope. Of tensors in pieces it sees this
+    rank's: the others are not asked."""
     before, session.looking = session.looking, True
     try:
-        yield
+        with session.locally or nullcontext():
+            yield
     finally:
         session.looking = before
 
 
 def widen(trial: Trial, module: nn.Module) -> None:
     """The next trial restores its own type."""
-    if trial.precision:
-        module.to(_DTYPES[trial.precision])
+    wide = _DTYPES.get(trial.precision)
+    held = [*module.parameters(), *module.buffers()]
+    if wide is not None and any(t.is_floating_point() and t.dtype != wide for t in held):
+        module.to(wide)
 
 
 def _same_draw(original: Any) -> Any:
@@ -86,6 +118,7 @@ def as_recorded(original: Any) -> Any:
 
     @functools.wraps(original)
     def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
+        total_norm = local(total_norm)  # of gradients in pieces it is the same on every rank
         total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)
         return original(parameters, max_norm, total_norm, *args, **kwargs)
 

@@ -2,6 +2,9 @@
 
 It does as many trials of the plan as this launch can do, and writes each result as one line of JSON at once: whatever
 the script does next, what is known stays known. What is left over is for the next launch.
+
+Where several ranks made the step, there is such a process for each of them. After a trial each waits for the results of
+the others, and all go on from the same joint one.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -21,6 +25,7 @@ from premortem.replay.autopsy import Plan
 from premortem.replay.order import Order
 from premortem.replay.sandbox import Sandbox
 from premortem.replay.started import versions
+from premortem.replay.together import joined
 from premortem.replay.trial import Result, Trial
 
 _MOST_THREADS = 1024
@@ -33,9 +38,10 @@ class Child:
         self.stage: Any = None
         self.plan: Plan | None = None
         self.current: Trial | None = None
+        self.before = 0  # trials of earlier launches
         self.done = 0
         self.told = False  # why there is no stage
-        self._log = order.results.open("a", encoding="utf-8")  # before the sandbox covers `open`
+        self._log = order.log(order.rank).open("a", encoding="utf-8")  # before the sandbox covers `open`
 
     def run(self) -> None:
         order = self.order
@@ -80,18 +86,22 @@ class Child:
         except Exception as error:
             traceback.print_exc()
             self.told = True
-            self.tell(problem=f"the capsule does not fit together ({type(error).__name__}: {error})")
+            why = f"the capsule does not fit together ({type(error).__name__}: {error})"
+            self.tell(problem=str(error) if isinstance(error, UsageError) else why)
             raise SystemExit from error
 
     def _set_the_stage(self) -> None:
         import torch
 
         from premortem.probes import Attachment
-        from premortem.replay.capsule import Capsule
+        from premortem.replay.capsule import Capsule, read_manifest
         from premortem.replay.stage import Stage
 
         self.sandbox.cover_torch()
-        capsule = Capsule.load(self.order.capsule)
+        order = self.order
+        capsule = Capsule.load(order.capsules[order.rank])
+        if not order.alone:
+            check_devices(capsule.manifest, order, torch.cuda.device_count())
         attachment = Attachment(lambda _event: None, self._fault)
         # The trials have a microscope of their own.
         attachment.models.before_forward.remove(attachment.inquest.lookout.consider)
@@ -99,12 +109,12 @@ class Child:
         if isinstance(threads, int) and 0 < threads <= _MOST_THREADS:
             torch.set_num_threads(threads)
         self.tell(here=versions())
-        self.plan = Plan(capsule.manifest, self.order.options, self.order.earlier())
-        launch = self.order.launch
-        whole = bool(launch.get("whole"))
-        self.stage = Stage(capsule, attachment, self._next, launch.get("position"), whole=whole)
+        earlier = order.earlier()
+        self.before = len(earlier)
+        self.plan = Plan(joined([read_manifest(each) for each in order.capsules]), order.options, earlier)
+        self.stage = Stage(capsule, attachment, self._next, order)
         self.stage.install()
-        if self.order.launch.get("eager"):
+        if order.launch.get("eager"):
             torch.compile = lambda model=None, *_, **__: model if model is not None else lambda m: m  # type: ignore[assignment]
             torch.nn.Module.compile = lambda *_, **__: None  # type: ignore[method-assign]
 
@@ -117,9 +127,12 @@ class Child:
             if not self.done:
                 self.tell(here=versions())  # the script uses its device by now
             self.tell(result=result)
-            self.done += 1
             self.current = None
-            self.plan.heard(result)
+            joint = result if self.order.alone else self.order.joint(self.before + self.done)
+            self.plan.heard(joint)
+            self.done += 1
+            if joint.error:  # a rank is gone: the rest is for another launch
+                return None
         trial = self.plan.trial
         single = self.order.launch.get("position") is not None and self.done
         if trial is None or single or trial.launch != self.order.launch:
@@ -128,9 +141,18 @@ class Child:
         return trial
 
     def tell(self, *, result: Result | None = None, **words: Any) -> None:
-        record = {"result": result.to_json()} if result is not None else words
+        if result is not None:
+            result.at = time.time()
+        record = {"result": result.to_json()} if result is not None else {**words, "at": time.time()}
         self._log.write(dumps(record) + "\n")
         self._log.flush()
+
+
+def check_devices(manifest: dict[str, Any], order: Order, here: int) -> None:
+    """A card for each rank: NCCL does not let two of them share one."""
+    ranks = len(order.capsules)
+    if str(manifest["device"]).startswith("cuda") and here < ranks and not order.options.get("cpu"):
+        raise UsageError(f"the step ran on {ranks} GPUs, one for each rank, and there are {here} here")
 
 
 def main() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from premortem import ranks
 from premortem.probes.generators import Random
 from premortem.probes.recorder import Draw, Window
 from premortem.probes.session import tensors_in, version
@@ -43,7 +45,6 @@ def collect(
         )
     state: Tensors = {}
     data: Tensors = {}
-    sharded = _sharded(optimizer, notes)
     models = _models(attachment, window, state, notes)
     optimizers = _optimizers(attachment, state)
     facts = {
@@ -66,7 +67,7 @@ def collect(
         "guarded": getattr(attachment, "guard", None) is not None,
         "compiled": attachment.session.compiling_used,
         "device": _device(optimizer),
-        "sharded": sharded,
+        "ranks": _ranks(optimizer),
         "precision": {
             "default": str(torch.get_default_dtype()),
             "tf32": bool(torch.backends.cuda.matmul.allow_tf32),
@@ -202,16 +203,17 @@ def _position(attachment: Attachment, key: int) -> int:
     return list(attachment.optimizers.tracks).index(key)
 
 
-def _sharded(optimizer: Any, notes: list[str]) -> dict[str, int] | None:
-    """Whose pieces these are, where no process has all of a parameter."""
-    if not any(in_pieces(parameter) for parameter in held(optimizer)):
+def _ranks(optimizer: Any) -> dict[str, Any] | None:
+    """Whose part of the step this is, where several processes make it together."""
+    dist = torch.distributed
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
         return None
-    rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    notes.append(
-        f"the parameters are sharded; this capsule has the pieces, the batch and the random states of rank {rank} "
-        f"of {ranks}, and cannot be replayed without the others"
-    )
-    return {"rank": rank, "ranks": ranks}
+    return {
+        "rank": dist.get_rank(),
+        "ranks": dist.get_world_size(),
+        "sharded": any(in_pieces(parameter) for parameter in held(optimizer)),
+        "told": ranks.place(os.environ) is not None,  # by variables, as torchrun's: so it can be told again
+    }
 
 
 def _device(optimizer: Any) -> str:

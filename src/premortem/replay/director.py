@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from premortem.children import run_child
-from premortem.errors import PremortemError, UsageError
-from premortem.plain import dumps
+from premortem.errors import UsageError
 from premortem.replay.autopsy import Plan, Report
-from premortem.replay.capsule import verified
+from premortem.replay.capsule import NotReplayable, read_manifest
+from premortem.replay.crew import launch
 from premortem.replay.order import Order
+from premortem.replay.siblings import found, siblings
 from premortem.replay.started import script_of
+from premortem.replay.together import joined
 
 MOST_LAUNCHES = 24
 SECONDS = 600  # for one launch
@@ -57,25 +58,21 @@ class Replayed:
     faults: list[str] = field(default_factory=list)
 
 
-class NotReplayable(PremortemError):  # noqa: N818 - reads as what it says
-    """The capsule is whole, but its script cannot be started."""
-
-
 def replay(options: ReplayOptions) -> Replayed:
     """Raises PremortemError when there is nothing to launch."""
-    capsule = Path(os.path.realpath(options.capsule))
-    manifest = verified(capsule)
-    _check_whole(manifest)
+    capsules = siblings(found(options.capsule))
+    manifests = [read_manifest(each) for each in capsules]
+    manifest = joined(manifests)
     cwd = _folder(options, manifest)
-    _check_trust(options, capsule, cwd, manifest)
+    for capsule in capsules:
+        _check_trust(options, capsule, cwd, manifest)
     with tempfile.TemporaryDirectory(prefix="premortem-replay-") as scratch:
         order = Order(
-            capsule=capsule,
-            results=Path(scratch, "results.jsonl"),
+            capsules=capsules,
             scratch=Path(os.path.realpath(scratch)),
             cwd=str(cwd),
-            argv=manifest["started"]["argv"],
-            options={"quick": options.quick},
+            argvs=[each["started"]["argv"] for each in manifests],
+            options={"quick": options.quick, "cpu": options.cpu},
         )
         return _direct(order, manifest, options)
 
@@ -95,30 +92,25 @@ def _direct(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> R
         known = len(plan.report.results)
         order.launch = plan.trial.launch
         done.launches += 1
-        problem, done.tail = _launch(order, manifest, options)
-        for line in order.lines():
+        environment = _environment(order, manifest, options)
+        problem, done.tail = launch(order, environment, options.seconds, show_output=options.show_output)
+        told = list(order.told())
+        for _, line in told:
             done.here = line.get("here", done.here)
-            problem = problem or line.get("problem", "")
             if "fault" in line and line["fault"] not in done.faults:
                 done.faults.append(line["fault"])
+        problem = problem or _first_problem(order, told)
     done.report.problem = done.report.problem or problem
     return done
 
 
-def _launch(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> tuple[str, str]:
-    """One run of the script. Returns what went wrong with the launch itself, and the end of its output."""
-    paper = order.scratch / "order.json"
-    paper.write_text(dumps(order.to_json()), encoding="utf-8")
-    left = run_child(
-        "premortem.replay.child",
-        [str(paper)],
-        scratch=order.scratch,
-        seconds=options.seconds,
-        cwd=order.cwd,
-        environment=_environment(order, manifest, options),
-        show_output=options.show_output,
-    )
-    return left.problem(options.seconds), left.tail(12)
+def _first_problem(order: Order, told: list[tuple[int, dict[str, Any]]]) -> str:
+    """Of several ranks, what the first one said: the others were left alone by it."""
+    said = [(line["at"], rank, line["problem"]) for rank, line in told if "problem" in line]
+    if not said:
+        return ""
+    _, rank, problem = min(said)
+    return str(problem) if order.alone else f"rank {rank}: {problem}"
 
 
 def _environment(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> dict[str, str]:
@@ -135,16 +127,6 @@ def _environment(order: Order, manifest: dict[str, Any], options: ReplayOptions)
 
 
 # --- may it be launched? ---------------------------------------------------------------------
-
-
-def _check_whole(manifest: dict[str, Any]) -> None:
-    sharded = manifest.get("sharded")
-    if isinstance(sharded, dict):
-        raise NotReplayable(
-            f"the parameters of this run are sharded, and the capsule holds what rank {sharded.get('rank')} of "
-            f"{sharded.get('ranks')} had of them; such a step is not replayed. Which operation bore the failure, as far "
-            "as the run itself saw it, is in its report"
-        )
 
 
 def _folder(options: ReplayOptions, manifest: dict[str, Any]) -> Path:

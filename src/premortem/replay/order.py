@@ -1,49 +1,95 @@
-"""What the director tells the process that runs the script again."""
+"""What the director tells the process that runs the script again, and what such processes have told so far."""
 
 from __future__ import annotations
 
 import json
+import os
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from premortem.replay.together import merge
 from premortem.replay.trial import Result
+
+_AGAIN = 0.01  # seconds, until the others' results are asked for again
 
 
 @dataclass
 class Order:
-    capsule: Path
-    results: Path  # one line of JSON for each thing that happened
-    scratch: Path
+    capsules: list[Path]  # of each rank; one where one process is the whole run
+    scratch: Path  # one for all ranks: what one of them writes another may read
     cwd: str
-    argv: list[str]
+    argvs: list[list[str]]  # of each rank
     launch: dict[str, Any] = field(default_factory=dict)  # what only a new process can change
     options: dict[str, Any] = field(default_factory=dict)
+    rank: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            **vars(self),
-            "capsule": str(self.capsule),
-            "results": str(self.results),
-            "scratch": str(self.scratch),
-        }
+        return {**vars(self), "capsules": [str(each) for each in self.capsules], "scratch": str(self.scratch)}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Order:
-        paths = {name: Path(record[name]) for name in ("capsule", "results", "scratch")}
-        return cls(**{**record, **paths})
+        paths = [Path(each) for each in record["capsules"]]
+        return cls(**{**record, "capsules": paths, "scratch": Path(record["scratch"])})
 
-    def lines(self) -> list[dict[str, Any]]:
-        if not self.results.exists():
+    @property
+    def argv(self) -> list[str]:
+        return self.argvs[self.rank]
+
+    @property
+    def alone(self) -> bool:
+        return len(self.capsules) == 1
+
+    # -- what is known --------------------------------------------------------------------
+
+    def log(self, rank: int) -> Path:
+        """One line of JSON for each thing that happened there."""
+        return self.scratch / f"results-{rank}.jsonl"
+
+    def lines(self, rank: int) -> list[dict[str, Any]]:
+        if not self.log(rank).exists():
             return []
         whole = []
-        for line in self.results.read_text(encoding="utf-8").splitlines():
+        for line in self.log(rank).read_text(encoding="utf-8").splitlines():
             try:
                 whole.append(json.loads(line))
-            except ValueError:  # the process was killed while it wrote
+            except ValueError:  # the process is writing, or was killed while it wrote
                 continue
         return whole
 
+    def told(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """All lines, each with the rank that wrote it."""
+        for rank in range(len(self.capsules)):
+            for line in self.lines(rank):
+                yield rank, line
+
+    def troubled(self, since: float) -> list[int]:
+        """Ranks whose script has failed, or did not come to its step; in that order."""
+        found = []
+        for rank, line in self.told():
+            about = line.get("result", line)
+            if (about.get("error") or about.get("problem")) and about["at"] >= since:
+                found.append((about["at"], rank))
+        return [rank for _, rank in sorted(found)]
+
+    def results(self, rank: int) -> list[Result]:
+        return [Result.from_json(line["result"]) for line in self.lines(rank) if "result" in line]
+
     def earlier(self) -> list[Result]:
-        """The trials that earlier launches have made."""
-        return [Result.from_json(line["result"]) for line in self.lines() if "result" in line]
+        """The trials that all ranks have made, in this launch and in those before it."""
+        every = zip(*(self.results(rank) for rank in range(len(self.capsules))), strict=False)
+        return [merge(results) for results in every]
+
+    def joint(self, number: int) -> Result:
+        """What all ranks together came to in a trial. A rank that never comes is for the director to notice."""
+        found: list[Result] = []
+        director = os.getppid()
+        for rank in range(len(self.capsules)):
+            while len(own := self.results(rank)) <= number:
+                if os.getppid() != director:
+                    raise SystemExit("whoever had started this replay is gone")
+                time.sleep(_AGAIN)
+            found.append(own[number])
+        return merge(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from rich.text import Text
 from premortem import __version__
 from premortem.plain import plain
 from premortem.replay.director import Replayed
+from premortem.replay.together import named
 
 _COMPARED = ("torch", "python", "cuda", "device", "numpy", "threads")
+_MOST_LOSSES = 8
 _MADE = {"nan": "NaN", "inf": "infinity", "-inf": "minus infinity"}
 
 
@@ -32,6 +35,7 @@ def record(done: Replayed, capsule: Path) -> str:
         "premortem": __version__,
         "capsule": str(capsule),
         "step": done.manifest["number"],
+        "ranks": _ranks(done),
         "reproduced": report.reproduced,
         "bitwise": report.bitwise,
         "gradients_bitwise": report.gradients,
@@ -69,15 +73,16 @@ def cause(done: Replayed) -> str:
 def _birth(found: dict[str, Any], folder: str) -> str:
     made = _MADE.get(found["made"], "a value that is not finite")
     place = f" at {_place(found, folder)}" if found["file"] else ""
+    rank = f" on {named(found['ranks'])}" if "ranks" in found else ""
     if found["stage"] == "data":
-        return f"{made} came in with the data (`{found['what']}`){place}."
+        return f"{made} came in with the data{rank} (`{found['what']}`){place}."
     if found["stage"] == "weights":
-        return f"The weight `{found['parameter']}` held {made} before the step."
+        return f"The weight `{found['parameter']}` held {made} before the step{rank}."
     op = f"`{found['op']}`" if found["op"] else "an operation"
     where = {"backward": "the gradient of ", "update": "the optimizer's "}.get(found["stage"], "")
     module = f" in `{found['module']}`" if found["module"] else ""
     detail = f": {found['detail']}" if found["detail"] else ""
-    whole = f"{made} was born in {where}{op}{place}{module}{detail}."
+    whole = f"{made} was born{rank} in {where}{op}{place}{module}{detail}."
     return whole[0].upper() + whole[1:]
 
 
@@ -113,7 +118,8 @@ def differences(done: Replayed) -> list[str]:
 
 def _page(done: Replayed) -> list[Any]:
     report, manifest = done.report, done.manifest
-    lines: list[Any] = [Text(f"Replay of step {manifest['number']}", "bold")]
+    together = f" on {_ranks(done)} ranks" if _ranks(done) > 1 else ""
+    lines: list[Any] = [Text(f"Replay of step {manifest['number']}{together}", "bold")]
     started = " ".join(manifest["started"]["argv"])
     lines.append(Text(f"  {started}  in {_folder(done)}", "dim"))
     lines.append(_verdict(done))
@@ -137,24 +143,47 @@ def _page(done: Replayed) -> list[Any]:
 
 def _verdict(done: Replayed) -> Text:
     report, manifest = done.report, done.manifest
-    then = ", ".join(f"{float(loss['value']):.6g}" for loss in manifest["losses"]) or "unknown"
+    then = _losses(manifest["losses"])
     if not report.reproduced:
         what = report.problem or "the same step is finite here"
         return Text(f"  Not reproduced: {what}.", "bold yellow")
     if report.bitwise:
         how = f"loss {then}, the same to the last bit"
-        how += ", and so are all gradients" if report.gradients else "; the gradients differ in some bits"
+        pieces = " of every rank" if _ranks(done) > 1 else ""
+        same = f", and so are all gradients{pieces}"
+        how += same if report.gradients else "; the gradients differ in some bits"
         if not manifest["losses"]:
             how = "all gradients are the same to the last bit"
     else:
-        now = report.results[0].loss
+        now = _losses(report.results[0].losses)
         how = f"it fails here too, but not bit for bit (loss {then} then, {now} here)"
     place = " The script was taken to its place in the loop first." if report.at_its_place else ""
     return Text(f"  Reproduced: {how}.{place}", "bold green" if report.bitwise else "bold yellow")
 
 
+def _losses(losses: list[dict[str, Any]]) -> str:
+    """Each of them; of several ranks, whose it is."""
+    shown = [
+        f"{float(loss['value']):.6g}" + (f" on rank {loss['rank']}" if "rank" in loss else "")
+        for loss in losses
+    ]
+    finite = sum(math.isfinite(float(loss["value"])) for loss in losses)
+    if len(shown) > _MOST_LOSSES and 0 < finite < len(shown):
+        broken = [
+            each for each, loss in zip(shown, losses, strict=True) if not math.isfinite(float(loss["value"]))
+        ]
+        return f"{', '.join(broken[:_MOST_LOSSES])} of {len(shown)}, the others finite"
+    return ", ".join(shown) or "unknown"
+
+
+def _ranks(done: Replayed) -> int:
+    """How many processes made the step."""
+    return int((done.manifest.get("ranks") or {}).get("ranks", 1))
+
+
 def _certificate(found: dict[str, Any], folder: str) -> list[Text]:
     facts = [
+        ("rank", ", ".join(map(str, found.get("ranks", ())))),
         ("op", found["op"]),
         ("where", _place(found, folder) if found["file"] else ""),
         ("module", found["module"]),
@@ -178,7 +207,8 @@ def _range(operand: dict[str, Any]) -> str:
 
 def _table(done: Replayed) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("tried", "failure", "loss", "what it tells"):
+    loss = "mean loss" if _ranks(done) > 1 else "loss"
+    for title in ("tried", "failure", loss, "what it tells"):
         table.add_column(title)
     for outcome in done.report.outcomes:
         state = {True: Text("gone", "green"), False: Text("stays", "red"), None: Text("not tried", "yellow")}

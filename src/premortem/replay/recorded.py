@@ -19,8 +19,9 @@ _PATIENCE = 8  # batches beyond the recorded ones, before a loop that never step
 
 
 class Recorded:
-    def __init__(self, capsule: Capsule) -> None:
+    def __init__(self, capsule: Capsule, rank: int) -> None:
         self.capsule = capsule
+        self.rank = rank
         self.draws = capsule.manifest["draws"]
         self.calls = capsule.manifest["calls"] if not self.draws else []
         self.targets = capsule.manifest["targets"] if not self.draws else 0
@@ -38,7 +39,7 @@ class Recorded:
 
     def begin(self, trial: Trial) -> None:
         """A new trial: a new turn of the user's loop."""
-        self._chosen = trial.samples
+        self._chosen = trial.samples if trial.rank in {None, self.rank} else None
         self._dtype = _DTYPES.get(trial.precision)
         self._drawn.clear()
         self.begin_window()

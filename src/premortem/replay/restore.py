@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from premortem.probes.ranks import is_fully_sharded
+from premortem.probes.shards import as_they_are
 from premortem.replay.capsule import Capsule
 from premortem.replay.collect import held, plain_name
+from premortem.sharding import is_shard, local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -62,9 +65,11 @@ class Restorer:
         if model.key in self._done or module is None:
             return False
         self._done.add(model.key)
+        sharded_again(module)
         index = self.index(model)
         if index is None:
-            self.warn(f"the model `{model.name}` was not there in the recorded run; it is left as it is")
+            if not self._is_part(module):
+                self.warn(f"the model `{model.name}` was not there in the recorded run; it is left as it is")
             return True
         prefix = f"model/{index}/"
         mine: dict[str, torch.Tensor] = {plain_name(name): p for name, p in module.named_parameters()}
@@ -80,11 +85,22 @@ class Restorer:
             )
         for name, tensor in mine.items():
             tensor.grad = None
-            if name in saved and saved[name].shape == tensor.shape:
+            if name in saved and saved[name].shape == local(tensor).shape:
                 put(tensor, saved[name])
             elif saved:
                 self.warn(f"`{model.name}.{name}` has another shape or is new; it is left as it is")
         return True
+
+    def _is_part(self, module: torch.nn.Module) -> bool:
+        """Of another one, with which it is restored: a layer that is called apart when it is computed again."""
+        known = [m for model in self.attachment.models.known.values() if (m := model.module()) is not None]
+        return any(module is not other and module in other.modules() for other in known)
+
+    def sharded_again(self) -> None:
+        for model in self.attachment.models.known.values():
+            module = model.module()
+            if module is not None:
+                sharded_again(module)
 
     def index(self, model: Model) -> int | None:
         """By its name in the user's code, and among those of one name by their order."""
@@ -120,7 +136,7 @@ class Restorer:
         for number, parameter in enumerate(parameters):
             parameter.grad = None
             loose = self.capsule.state.get(f"loose/{index}/{number}")
-            if loose is not None and loose.shape == parameter.shape:
+            if loose is not None and loose.shape == local(parameter).shape:
                 put(parameter, loose)
             optimizer.state.pop(parameter, None)
         self._state(index, optimizer, saved, 0)
@@ -143,7 +159,9 @@ class Restorer:
                     parameter = parameters[int(place)]
                     # A step counter stays on the CPU, as the optimizer made it.
                     device = parameter.device if tensor.dim() else tensor.device
-                    optimizer.state[parameter][key] = tensor.to(device, copy=True)
+                    piece = tensor.to(device, copy=True)
+                    with as_they_are(self.attachment.session):
+                        optimizer.state[parameter][key] = like(parameter, piece)
         for name, value in saved["scalars"].items():
             place, key = name.split("/", 1)
             if first <= int(place) < len(parameters):
@@ -197,9 +215,36 @@ def _typed(value: Any, like: Any) -> Any:
     return float(value) if isinstance(like, float) and isinstance(value, str) else value
 
 
+def sharded_again(module: torch.nn.Module) -> None:
+    """FSDP2 lets other objects stand in for its parameters until a backward pass is over, which there may not have been:
+    its own are put back. Nothing is sent."""
+    for each in module.modules():
+        fsdp: Any = each
+        if is_fully_sharded(each):
+            fsdp.reshard()
+
+
+def like(parameter: torch.Tensor, piece: torch.Tensor) -> torch.Tensor:
+    """What an optimizer keeps for a parameter in pieces is in the same pieces; a step counter is not."""
+    if not is_shard(parameter) or piece.shape != local(parameter).shape:
+        return piece
+    from torch.distributed.tensor import DTensor
+
+    sharded: Any = parameter
+    return DTensor.from_local(
+        piece,
+        sharded.device_mesh,
+        sharded.placements,
+        run_check=False,  # else a collective
+        shape=parameter.shape,
+        stride=parameter.stride(),
+    )
+
+
 def put(tensor: torch.Tensor, saved: torch.Tensor) -> None:
-    """The saved values in their own type, where the tensor lies."""
+    """The saved values in their own type, where the tensor, or this rank's piece of it, lies."""
+    piece = local(tensor)
     if tensor.dtype == saved.dtype:
-        tensor.data.copy_(saved)
+        piece.data.copy_(saved)
     else:  # a trial in another precision had changed it
         tensor.data = saved.to(tensor.device, copy=True)

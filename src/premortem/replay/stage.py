@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,20 +28,21 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.probes.losses import WATCHED
 from premortem.probes.microscope import Microscope
-from premortem.replay.changes import as_recorded, changed, unseen, widen
+from premortem.replay.changes import LOW, Policies, as_recorded, changed, unseen, widen
 from premortem.replay.collect import digest, exact, gradients, held
 from premortem.replay.recorded import Recorded
 from premortem.replay.restore import Restorer
 from premortem.replay.terms import Terms
 from premortem.replay.trial import Result, Trial
 from premortem.replay.verdict import broken_gradients, certificate, finite, names_in, updated
+from premortem.sharding import is_shard, local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
     from premortem.probes.modules import Model
     from premortem.replay.capsule import Capsule
+    from premortem.replay.order import Order
 
-_LOW = frozenset({torch.float16, torch.bfloat16})
 Next = Callable[["Result | None"], "Trial | None"]
 
 
@@ -57,19 +58,19 @@ class Stage:
         capsule: Capsule,
         attachment: Attachment,
         next_trial: Next,
-        position: int | None,
-        *,
-        whole: bool = False,
+        order: Order,
     ) -> None:
         manifest = capsule.manifest
         self.capsule = capsule
         self.attachment = attachment
         self.next_trial = next_trial
         self.restorer = Restorer(capsule, attachment)
-        self.recorded = Recorded(capsule)
+        self.recorded = Recorded(capsule, order.rank)
+        position = order.launch.get("position")
         self.target = manifest["optimizer"]
         self.trial: Trial | None = None
         self.over = False
+        self._alone = order.alone
         self._start = manifest.get("random")
         # The first step of a run has no step before it at whose end one could begin.
         self._first = manifest["number"] <= 1
@@ -80,8 +81,11 @@ class Stage:
         self._terms: Terms | None = None
         self._found: list[Any] = []
         self._microscope: Microscope | None = None
-        self._whole = self._lens() if whole else None  # over all that the script does, from its start
+        self._whole = (
+            self._lens() if order.launch.get("whole") else None
+        )  # over all that the script does, from its start
         self._autocast = False
+        self._policies = Policies(wide=bool(order.launch.get("wide")))
         self._open = ExitStack()
 
     # -- installing -----------------------------------------------------------------------
@@ -100,6 +104,8 @@ class Stage:
         for name in WATCHED:
             if hasattr(functional, name):
                 session.patch(functional, name, self._wrap_loss)
+        if (self.capsule.manifest.get("ranks") or {}).get("sharded"):
+            self._policies.install(session)
         if self._whole is not None:
             self._whole.__enter__()
 
@@ -187,7 +193,7 @@ class Stage:
         self._open.enter_context(changed(self.trial, modules))
         self._terms, self._microscope = None, self._whole
         if self.trial.terms or self.trial.without_term is not None:
-            self._terms = self._open.enter_context(Terms(self.trial.without_term))
+            self._terms = self._open.enter_context(Terms(self.attachment.session, self.trial.without_term))
         if self.trial.microscope and self._whole is None:
             self._microscope = self._open.enter_context(self._lens())
 
@@ -198,6 +204,7 @@ class Stage:
         trial = self.trial
         assert trial is not None  # noqa: S101 - only called inside a trial
         names = names_in(self.attachment)
+        low = any(p.dtype in LOW for p in held(optimizer))
         with unseen(self.attachment.session):
             result = Result(
                 trial,
@@ -205,7 +212,9 @@ class Stage:
                 gradients=digest(gradients(optimizer)),
                 bad_gradients=broken_gradients(optimizer, names),
                 samples=self.recorded.samples,
-                low_precision=self._autocast or any(p.dtype in _LOW for p in held(optimizer)),
+                low_precision=self._autocast or low or self._policies.low,
+                low_policy=self._policies.low,
+                low_weights=low,
                 terms=self._found,
                 warnings=list(self.restorer.warnings),
             )
@@ -213,10 +222,13 @@ class Stage:
             if buffer is not None:
                 result.bad_buffer, result.buffer = not finite(buffer), digest([buffer])
         if trial.apply:
-            result.bad_update = updated(optimizer, update, trial, names)
+            pieces = self.attachment.session.locally if trial.microscope else None
+            result.bad_update = updated(optimizer, update, trial, names, pieces or nullcontext())
         if self._microscope is not None:
             # Without a backward pass (`autograd.grad`, `torch.func`) the gradients themselves are asked about.
-            broken = [g for g in gradients(optimizer) if not finite(g)]
+            with nullcontext() if self._alone else unseen(self.attachment.session):
+                # Of several ranks: what another has sent must not look as if it had begun with our looking at it.
+                broken = [local(g) for g in gradients(optimizer) if not finite(g)]
             asked = [self._microscope.certificate(tensor) for tensor in [buffer, *broken]]
             result.certificate = next((certificate(found) for found in asked if found is not None), None)
         return result
@@ -245,7 +257,9 @@ class Stage:
         models = self.attachment.models
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-            if models.depth or self.over or next(module.parameters(), None) is None:
+            # A layer that is called while autograd runs is computed again (checkpointing), from what autograd has kept.
+            inner = models.depth or self.attachment.session.in_backward
+            if inner or self.over or next(module.parameters(), None) is None:
                 return original(module, *args, **kwargs)
             if self.trial is None and not self._run_in and not self.recorded.loaders:
                 self._begin(None)
@@ -286,12 +300,16 @@ class Stage:
         @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if self.trial is None and self._skipping:
+                with unseen(self.attachment.session):
+                    self.restorer.sharded_again()  # as after a backward pass
                 return None
             loss = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
             if self.trial is not None and loss.numel() == 1:
-                self._losses.append(exact(loss))
+                with unseen(self.attachment.session):
+                    self._losses.append(exact(loss))
                 if self._terms is not None and self.trial.terms:
-                    self._found += self._terms.of(loss, self.restorer.parameters(self.target))
+                    held_whole = [p for p in self.restorer.parameters(self.target) if not is_shard(p)]
+                    self._found += self._terms.of(loss, held_whole)
             return original(tensors, *args, **kwargs)
 
         return backward

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from premortem.probes.session import Covers, is_user_code, user_site
+from premortem.probes.session import Covers, Session, is_user_code, user_site
 from premortem.replay.trial import Term
 
 _MOST_TERMS = 16
@@ -17,10 +17,12 @@ _ADDING = ("__add__", "__radd__", "add", "__iadd__", "__sub__", "sub")
 
 
 class Terms:
-    """Covers the additions of scalars. `without` leaves one summand out, by its number."""
+    """Covers the additions of scalars. `without` leaves one summand out, by its number. Our own do not count: their
+    number may be another on every rank."""
 
-    def __init__(self, without: int | None = None) -> None:
+    def __init__(self, session: Session, without: int | None = None) -> None:
         self.without = without
+        self._session = session
         self._covers = Covers()
         self._count = 0
         # node of the sum -> (number of the addition, its operands)
@@ -41,7 +43,7 @@ class Terms:
 
     def _cover(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def summed(left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
-            if not (_scalar(left) and _scalar(right)):
+            if self._session.looking or not (_scalar(left) and _scalar(right)):
                 return original(left, right, *args, **kwargs)
             number, self._count = self._count, self._count + 1
             if self.without is not None and self.without // 2 == number:
@@ -92,7 +94,7 @@ class Terms:
         value = tensor.detach()
         finite = bool(torch.isfinite(value).all())
         healthy: bool | None = None
-        if finite:
+        if finite and parameters:  # those in pieces are no leaves of the graph
             grads = torch.autograd.grad(tensor, parameters, retain_graph=True, allow_unused=True)
             healthy = all(bool(torch.isfinite(g).all()) for g in grads if g is not None)  # type: ignore[redundant-expr]
         file, line = self._sites[number]

@@ -13,6 +13,7 @@ class Trial:
 
     name: str  # of the intervention it belongs to
     samples: list[int] | None = None  # only these, counted over all batches of the step
+    rank: int | None = None  # whose samples; the others keep theirs
     precision: str = ""  # "float32" or "float64": autocast off, and everything in it
     microscope: bool = False
     terms: bool = False  # look at the loss term by term
@@ -57,11 +58,17 @@ class Result:
     bad_buffer: bool = False  # the buffer that the recorded step broke is broken again,
     buffer: str = ""  # its checksum
     samples: int = 0
-    low_precision: bool = False  # something was computed in 16 bits
+    low_precision: bool = False  # something was computed in 16 bits,
+    low_weights: bool = False  # and the weights have no more themselves,
+    low_policy: bool = False  # or are sharded with a policy that says so
     terms: list[Term] = field(default_factory=list)
     certificate: dict[str, Any] | None = None
     error: str = ""  # the script failed, or the trial could not be made
     warnings: list[str] = field(default_factory=list)
+    at: float = (
+        0.0  # when it was known: of several ranks that fail, the first one did not fail because of another
+    )
+    parts: list[Result] = field(default_factory=list)  # of each rank, where several made the step together
 
     @property
     def loss_finite(self) -> bool:
@@ -74,10 +81,17 @@ class Result:
     @property
     def decided(self) -> bool:
         """Whether it ran far enough to be judged."""
+        if self.parts:
+            return all(part.decided for part in self.parts)
         return not self.error and bool(self.losses or self.gradients)
 
     @property
     def loss(self) -> float | None:
+        """The last one; of several ranks their mean."""
+        if self.parts:
+            own = [part.loss for part in self.parts]
+            known = [loss for loss in own if loss is not None]
+            return sum(known) / len(known) if known else None
         return float(self.losses[-1]["value"]) if self.losses else None
 
     def to_json(self) -> dict[str, Any]:

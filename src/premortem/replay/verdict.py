@@ -12,6 +12,7 @@ from premortem.events import NonFinite
 from premortem.plain import plain
 from premortem.replay.collect import held
 from premortem.replay.trial import Trial
+from premortem.sharding import local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -38,8 +39,12 @@ def broken_gradients(optimizer: Any, names: dict[int, str]) -> list[str]:
     return bad[:MOST_NAMES]
 
 
-def updated(optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict[int, str]) -> list[str]:
-    """Make the update and say which parameters are not finite. The next trial restores what it changed."""
+def updated(
+    optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict[int, str], locally: Any
+) -> list[str]:
+    """Make the update and say which parameters are not finite. The next trial restores what it changed.
+
+    Under `locally` it is made on this rank's pieces one by one, which a microscope can look at."""
     if trial.clip is not None:
         nn.utils.clip_grad_norm_([p for p in held(optimizer) if p.grad is not None], trial.clip)
     for group in optimizer.param_groups:
@@ -47,7 +52,7 @@ def updated(optimizer: Any, update: Callable[[], Any], trial: Trial, names: dict
             group["eps"] = trial.eps
         if trial.rate is not None and "lr" in group:
             group["lr"] = group["lr"] * trial.rate
-    with torch.no_grad():
+    with torch.no_grad(), locally:
         update()
     bad = [
         names.get(id(p), f"parameter {i}")
@@ -82,5 +87,6 @@ def certificate(found: NonFinite) -> dict[str, Any]:
 
 
 def finite(tensor: torch.Tensor) -> bool:
-    values = tensor._values() if tensor.layout != torch.strided else tensor  # noqa: SLF001
+    piece = local(tensor)
+    values = piece._values() if piece.layout != torch.strided else piece  # noqa: SLF001
     return bool(torch.isfinite(values).all())

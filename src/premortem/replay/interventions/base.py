@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 from premortem.replay.trial import Result, Trial
 
+# Groups of ranks have made their buffers for the type that the weights have.
+KEPT = "Weights that several ranks hold together keep their type."
 Trials = Generator[Trial, Result, "Outcome | None"]  # None: there was nothing to try
 
 
@@ -38,7 +40,37 @@ class Case:
         """The recorded step with these changes, from where it can be reproduced."""
         launch = {**self.launch, **changes.pop("launch", {})}
         changes.setdefault("apply", self.manifest["reason"] == "update")
-        return Trial(name, launch=launch, **changes)
+        rank = self.rank if "samples" in changes and not self.everywhere else None
+        return Trial(name, launch=launch, rank=rank, **changes)
+
+    @property
+    def together(self) -> bool:
+        """Several ranks made the step."""
+        return bool(self.plain.parts)
+
+    @property
+    def rank(self) -> int | None:
+        """Of several, the one where it was born, or the only one whose loss is broken; None when nobody can tell."""
+        known = (self.certificate or {}).get("rank")
+        broken = [rank for rank, part in enumerate(self.plain.parts) if not part.loss_finite]
+        return known if known is not None else broken[0] if len(broken) == 1 else None
+
+    @property
+    def everywhere(self) -> bool:
+        """The same samples are to blame on every rank."""
+        return bool((self.certificate or {}).get("everywhere"))
+
+    @property
+    def whose(self) -> str:
+        """Whose samples are left out."""
+        return "every rank" if self.everywhere else f"rank {self.rank}"
+
+    @property
+    def samples(self) -> int:
+        """That can be left out: of several ranks, of the one that is to blame."""
+        if not self.together:
+            return self.plain.samples
+        return self.plain.parts[self.rank].samples if self.rank is not None else 0
 
     @property
     def of_the_update(self) -> bool:
@@ -65,7 +97,14 @@ class Intervention:
     def changes(self, case: Case) -> dict[str, Any]:
         raise NotImplementedError
 
+    def impossible(self, case: Case) -> str:
+        """Why it applies, but cannot be tried here; empty when it can."""
+        return ""
+
     def run(self, case: Case) -> Trials:
+        why = self.impossible(case)
+        if why:
+            return Outcome(self.title, None, why, self.size, trials=0)
         result = yield case.trial(self.title, **self.changes(case))
         return self.judge(result)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from premortem.replay.interventions.base import Case, Intervention
+from premortem.replay.interventions.base import KEPT, Case, Intervention
 
 
 class Float32(Intervention):
@@ -19,5 +19,9 @@ class Float32(Intervention):
         """Only where something was computed in 16 bits."""
         return case.plain.low_precision
 
+    def impossible(self, case: Case) -> str:
+        return KEPT if case.together and case.plain.low_weights else ""
+
     def changes(self, case: Case) -> dict[str, Any]:
-        return {"precision": "float32"}
+        changes: dict[str, Any] = {"precision": "float32"}
+        return {**changes, "launch": {"wide": True}} if case.plain.low_policy else changes

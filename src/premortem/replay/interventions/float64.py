@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from premortem.replay.interventions.base import Case, Intervention
+from premortem.replay.interventions.base import KEPT, Case, Intervention
 
 
 class Float64(Intervention):
@@ -14,6 +14,9 @@ class Float64(Intervention):
     size: ClassVar[int] = 9
     gone: ClassVar[str] = "Rounding or range of the type is the cause: in float64 the same step is finite."
     stays: ClassVar[str] = "Not a matter of precision: it fails in float64 too."
+
+    def impossible(self, case: Case) -> str:
+        return KEPT if case.together else ""
 
     def changes(self, case: Case) -> dict[str, Any]:
         return {"precision": "float64"}

@@ -28,11 +28,11 @@ class Samples(Intervention):
         self._error: Result | None = None
 
     def applies(self, case: Case) -> bool:
-        return case.plain.samples > 1 and not case.of_the_update
+        return case.samples > 1 and not case.of_the_update
 
     def run(self, case: Case) -> Trials:
         self._spent, self._error = 0, None
-        everything = list(range(case.plain.samples))
+        everything = list(range(case.samples))
         guilty: list[int] = []
         healthy: Result | None = None
         while len(guilty) < min(_MOST_GUILTY, len(everything) - 1):
@@ -83,9 +83,10 @@ class Samples(Intervention):
     def _outcome(self, case: Case, guilty: list[int], healthy: Result | None, total: int) -> Outcome:
         shown = ", ".join(map(str, guilty))
         which = f"sample {shown}" if len(guilty) == 1 else f"samples {shown}"
+        whose, on = (f" of {case.whose}", f" on {case.whose}") if case.together else ("", "")
         if healthy is not None:
             verb = "is" if len(guilty) == 1 else "are"
-            tells = f"{which[0].upper()}{which[1:]} of {total} {verb} enough to make it fail; without, it is finite."
+            tells = f"{which[0].upper()}{which[1:]} of {total}{on} {verb} enough to make it fail; without, it is finite."
             gone: bool | None = True
         elif self._error is not None:
             return self.not_tried(self._error)
@@ -95,7 +96,11 @@ class Samples(Intervention):
                 "" if case.manifest["draws"] else " (as far as the data could be reached without a loader)"
             )
             tells = f"The rest of the batch fails without single samples too{reach}."
-        title = f"without {which}" if healthy is not None else self.title
+        title = f"without {which}{whose}" if healthy is not None else self.title
         loss = healthy.loss if healthy is not None else case.plain.loss
-        evidence = {"samples": guilty, "of": total}
+        evidence = {
+            "samples": guilty,
+            "of": total,
+            **({"rank": case.rank} if case.together and not case.everywhere else {}),
+        }
         return Outcome(title, gone, tells, self.size, loss, self._spent, evidence)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from premortem.replay.interventions.base import Case, Intervention, Outcome, Trials
 from premortem.replay.trial import Term
+
+_MOST_TRIED = 6
 
 
 class LossTerms(Intervention):
@@ -26,6 +28,8 @@ class LossTerms(Intervention):
             return None
         broken = [term for term in terms if not term.healthy]
         evidence = {"terms": [vars(term) for term in terms]}
+        if not broken and any(term.gradient_finite is None for term in terms):
+            return (yield from self._one_by_one(case, terms, evidence))
         if len(broken) != 1:
             tells = "All terms are broken." if broken else "Each term alone is finite; only their sum is not."
             if 1 < len(broken) < len(terms):
@@ -37,6 +41,17 @@ class LossTerms(Intervention):
         tells = f"{describe(broken[0])}; the other {len(terms) - 1} and their gradients are finite."
         title = f"without the loss term `{broken[0].op}`"
         return Outcome(title, not without.failed, tells, self.size, without.loss, 2, evidence)
+
+    def _one_by_one(self, case: Case, terms: list[Term], evidence: dict[str, Any]) -> Trials:
+        """Of parameters in pieces the gradient of one term cannot be asked for; the step without it can be made."""
+        for spent, term in enumerate(terms[:_MOST_TRIED], 2):
+            without = yield case.trial(self.title, without_term=term.index)
+            if without.decided and not without.failed:
+                tells = f"The term `{term.op}` ({term.value}) is finite, but without it the gradients are."
+                title = f"without the loss term `{term.op}`"
+                return Outcome(title, True, tells, self.size, without.loss, spent, evidence)
+        tells = "Each term is finite, and leaving one of them out does not help."
+        return Outcome(self.title, False, tells, self.size, case.plain.loss, len(terms) + 1, evidence)
 
 
 def describe(term: Term) -> str:
