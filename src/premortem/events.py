@@ -227,6 +227,7 @@ class ModelSeen(Event):
     parameters: tuple[Parameter, ...]
     hidden: tuple[Hidden, ...] = ()
     copy_of: int | None = None  # deep copy of that model
+    same_weights: bool = False  # ... and its weights are those that one has now
     shapes: int = 0  # hash of all parameter shapes: equal for two copies of one architecture
     misspelt: tuple[Misspelt, ...] = ()
     frozen: tuple[SaidFrozen, ...] = ()

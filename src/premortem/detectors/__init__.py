@@ -125,6 +125,7 @@ from premortem.detectors.stepped_but_not_moved import SteppedButNotMoved
 from premortem.detectors.stepped_twice_on_one_gradient import SteppedTwiceOnOneGradient
 from premortem.detectors.sudden_jump import SuddenJump
 from premortem.detectors.symmetric_initialisation import SymmetricInitialisation
+from premortem.detectors.target_never_updated import TargetNeverUpdated
 from premortem.detectors.target_out_of_reach import TargetOutOfReach
 from premortem.detectors.train_and_eval_inputs_differ import TrainAndEvalInputsDiffer
 from premortem.detectors.train_and_val_on_different_scales import TrainAndValOnDifferentScales
@@ -203,6 +204,7 @@ ALL: tuple[type[Detector], ...] = (
     TrainAndValOnDifferentScales,  # PM305
     EvaluatedWithGradients,  # PM306
     StatisticsNeverCollected,  # PM307
+    TargetNeverUpdated,  # PM308
     CheckpointDidNotMatch,  # PM311
     OptimizerStateNotRestored,  # PM312
     RestoredOwnLiveWeights,  # PM313

@@ -60,9 +60,10 @@ class Pairs:
             return
         phase.calls += 1
         # One call of one model on one tensor, compared with one target: only then is it clear what belongs together.
-        # (Not in a pair of inputs, two networks, several heads, or a mixture of two labels.)
+        # (Not in a pair of inputs, two networks, several heads, or a mixture of two labels.) A number for each sample
+        # beside it, the time of a diffusion say, is one more feature.
         since, self._calls = self.models.calls - self._calls, self.models.calls
-        if since != 1 or self.models.inputs != 1:
+        if since != 1 or self.models.inputs != 1 + len(self.models.beside):
             phase.mixed = phase.mixed or since < 1
             return
         model = self.models.current
@@ -70,9 +71,12 @@ class Pairs:
         if model is None or first is None or not usable(first) or first.requires_grad or target.requires_grad:
             return
         label = label_of(target, first.shape[0], fn)
+        beside = [reference() for reference in self.models.beside]
+        if any(t is None or t.numel() != first.shape[0] or not usable(t.reshape(-1, 1)) for t in beside):
+            return
         if label is None or not given.dim() or given.shape[0] != first.shape[0]:
             return
-        self._add(phase, model.key, features_of(first), *label)
+        self._add(phase, model.key, with_numbers(features_of(first), beside), *label)
         if phase.weighed:
             if phase.repeats >= _REPEATS and not phase.mixed:
                 self._told_again(phase, given.requires_grad)
@@ -209,6 +213,13 @@ def features_of(first: torch.Tensor) -> torch.Tensor:
         counts = torch.zeros(flat.shape[0], _FEATURES)
         return counts.scatter_add_(1, flat.remainder(_FEATURES), torch.ones(flat.shape))
     return thinned(value.float().reshape(value.shape[0], -1) if value.dim() != 3 else value.float())
+
+
+def with_numbers(rows: torch.Tensor, beside: list[torch.Tensor]) -> torch.Tensor:
+    if not beside:
+        return rows
+    columns = [t.detach().reshape(-1, 1).to(rows.dtype) for t in beside]
+    return torch.cat([rows.reshape(rows.shape[0], -1), *columns], 1)
 
 
 def marks_of(flat: torch.Tensor) -> list[Any]:
