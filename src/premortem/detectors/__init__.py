@@ -78,6 +78,7 @@ from premortem.detectors.optimizer_state_not_restored import OptimizerStateNotRe
 from premortem.detectors.out_of_memory import OutOfMemory
 from premortem.detectors.over_the_batch_dimension import OverTheBatchDimension
 from premortem.detectors.overflow import Overflow
+from premortem.detectors.padding_in_the_loss import PaddingInTheLoss
 from premortem.detectors.parameter_without_optimizer import ParameterWithoutOptimizer
 from premortem.detectors.plateau_fed_non_finite import PlateauFedNonFinite
 from premortem.detectors.plateau_wrong_mode import PlateauWrongMode
@@ -254,6 +255,7 @@ ALL: tuple[type[Detector], ...] = (
     ShapesDoNotFit,  # PM415
     AttentionOverWrongDimension,  # PM416
     MemoryFormatOfOtherRank,  # PM417
+    PaddingInTheLoss,  # PM418
     ConstantLabels,  # PM421
     UninformativeLabels,  # PM422
     LabelsOutsideTheLoss,  # PM423
