@@ -227,6 +227,7 @@ class ModelSeen(Event):
     parameters: tuple[Parameter, ...]
     hidden: tuple[Hidden, ...] = ()
     copy_of: int | None = None  # deep copy of that model
+    same_weights: bool = False  # ... and its weights are those that one has now
     shapes: int = 0  # hash of all parameter shapes: equal for two copies of one architecture
     misspelt: tuple[Misspelt, ...] = ()
     frozen: tuple[SaidFrozen, ...] = ()
@@ -432,6 +433,9 @@ class LossCall(Event):
     target_grad: bool = False  # gradients flow into the target
     log_target: bool = False  # of kl_div
     ignored: float | None = None  # ignore_index of cross_entropy and nll_loss
+    # padding_idx of an embedding with as many rows as there are classes, when rows of the model's input end in it and
+    # no class weights were given
+    padding: float | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -78,6 +78,7 @@ from premortem.detectors.optimizer_state_not_restored import OptimizerStateNotRe
 from premortem.detectors.out_of_memory import OutOfMemory
 from premortem.detectors.over_the_batch_dimension import OverTheBatchDimension
 from premortem.detectors.overflow import Overflow
+from premortem.detectors.padding_in_the_loss import PaddingInTheLoss
 from premortem.detectors.parameter_without_optimizer import ParameterWithoutOptimizer
 from premortem.detectors.plateau_fed_non_finite import PlateauFedNonFinite
 from premortem.detectors.plateau_wrong_mode import PlateauWrongMode
@@ -125,6 +126,7 @@ from premortem.detectors.stepped_but_not_moved import SteppedButNotMoved
 from premortem.detectors.stepped_twice_on_one_gradient import SteppedTwiceOnOneGradient
 from premortem.detectors.sudden_jump import SuddenJump
 from premortem.detectors.symmetric_initialisation import SymmetricInitialisation
+from premortem.detectors.target_never_updated import TargetNeverUpdated
 from premortem.detectors.target_out_of_reach import TargetOutOfReach
 from premortem.detectors.train_and_eval_inputs_differ import TrainAndEvalInputsDiffer
 from premortem.detectors.train_and_val_on_different_scales import TrainAndValOnDifferentScales
@@ -203,6 +205,7 @@ ALL: tuple[type[Detector], ...] = (
     TrainAndValOnDifferentScales,  # PM305
     EvaluatedWithGradients,  # PM306
     StatisticsNeverCollected,  # PM307
+    TargetNeverUpdated,  # PM308
     CheckpointDidNotMatch,  # PM311
     OptimizerStateNotRestored,  # PM312
     RestoredOwnLiveWeights,  # PM313
@@ -252,6 +255,7 @@ ALL: tuple[type[Detector], ...] = (
     ShapesDoNotFit,  # PM415
     AttentionOverWrongDimension,  # PM416
     MemoryFormatOfOtherRank,  # PM417
+    PaddingInTheLoss,  # PM418
     ConstantLabels,  # PM421
     UninformativeLabels,  # PM422
     LabelsOutsideTheLoss,  # PM423

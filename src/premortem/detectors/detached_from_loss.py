@@ -33,6 +33,10 @@ WORDS = {
     "tensor": "`torch.tensor(...)`",
     "as_tensor": "`torch.as_tensor(...)`",
     "comparison": "a comparison",
+    "max": "taking only the index from `max`",
+    "min": "taking only the index from `min`",
+    "topk": "taking only the indices from `topk`",
+    "sort": "taking only the indices from `sort`",
 }
 SIGHTINGS = 4  # audited steps in which the parameter got nothing
 PATIENCE = 30  # steps of its optimizer: a warm-up of the rest may be going on
@@ -61,7 +65,7 @@ class DetachedFromLoss(Detector):
     ## Usual causes
     - `.detach()`, `.data`, `.item()`, `.numpy()` or `torch.tensor(...)` on the way from the module to the loss
     - `torch.no_grad()` around a part that should be trained, or left on a helper as a decorator
-    - an operation without a derivative in the middle: `argmax`, a comparison, `round`, `sign`
+    - an operation without a derivative in the middle: `argmax`, the indices of `topk`, a comparison, `round`, `sign`
 
     ## What to do
     Compute with the tensor itself. Where a hard decision is needed use a soft one (softmax, Gumbel, a

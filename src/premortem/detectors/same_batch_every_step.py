@@ -11,7 +11,7 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.printed import counted
 from premortem.detectors.runs import Run, Runs
-from premortem.events import BatchDrawn, Event, LoaderBuilt, LogLine
+from premortem.events import BatchDrawn, EpochEnded, Event, LoaderBuilt, LogLine
 from premortem.findings import Finding, Severity
 
 STEPS = 10  # when the batches come from a loader that has others
@@ -34,7 +34,7 @@ class SameBatchEveryStep(Detector):
     The model learns a few samples by heart. The training loss falls nicely and nothing generalises.
 
     ## Usual causes
-    `next(iter(loader))` in each step on a loader that does not shuffle; a position that is never advanced
+    `next(iter(loader))` in each step on a loader that does not shuffle, or on a stream; a position that is never advanced
     (`x[:64]`, `pos =+ size`); a dataset whose `__getitem__` ignores the index.
 
     ## What to do
@@ -52,12 +52,19 @@ class SameBatchEveryStep(Detector):
         severity=Severity.ERROR,
         explains=("constant-labels", "fewer-samples-than-expected"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Runs.LISTENS, LoaderBuilt, BatchDrawn, LogLine)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        *Runs.LISTENS,
+        LoaderBuilt,
+        BatchDrawn,
+        EpochEnded,
+        LogLine,
+    )
 
     def __init__(self) -> None:
         self._runs = Runs()
         self._loaders: dict[int, LoaderBuilt] = {}
         self._drawn: dict[int, tuple[int, int]] = {}  # loader -> fingerprint, times in a row
+        self._left: dict[int, int] = {}  # loader -> passes in a row that were left after their first batch
         self._epochs: list[Epoch] = []
         self._said = False
 
@@ -68,6 +75,9 @@ class SameBatchEveryStep(Detector):
             if event.fingerprint is not None:
                 last, times = self._drawn.get(event.loader, (0, 0))
                 self._drawn[event.loader] = (event.fingerprint, times + 1 if last == event.fingerprint else 1)
+        elif isinstance(event, EpochEnded):
+            early = event.batches == 1 and not event.complete
+            self._left[event.loader] = self._left.get(event.loader, 0) + 1 if early else 0
         elif isinstance(event, LogLine):
             self._printed(event)
         else:
@@ -87,10 +97,11 @@ class SameBatchEveryStep(Detector):
     def _judge(self, event: Event, run: Run) -> Iterator[Finding]:
         loader = self._loader(run)
         if loader is not None and run.steps >= STEPS:
+            has = (
+                f"has {loader.batches} batches" if loader.batches is not None else "gives a stream of batches"
+            )
             yield self._found(
-                event,
-                run,
-                f"the loader has {loader.batches} batches, and each pass over it starts again with the first",
+                event, run, f"the loader {has}, and each pass over it starts again with the first"
             )
         elif (run.window or run.others) and run.steps >= CUT_STEPS and self._several_in_each_epoch(run):
             yield self._found(event, run, "it is taken anew in each step, and each epoch has many steps")
@@ -103,9 +114,15 @@ class SameBatchEveryStep(Detector):
         """The loader that gave the same batch in each of these steps, and has more of them."""
         for key, (_, times) in self._drawn.items():
             loader = self._loaders.get(key)
-            if loader is not None and (loader.batches or 0) > 1 and times >= min(run.steps, STEPS):
+            if loader is not None and times >= min(run.steps, STEPS) and self._has_others(loader, run):
                 return loader
         return None
+
+    def _has_others(self, loader: LoaderBuilt, run: Run) -> bool:
+        """A stream does not say how long it is: its first batch was a full one, and nobody waited for the second."""
+        if loader.batches is not None:
+            return loader.batches > 1
+        return run.samples == loader.batch_size and self._left.get(loader.loader, 0) >= STEPS - 2
 
     def _several_in_each_epoch(self, run: Run) -> bool:
         epochs = [epoch for epoch in self._epochs if epoch.step >= run.since]

@@ -8,11 +8,16 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Custody, Event, Link, ModelSeen, OptimizerBuilt, RunEnded, Site
-from premortem.findings import Finding, Severity
+from premortem.events import Custody, Event, Link, ModelSeen, OptimizerBuilt, OptimizerStep, RunEnded, Site
+from premortem.findings import Certainty, Finding, Severity
 
 SHRUNK = 0.05  # of the first norm
 LOOKS = 2
+# What one step takes away (rate times decay): what was learned 50 steps ago is gone. Usual are 1e-7 to 1e-3.
+TAKEN = 0.02
+TAKEN_STEPS = 100
+PRESSED = 0.7  # of the first norm: every matrix is held down
+PLAIN = frozenset({"AdamW", "SGD"})  # each of them subtracts exactly rate * decay * weight
 
 
 @dataclass
@@ -23,6 +28,9 @@ class Decayed:
     decay: dict[int, float]  # parameter -> weight decay of its group
     shares: list[float] = field(default_factory=list)  # what is left of each matrix
     looks: int = 0  # audits in a row in which nothing much was left
+    taken: float = 0.0  # by the last step
+    hard: int = 0  # steps that took a lot
+    pressed: int = 0  # audits in a row in which every matrix was smaller than at first
 
 
 class WeightDecayCollapse(Detector):
@@ -40,7 +48,8 @@ class WeightDecayCollapse(Detector):
     Use a weight decay of 1e-4 to 1e-1, and look at the norm of the weights when you change it.
 
     ## When it stays silent
-    Unless nearly every weight matrix, the output layer's included, has shrunk to less than a twentieth.
+    Unless nearly every weight matrix, the output layer's included, has shrunk to less than a twentieth; or each step
+    takes 2 % of the weights away, a hundred times the usual, and holds every matrix below its first size.
     """
 
     card: ClassVar[Card] = Card(
@@ -56,7 +65,13 @@ class WeightDecayCollapse(Detector):
             "updates-too-large",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, ModelSeen, Custody, RunEnded)
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        OptimizerBuilt,
+        OptimizerStep,
+        ModelSeen,
+        Custody,
+        RunEnded,
+    )
 
     def __init__(self) -> None:
         self._optimizers: dict[int, Decayed] = {}
@@ -68,6 +83,8 @@ class WeightDecayCollapse(Detector):
         if isinstance(event, OptimizerBuilt):
             decay = {key: group.weight_decay for group in event.groups for key in group.parameters}
             self._optimizers[event.optimizer] = Decayed(event.at, decay)
+        elif isinstance(event, OptimizerStep):
+            self._stepped(event)
         elif isinstance(event, ModelSeen):
             self._matrices.update(p.key for p in event.parameters if len(p.shape) > 1)
         elif isinstance(event, Custody):
@@ -75,6 +92,7 @@ class WeightDecayCollapse(Detector):
             yield from self._judge(event, LOOKS)
         elif isinstance(event, RunEnded):
             yield from self._judge(event, 1)
+            yield from self._held_down(event)
 
     def _audited(self, event: Custody) -> None:
         known = self._optimizers.get(event.optimizer)
@@ -93,6 +111,15 @@ class WeightDecayCollapse(Detector):
         small = sum(share < SHRUNK for share in known.shares)
         collapsed = bool(heads) and max(heads) < SHRUNK and small >= 0.8 * len(shares)
         known.looks = known.looks + 1 if collapsed else 0
+        pressed = bool(shares) and known.shares[-1] < PRESSED
+        known.pressed = known.pressed + 1 if pressed else 0
+
+    def _stepped(self, event: OptimizerStep) -> None:
+        known = self._optimizers.get(event.optimizer)
+        if known is not None and known.decay and event.kind in PLAIN and event.lrs:
+            # The gentlest group counts, and the smallest rate.
+            known.taken = min(event.lrs) * min(known.decay.values())
+            known.hard += known.taken >= TAKEN
 
     def _judge(self, event: Event, least: int) -> Iterator[Finding]:
         for key, known in self._optimizers.items():
@@ -107,6 +134,25 @@ class WeightDecayCollapse(Detector):
                 f"weight_decay={decay:g}",
                 cause="The decay is stronger than the gradient and pulls everything to zero.",
                 remedy="Use a weight decay of 1e-4 to 1e-1.",
+                at=known.at,
+                weight_decay=decay,
+                shares=known.shares[:16],
+            )
+
+    def _held_down(self, event: RunEnded) -> Iterator[Finding]:
+        for key, known in self._optimizers.items():
+            if key in self._said or known.hard < TAKEN_STEPS or known.pressed < LOOKS:
+                continue
+            self._said.add(key)
+            decay = max(known.decay.values())
+            yield self.finding(
+                event,
+                f"each step takes {known.taken:.0%} of every weight away (weight_decay={decay:g} times the learning "
+                f"rate); all {len(known.shares)} weight matrices stayed below {PRESSED:.0%} of their first size",
+                cause="What was learned a few dozen steps ago has decayed, so the model cannot keep what it learns.",
+                remedy="Use a weight decay of 1e-4 to 1e-1.",
+                severity=Severity.WARNING,
+                certainty=Certainty.SUSPECTED,
                 at=known.at,
                 weight_decay=decay,
                 shares=known.shares[:16],

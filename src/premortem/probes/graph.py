@@ -256,5 +256,5 @@ def leads_to(tensor: torch.Tensor, key_of: Callable[[torch.Tensor], int | None])
     """Keys of the parameters that this tensor's graph leads to."""
     if not tensor.requires_grad:
         return ()
-    keys = (key_of(leaf) for leaf in walk(tensor).leaves)
+    keys = (key_of(leaf) for leaf in (walk(tensor).leaves if tensor.grad_fn is not None else [tensor]))
     return tuple(sorted(key for key in keys if key is not None))

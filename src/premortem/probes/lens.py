@@ -108,6 +108,12 @@ class Lens:
             self._audited.replace(tensor, name, functools.partial(self._cutting, op))
         for name in ("tensor", "as_tensor", "argmax", "argmin", "multinomial", "round", "sign", "floor"):
             self._audited.replace(torch, name, functools.partial(self._cutting, name))
+        for owner in (torch, tensor):
+            for name in ("max", "min", "topk", "sort"):
+                self._audited.replace(owner, name, functools.partial(self._choosing, name))
+            for name in ("argsort", "bucketize"):
+                if hasattr(owner, name):
+                    self._audited.replace(owner, name, functools.partial(self._cutting, name))
         self._replace_data()
         for name in ("view", "reshape"):
             self._audited.replace(tensor, name, functools.partial(self._reshaping, name))
@@ -141,6 +147,18 @@ class Lens:
 
         return wrapper
 
+    def _choosing(self, op: str, original: Any) -> Any:
+        """Values and places: the values keep their graph, and who goes on with the places alone has cut it."""
+
+        @functools.wraps(original)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if isinstance(result, tuple) and self.session.listening():
+                self._cut(op, args[0] if args else kwargs.get("input"))
+            return result
+
+        return wrapper
+
     def _replace_data(self) -> None:
         inherited: Any = vars(torch._C.TensorBase)["data"]
 
@@ -155,9 +173,10 @@ class Lens:
         self._audited.replace(torch.Tensor, "data", lambda original: property(get, put))
 
     def _cut(self, op: str, tensor: Any) -> None:
-        if not isinstance(tensor, torch.Tensor) or tensor.grad_fn is None or self.cuts >= _MOST_CUTS:
+        if not isinstance(tensor, torch.Tensor) or self.cuts >= _MOST_CUTS or not torch.is_grad_enabled():
             return
-        if not torch.is_grad_enabled():
+        # A parameter itself is often read to look at it or to change it by hand, but not inside a forward.
+        if tensor.grad_fn is None and not (tensor.requires_grad and self.models.depth):
             return
         with self.session.looking_at("lens"):
             at = user_site()

@@ -53,6 +53,7 @@ class Losses:
         self.on_target: list[Callable[[torch.Tensor], None]] = []
         self.calls: Counter[Site | None] = Counter()
         self._inside = False
+        self._paddings: dict[int, dict[int, int]] = {}  # model -> rows of an embedding -> its padding_idx
 
     def install(self) -> None:
         for name in WATCHED:
@@ -100,6 +101,8 @@ class Losses:
         # Labels are followed closely at first, then sampled; a GPU is only asked in the audit gear.
         if session.auditing or (cheap and (count <= 400 or count % 16 == 0)):
             self._look(event, fn, given, wanted)
+            if event.ignored is not None and bound.get("weight") is None:
+                event.padding = self._padding(given)
         session.emit(event)
 
     def _mode(self) -> bool | None:
@@ -137,6 +140,23 @@ class Losses:
             event.target_sum_error = float((wanted.detach().float().sum(1) - 1).abs().mean())
         event.target_is_input = self._is_input(wanted)
         event.target_is_data = self.recent.holds(wanted, event.at)
+
+    def _padding(self, given: torch.Tensor) -> float | None:
+        model = self.models.current
+        module = model.module() if model is not None else None
+        ids = model.last_input[0]() if model is not None and model.last_input is not None else None
+        if model is None or module is None or ids is None or given.dim() < 2:
+            return None
+        if ids.dim() != 2 or ids.is_floating_point() or ids.device.type != "cpu" or not ids.numel():
+            return None
+        if model.key not in self._paddings:
+            embeddings = (m for m in module.modules() if isinstance(m, torch.nn.Embedding))
+            self._paddings[model.key] = {
+                m.num_embeddings: m.padding_idx for m in embeddings if m.padding_idx is not None
+            }
+        index = self._paddings[model.key].get(given.shape[1])
+        ends = index is not None and bool(((ids[:, -1] == index) & (ids[:, 0] != index)).any())
+        return float(index) if index is not None and ends else None
 
     def _is_input(self, wanted: torch.Tensor) -> bool:
         model = self.models.current

@@ -46,6 +46,7 @@ _REMEMBERED = 4096  # graphs of outputs
 _MOST_AUDITED = 32  # audited forwards whose inner graphs are followed
 T = TypeVar("T")
 _DESCRIBED_EVERY = 64  # steps, in cruise
+_NOW_AND_THEN = 32  # steps: how often a model that is called in each of them is looked at
 _LARGE = 1 << 22  # elements; per-unit statistics are not taken of larger activations
 
 
@@ -510,6 +511,7 @@ class Models:
         ]
         keys = self.session.parameters
         shapes = hash(tuple(tuple(p.shape) for _, p in named))
+        original = self._copy_of(module, shapes)
         self.session.emit(
             ModelSeen(
                 step=self.session.step,
@@ -522,14 +524,15 @@ class Models:
                     for name, p in named
                 ),
                 hidden=model.hidden,
-                copy_of=self._copy_of(module, shapes),
+                copy_of=original.key if original is not None else None,
+                same_weights=original is not None and same_weights(module, original.module()),
                 shapes=shapes,
                 misspelt=misspelt,
                 frozen=frozen,
             )
         )
 
-    def _copy_of(self, module: nn.Module, shapes: int) -> int | None:
+    def _copy_of(self, module: nn.Module, shapes: int) -> Model | None:
         for other in self.known.values():
             its = other.module()
             if (
@@ -538,7 +541,7 @@ class Models:
                 and type(its) is type(module)
                 and hash(tuple(tuple(p.shape) for p in its.parameters())) == shapes
             ):
-                return other.key
+                return other
         return None
 
     def _hidden(self, name: str, module: nn.Module) -> Iterable[Hidden]:
@@ -709,7 +712,8 @@ class Models:
         waits for the device once, so only the first evaluations are looked at there.
         """
         session = self.session
-        if session.step - model.last_weights_step < 2 and model.weights_taken >= 3:
+        often = session.step - model.last_weights_step < 2 and model.weights_taken >= 3
+        if often and session.step % _NOW_AND_THEN:
             model.last_weights_step = session.step
             return
         first_of_run = session.step != model.last_weights_step
@@ -840,6 +844,10 @@ def copies_of_first(inputs: list[torch.Tensor]) -> int:
         return 1
     rows = inputs[0].detach().reshape(inputs[0].shape[0], -1)
     return max(1, int((rows == rows[0]).all(dim=1).sum()))
+
+
+def same_weights(one: nn.Module, other: nn.Module | None) -> bool:
+    return other is not None and checksum(list(one.parameters())) == checksum(list(other.parameters()))
 
 
 def checksum(parameters: list[torch.Tensor], most: int = 48) -> int:

@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from premortem.events import Backward, BatchDrawn, Event, Forward, LoaderBuilt, LogLine, OptimizerStep, Site
+from premortem.events import (
+    Backward,
+    BatchDrawn,
+    EpochEnded,
+    Event,
+    Forward,
+    LoaderBuilt,
+    LogLine,
+    OptimizerStep,
+    Site,
+)
 
 AT = Site("train.py", 22)
 LOADER = LoaderBuilt(
@@ -15,11 +25,19 @@ FORWARD = Forward(
 
 
 def steps(
-    many: int, *, drawn: bool = False, closure: bool = False, per_epoch: int = 0, **facts: object
+    many: int,
+    *,
+    drawn: bool = False,
+    left: bool | None = None,
+    closure: bool = False,
+    per_epoch: int = 0,
+    **facts: object,
 ) -> Iterator[Event]:
     for step in range(many):
         if drawn:
             yield BatchDrawn(step=step, at=AT, loader=1, index=0, fingerprint=7)
+        if left is not None:
+            yield EpochEnded(step=step, loader=1, batches=1, complete=not left)
         yield replace(FORWARD, step=step, number=step + 1, **facts)  # type: ignore[arg-type]
         yield Backward(step=step, value=1.0)
         yield OptimizerStep(step=step + 1, optimizer=1, kind="SGD", lrs=(0.1,), closure=closure)
@@ -32,7 +50,11 @@ def steps(
 
 EVENTS: list[Event] = [LOADER, *steps(12, drawn=True)]
 
+STREAM = replace(LOADER, samples=None, batches=None)
+
 HEALTHY: list[list[Event]] = [
+    [STREAM, *steps(100, drawn=True, left=False)],  # a stream of one batch
+    [STREAM, *steps(100, drawn=True)],
     [*steps(100, same_object=True)],  # an overfitting check on one batch
     [*steps(100, window=True)],  # ... cut anew each time: no sign that it should change
     [*steps(100, per_epoch=1, window=True)],  # full-batch training on the first part of the data

@@ -20,8 +20,28 @@ def run(*, decay=5.0, share=0.3, head=None):
     return play.end()
 
 
+def held(*, decay=20.0, share=0.5, kind="AdamW", batches=40):
+    """The weights stay at `share` of what they were."""
+    play = Rehearsal()
+    play.model("0.weight", "2.weight")
+    play.add(OptimizerBuilt(at=line(10), optimizer=1, kind=kind, groups=(Group(0.1, decay, 0.0, (1, 2)),)))
+    for audit in range(4):
+        for _ in range(batches):
+            play.batch(kind=kind)
+        left = share if audit else 1.0
+        play.custody(
+            link(1, "model.0.weight", weight=left), link(2, "model.2.weight", weight=left, head=True)
+        )
+    return play.end()
+
+
 EVENTS = run()
+HELD = held()
 HEALTHY = [
+    held(decay=0.1),
+    held(share=0.9),
+    held(kind="Adam"),  # which divides the decay by its own size
+    held(batches=20),
     run(decay=5e-4, share=0.99),
     run(head=1.0),  # the output layer holds on
     run(decay=0.0),  # not by decay

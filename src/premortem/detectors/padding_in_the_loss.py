@@ -1,0 +1,77 @@
+"""PM418 padding-in-the-loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, LossCall, Site
+from premortem.findings import Finding, Severity
+
+CALLS = 20
+SHARE = 0.3  # of the targets
+
+
+@dataclass
+class Targets:
+    """What one loss was asked to predict."""
+
+    calls: int = 0
+    padding: int = 0
+    all: int = 0
+
+
+class PaddingInTheLoss(Detector):
+    """The loss counts padding: positions behind the end of a sequence are targets like any other.
+
+    ## Why it matters
+    Padding is easy to predict, so the loss looks good from the first epoch on, and most of the gradient is spent on
+    it. The more a batch is padded the less its words count.
+
+    ## Usual causes
+    `CrossEntropyLoss()` without `ignore_index`; a mask that is made and not used.
+
+    ## What to do
+    `CrossEntropyLoss(ignore_index=PAD)`, or multiply with the mask and divide by its sum.
+
+    ## When it stays silent
+    Unless the model embeds these very tokens with a `padding_idx`, its inputs end in it, and at least three in ten
+    targets are padding. Losses with `reduction="none"` and with class weights are left alone.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM418",
+        name="padding-in-the-loss",
+        family="loss-definition",
+        severity=Severity.WARNING,
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+
+    def __init__(self) -> None:
+        self._seen: dict[Site | None, Targets] = {}
+        self._done = False
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if self._done or not isinstance(event, LossCall) or not event.grad or event.reduction == "none":
+            return
+        if event.padding is None or event.padding == event.ignored or not event.classes:
+            return
+        seen = self._seen.setdefault(event.at, Targets())
+        seen.calls += 1
+        seen.padding += event.classes.get(event.padding, 0)
+        seen.all += sum(event.classes.values())
+        if seen.calls < CALLS or seen.padding < SHARE * seen.all:
+            return
+        self._done = True
+        share, index = seen.padding / seen.all, int(event.padding)
+        yield self.finding(
+            event,
+            f"{share:.0%} of the targets are padding (token {index}, the embedding's `padding_idx`), and the loss counts them",
+            cause="What comes after the end of a sequence is predicted like any word: the loss is mostly that of the padding.",
+            remedy=f"Pass `ignore_index={index}` to the loss.",
+            share=round(share, 3),
+            padding=index,
+        )

@@ -1,0 +1,148 @@
+"""PM308 target-never-updated."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Custody, Event, Forward, ModelSeen, RunEnded, Site, StateLoaded, WeightsSeen
+from premortem.findings import Finding, Severity
+
+STEPS = 200  # of the trained model, in which its copy stayed as it was
+LOOKS = 4
+RECENT = 4  # inputs of each model that are remembered
+ALIKE = 0.5  # of its inputs: few of them may look the same by accident (one-hot codes)
+TO_THE_END = 0.8  # of the run: a copy that was replaced by another one is not called any more
+
+
+@dataclass
+class Target:
+    """A copy that was made of a model before its first step, and is called without gradients."""
+
+    name: str
+    original: int
+    at: Site | None
+    weights: int | None = None
+    since: int = 0
+    looks: int = 0
+    last: int = 0
+    changed: bool = False
+    calls: int = 0
+    shared: int = 0  # calls on an input of the model it is a copy of
+    inputs: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
+
+
+class TargetNeverUpdated(Detector):
+    """A target network keeps the random weights it started with, while the network it is a copy of is trained.
+
+    ## Why it matters
+    Its output is what the trained network learns to predict. A target that stays as initialised gives random values
+    for ever: the loss falls quickly, and what is learned has nothing to do with the task.
+
+    ## Usual causes
+    A sync that assigns to a local name (`target = deepcopy(q)` for `self.target`), an averaging that drops its result
+    (`lerp` for `lerp_`), a sync interval that is longer than the run, or no call of it at all.
+
+    ## What to do
+    Copy the weights every few hundred steps (`target.load_state_dict(q.state_dict())`), or average them in place.
+
+    ## When it stays silent
+    The copy was made of a model that was trained or loaded (a teacher), it changes at some time, or it mostly gets the
+    very inputs that the other model gets, in training or not (a reference that is meant to stay, a baseline).
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM308",
+        name="target-never-updated",
+        family="eval-stale",
+        severity=Severity.ERROR,
+    )
+    listens: ClassVar[tuple[type[Event], ...]] = (
+        ModelSeen,
+        Forward,
+        WeightsSeen,
+        Custody,
+        StateLoaded,
+        RunEnded,
+    )
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._targets: dict[int, Target] = {}
+        self._moved: set[int] = set()  # models that an optimizer moved
+        self._used: set[int] = (
+            set()
+        )  # models whose weights came from somewhere else: loaded, or trained before
+        self._inputs: dict[int, deque[int]] = {}  # of the other models
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, ModelSeen):
+            self._seen(event)
+        elif isinstance(event, Forward):
+            self._called(event)
+        elif isinstance(event, WeightsSeen):
+            self._looked_at(event)
+        elif isinstance(event, Custody):
+            self._moved.update(link.model for link in event.links if link.moved)
+            self._used.update(link.model for link in event.links if link.loaded or link.trained)
+        elif isinstance(event, StateLoaded):
+            if event.target == "module" and event.key in self._targets and event.step:
+                self._targets[event.key].changed = True
+        elif isinstance(event, RunEnded) and event.reason == "finished":
+            yield from self._judge(event)
+
+    def _seen(self, event: ModelSeen) -> None:
+        self._names[event.model] = event.name
+        fresh = event.copy_of is not None and event.same_weights and event.copy_of not in self._moved
+        if fresh and event.copy_of is not None and event.model not in self._targets:
+            self._targets[event.model] = Target(event.name, event.copy_of, event.at)
+
+    def _called(self, event: Forward) -> None:
+        target = self._targets.get(event.model)
+        if target is not None and not event.tracked:
+            target.last = event.step
+        if event.fingerprint is None:
+            return
+        if target is not None:
+            target.calls += 1
+            target.inputs.append(event.fingerprint)
+            target.shared += event.fingerprint in self._inputs.get(target.original, ())
+        else:
+            self._inputs.setdefault(event.model, deque(maxlen=RECENT)).append(event.fingerprint)
+            for other in self._targets.values():
+                if other.original == event.model:
+                    other.shared += event.fingerprint in other.inputs
+
+    def _looked_at(self, event: WeightsSeen) -> None:
+        target = self._targets.get(event.model)
+        if target is None:
+            return
+        if target.weights is None:
+            target.weights, target.since = event.checksum, event.step
+        target.changed |= event.checksum != target.weights
+        target.looks += 1
+
+    def _judge(self, event: RunEnded) -> Iterator[Finding]:
+        for key, target in self._targets.items():
+            stale = key not in self._moved and not target.changed and target.looks >= LOOKS
+            if not target.calls or target.shared > ALIKE * target.calls:
+                continue  # a reference, or nobody knows
+            trained = target.original in self._moved and target.original not in self._used
+            steps = target.last - target.since
+            if not stale or not trained or steps < STEPS or target.last < TO_THE_END * event.step:
+                continue
+            name = self._names.get(target.original, "the model")
+            yield self.finding(
+                event,
+                f"`{target.name}` had the same weights in all its {steps} steps: those that `{name}` was initialised with",
+                cause=f"It is a copy of `{name}`, which is trained, and nothing ever updates it; so what it says stays random.",
+                remedy=f"Copy the weights of `{name}` into it every so often, in place, and check that this is called.",
+                at=target.at,
+                module=target.name,
+                steps=steps,
+            )
+            return
