@@ -5,14 +5,14 @@
 Two ranks, under DistributedDataParallel (a step of about 50 ms) and then under FSDP2, each in one run. Blocks of 64 steps without
 premortem take turns with blocks in its gears:
 
-    calm      what a run spends its life in, after its first thousand steps: two steps of 64 are told
+    calm      what a run spends its life in, after its first thousand steps: two steps every other second are told
     told      before that: every step is told to every detector
     audited   a step in which everything is looked at closely: the first eight, powers of two, every 500th
 
 When premortem is switched on it looks closely at what is new to it, as in the first steps of a run. These steps do not count;
-the run is then set far beyond its beginning, and goes on until it is in its gear. Each of the 64 steps of a block is compared with
+the run is then set far beyond its beginning, and goes on until it is in its gear. Each step of a block is compared with
 the same one of the blocks without premortem before and after it; of all rounds the middle difference counts, and of the steps the
-mean: every block holds two digests and two told steps, which a median over the steps would hide.
+mean: every block holds digests and told steps, which a median over the steps would hide.
 
 Time is told twice: as the clock says, and as the processor's time of the training thread, which other programs on the machine
 change less. The comparing of ranks is far below the noise of a step; so the processor's time of its parts is taken as well.
@@ -40,7 +40,7 @@ SLEEP = 0.03
 CRUISING = 1_000_003  # a step number far from any audit
 NOVELTY = 10  # steps
 AUDITED = 16
-BLOCK = 84  # steps, of which about four are told: a rest lasts two seconds
+BLOCK = 64  # steps, more than a rest has in its two seconds; of a calm one about three are told
 KINDS = ("ddp", "fsdp2")
 
 
