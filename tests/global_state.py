@@ -27,6 +27,8 @@ HOOKS = {
     "torch.optim.optimizer": ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks"),
     "torch.nn.modules.module": (
         "_global_forward_hooks",
+        "_global_forward_hooks_always_called",
+        "_global_forward_hooks_with_kwargs",
         "_global_forward_pre_hooks",
         "_global_backward_hooks",
         "_global_backward_pre_hooks",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torch import nn
+from torch.nn.modules import module as module_hooks
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import (
     Optimizer,
@@ -86,6 +87,8 @@ class Rehearsal:
             finally:
                 for hook in hooks:
                     hook.remove()
+                # torch leaves this mark when the hook is gone, and takes it for a hook.
+                getattr(module_hooks, "_global_forward_hooks_with_kwargs", {}).pop(hooks[1].id, None)
                 self.paths.remove()
                 autocast.remove()
 
