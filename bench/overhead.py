@@ -157,9 +157,8 @@ def unwatched(task: Task) -> Iterator[Callable[[], Cost]]:
     yield task.block
 
 
-@contextlib.contextmanager
-def premortem(task: Task, rests: bool = True) -> Iterator[Callable[[], Cost]]:
-    """All probes and all detectors, in the gear a run spends its life in."""
+def cruising(task: Task, *, rests: bool = True) -> Watcher:
+    """All probes and all detectors, in the gear a run spends its life in. Whoever asks closes it."""
     watcher = Watcher("protect")
     watcher.attach()
     attachment = watcher._attachment
@@ -174,6 +173,12 @@ def premortem(task: Task, rests: bool = True) -> Iterator[Callable[[], Cost]]:
         attachment.session.rest.after = sys.maxsize
     for _ in range(ALIKE + 3):
         task.step()
+    return watcher
+
+
+@contextlib.contextmanager
+def premortem(task: Task, rests: bool = True) -> Iterator[Callable[[], Cost]]:
+    watcher = cruising(task, rests=rests)
     try:
         yield task.block
     finally:

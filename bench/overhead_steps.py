@@ -17,12 +17,11 @@ import time
 from pathlib import Path
 
 import torch
-from overhead import CRUISING, Task
+from overhead import Task, cruising
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from premortem.probes import Attachment
-from premortem.probes.rest import ALIKE, ATTENDED, RESTED
-from premortem.watcher import Watcher
+from premortem.probes.rest import ATTENDED, RESTED
 
 TURN, DROPPED = 24, 6
 
@@ -46,28 +45,11 @@ def put_on(attachment: Attachment) -> None:
     ]
 
 
-def resting(task: Task) -> Watcher:
-    """Watched, and in the gear a long run spends its life in."""
-    watcher = Watcher("protect")
-    watcher.attach()
-    attachment = watcher._attachment
-    assert attachment is not None
-    attachment.introduce((task.model, task.optimizer))
-    attachment.session.step = CRUISING
-    attachment.lens.focus()
-    for _ in range(10):  # what is new to premortem is audited first
-        task.step()
-    attachment.session.step += 10_000
-    for _ in range(ALIKE + 3):
-        task.step()
-    return watcher
-
-
 def measure(task: Task, turns: int) -> dict[str, list[float]]:
     """Seconds of single steps, by kind."""
     for _ in range(50):
         task.step()
-    watcher = resting(task)
+    watcher = cruising(task)
     attachment = watcher._attachment
     assert attachment is not None
     session = attachment.session
@@ -80,8 +62,9 @@ def measure(task: Task, turns: int) -> dict[str, list[float]]:
             start = time.perf_counter()
             task.step()
             seconds = time.perf_counter() - start
-            kind = "unwatched" if not watched else "rested" if before else "told"
-            if number >= DROPPED and (not watched or before == session.resting or not before):
+            ended = watched and before and not session.resting  # a step like no other
+            if number >= DROPPED and not ended:
+                kind = "unwatched" if not watched else "rested" if before else "told"
                 taken[kind].append(seconds)
     watcher.close()
     return taken

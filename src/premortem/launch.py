@@ -94,9 +94,7 @@ def run(options: RunOptions) -> int:
     if options.autopsy and ending.reason == "stopped" and ending.message != asked.REASON:
         if mine is None:
             autopsy(supervision.capsules, console)
-        elif (
-            LAUNCHED not in os.environ and supervision.capsules
-        ):  # else the launcher does it, when all have ended
+        elif LAUNCHED not in os.environ and supervision.capsules:  # else our launcher does it
             console.problem(f"when all ranks have ended: premortem replay {supervision.capsules[0]}")
     if ending.reason == "interrupted":
         sys.excepthook = lambda *_: None

@@ -175,6 +175,26 @@ def test_random_states_can_be_put_back(attachment):
     assert np.array_equal(np.random.rand(3), drawn[2])  # noqa: NPY002
 
 
+def test_a_generator_that_was_drawn_from_or_seeded_is_read_again():
+    asked = generators.Generators()
+
+    def agrees():
+        state, (_, words, place, *_) = asked.now(), np.random.get_state()  # noqa: NPY002
+        now = np.frombuffer(state.numpy, dtype=np.uint32)
+        return state.python.state == random.getstate() and now.tolist() == [*words.tolist(), place]
+
+    assert agrees()
+    assert asked.now().numpy is asked.now().numpy, "copied once while nobody draws"
+    for seed in (1, 2):
+        random.seed(seed), np.random.seed(seed)  # noqa: NPY002
+        assert agrees()
+    random.random(), np.random.rand()  # noqa: NPY002
+    assert agrees()
+    for _ in range(624):  # around the words, to the same position
+        random.getrandbits(32), np.random.bytes(4)  # noqa: NPY002
+    assert agrees()
+
+
 def test_a_generator_whose_memory_is_not_as_expected_is_asked(monkeypatch):
     monkeypatch.setattr(generators, "_WORDS", 3)
     monkeypatch.setattr(generators, "_BYTES", 16)

@@ -74,9 +74,7 @@ class TargetNeverUpdated(Detector):
         self._names: dict[int, str] = {}
         self._targets: dict[int, Target] = {}
         self._moved: set[int] = set()  # models that an optimizer moved
-        self._used: set[int] = (
-            set()
-        )  # models whose weights came from somewhere else: loaded, or trained before
+        self._used: set[int] = set()  # models whose weights came from elsewhere: loaded, or trained before
         self._inputs: dict[int, deque[int]] = {}  # of the other models
 
     def observe(self, event: Event) -> Iterator[Finding]:

@@ -111,7 +111,7 @@ class Models:
         self._number = 0
         self._made: list[tuple[StorageWeakRef, int]] = []
         self._audit = False
-        self._passing = False  # inside a root whose call is not told: every inner call is only passed on
+        self._passing = False  # inside a root, and not in audit: every inner call is only passed on
         self.inputs = 0  # tensors that the last root was given
         self.autocast = False  # the current model was called under autocast (audit)
         self._weightless: dict[int, weakref.ref[nn.Module]] = {}
@@ -203,8 +203,6 @@ class Models:
             if self._passing and module._compiled_call_impl is None:
                 return module._call_impl(*args, **kwargs)
             if self.depth:
-                if not self._audit and plain and module._compiled_call_impl is None:
-                    return module._call_impl(*args, **kwargs)
                 if not self._audit or not session.listening():
                     return original(module, *args, **kwargs)
                 result = original(module, *args, **kwargs)
@@ -233,12 +231,13 @@ class Models:
                 grad = torch.is_grad_enabled()
                 with session.looking_at("forward"):
                     note = self._enter(module, args, kwargs, grad)
+                self._passing = plain and not self._audit
                 result = self._run(original, module, args, kwargs)
                 with session.looking_at("forward"):
                     self._leave(module, note, grad, args, kwargs, result)
                 return result
             finally:
-                self.depth = 0
+                self.depth, self._passing = 0, False
                 self._audit = False
 
         return __call__

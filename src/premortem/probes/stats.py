@@ -104,7 +104,6 @@ class Stats:
         self.rings: dict[torch.device, Ring] = {}
         self.checked = False  # somebody asks at every step whether the gradients are finite
         self.learnt: list[Any] = []  # called with (optimizer, step, finite) when a device has answered that
-        self._halfway = False  # the answer to the last question is sent with the next one
         self.last_loss: float | None = None
         self.last_worst: int | None = None
         self._pending: tuple[Row, torch.Tensor] | None = None
@@ -176,7 +175,6 @@ class Stats:
         if agree is not None:
             agree(flag)
         flags.send(track.key, self.session.step + 1, patiently=self.session.resting)
-        self._halfway = flags.halfway
         return flag
 
     def flag(self, grads: list[torch.Tensor]) -> torch.Tensor:
@@ -243,8 +241,10 @@ class Stats:
 
     @property
     def expecting(self) -> bool:
-        """Something may have arrived by now."""
-        return not self._halfway and bool(self._flags or self.rings)
+        """Something may have arrived by now, and no answer waits to be sent with the next one."""
+        if any(flags.halfway for flags in self._flags.values()):
+            return False
+        return bool(self._flags or self.rings)
 
     def hear(self) -> None:
         """What devices have answered by now."""

@@ -18,9 +18,8 @@ from premortem.replay.order import Order
 from premortem.replay.together import named
 from premortem.replay.trial import Result
 
-_GRACE = (
-    10.0  # seconds, for ranks that were about to end too, or are told by their library that a peer is gone
-)
+# Seconds, for ranks that were about to end too, or are told by their library that a peer is gone.
+_GRACE = 10.0
 _SHORT = 2.0  # where one has died, nothing that the others could still do is of use
 _LOOK = 0.02
 _TAIL = 12  # lines

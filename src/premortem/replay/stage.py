@@ -81,9 +81,8 @@ class Stage:
         self._terms: Terms | None = None
         self._found: list[Any] = []
         self._microscope: Microscope | None = None
-        self._whole = (
-            self._lens() if order.launch.get("whole") else None
-        )  # over all that the script does, from its start
+        # Over all that the script does, from its start.
+        self._whole = self._lens() if order.launch.get("whole") else None
         self._autocast = False
         self._policies = Policies(wide=bool(order.launch.get("wide")))
         self._open = ExitStack()
