@@ -1,6 +1,6 @@
 """What watching costs: step time watched against unwatched, in alternating blocks of one run.
 
-    python bench/overhead.py [--device cpu|cuda] [--rounds 7] [--json FILE] [--only NAME]
+    python bench/overhead.py [--device cpu|cuda] [--rounds 7] [--json FILE] [--only NAME] [--task NAME]
 
 Three models: a GPT-2-sized decoder, a conv net, and a 32-layer MLP that is bound by kernel launches (the worst
 case for any watcher). Beside premortem stand the ways people watch today. Every way is measured against
@@ -34,6 +34,7 @@ import premortem as premortem_package
 from premortem.probes.rest import ALIKE
 from premortem.watcher import Watcher
 
+TASKS = ("decoder", "conv", "mlp")
 CRUISING = 1_000_003  # a step number far from any audit
 
 
@@ -315,6 +316,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", default="", help="only the ways whose name contains this")
+    parser.add_argument("--task", choices=TASKS, help="only this model")
     options = parser.parse_args()
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -325,7 +327,8 @@ def main() -> None:
     )
     result: dict[str, Any] = {
         "command": f"python bench/overhead.py --device {options.device} --rounds {options.rounds}"
-        + (f" --only {options.only}" if options.only else ""),
+        + (f" --only {options.only!r}" if options.only else "")
+        + (f" --task {options.task}" if options.task else ""),
         "machine": name,
         "torch": torch.__version__,
         "step_ms": {},
@@ -334,7 +337,7 @@ def main() -> None:
         "added_host_us": {},
         "added_synchronisations": {},
     }
-    for model in ("decoder", "conv", "mlp"):
+    for model in [options.task] if options.task else TASKS:
         task = Task(model, options.device)
         for _ in range(3):
             task.step()

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from tests.global_state import left_behind, snapshot
+
+
+def pytest_configure() -> None:
+    # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would every process they start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@
         not finite                   it does not: weights, moments and step counters keep every bit
 
 On the CPU the look costs nothing more, and a refused step is simply not made. On a GPU nobody may wait for the
-answer: fused optimizers are given it as their own `found_inf`, on the device; the others are undone on the device.
+answer: the kernels of fused optimizers are given it, on the device (kernels.py); the others are undone on the device.
 Optimizers whose arithmetic can break on sound gradients (eps 0, 16-bit weights, strangers') are undone as well.
 A scaler that has its own answer is left alone.
 """
@@ -25,8 +25,10 @@ from torch.nn.utils import clip_grad
 from torch.optim.swa_utils import AveragedModel
 
 from premortem.actions.agreement import Agreement, Circle, circle_of
+from premortem.actions.kernels import Kernels
 from premortem.actions.undo import Before, Gained, Shadow
 from premortem.events import StepRefused
+from premortem.probes.answers import non_finite_sum
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -53,18 +55,15 @@ class Verdict(NamedTuple):
 
     refuse: bool = False
     reason: str = "gradient"
-    flag: torch.Tensor | None = None  # not 0 when it must be refused; on a device, where nobody reads it
     before: Before | None = None  # what is needed to undo it, where gradients alone do not tell
-    shadow: Shadow | None = None  # likewise, on the device
-    owed: Owed | None = None
-
-    @property
-    def fused(self) -> bool:
-        """The optimizer's own kernel looks at the flag."""
-        return self.flag is not None and self.shadow is None
+    flag: torch.Tensor | None = None  # not 0 when it must be undone; on a device, where nobody reads it
+    shadow: Shadow | None = None  # then what is needed for that,
+    owed: Owed | None = None  # and counters on the host
+    by_kernel: bool = False  # the optimizer's own kernel decides
 
 
 _SOUND = Verdict()
+_BY_KERNEL = Verdict(by_kernel=True)
 
 
 class Owed:
@@ -96,10 +95,12 @@ class Guard:
         self.stats = attachment.stats
         self.schedulers = attachment.schedulers
         self.recorder = attachment.recorder
+        self.backwards = attachment.backwards
         self.listeners: list[Callable[[Refusal], None]] = []
         self.doomed: set[int] = (
             set()
         )  # optimizers whose next step must not be made, whatever the gradients are
+        self.kernels = Kernels(attachment.session)
         self._settle = settle  # called when a refusal has been told: a policy may end the run here
         self._classes: set[type] = set()
         self._inside = False
@@ -114,6 +115,7 @@ class Guard:
         self._circles: weakref.WeakKeyDictionary[Any, tuple[int, Circle | None]] = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
+        self.kernels.install()
         self.stats.checked = True
         self.stats.learnt.append(self._learnt)
         self.optimizers.met.append(self._meet)
@@ -139,10 +141,6 @@ class Guard:
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside or torch.compiler.is_compiling() or not self.session.listening():
                 return original(optimizer, *args, **kwargs)
-            if self.stats.expecting:
-                with self.session.looking_at("guard"):
-                    self.stats.hear()  # of a step before that was refused, while the weights are still as they were
-            self._inside = True  # a wrapper (Lookahead, SAM) steps its inner optimizer: one transaction
             try:
                 return self._transact(original, optimizer, args, kwargs)
             finally:
@@ -155,29 +153,35 @@ class Guard:
 
     def _transact(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
         closure = args[0] if args else kwargs.get("closure")
-        if self.doomed and (key := self.session.optimizers.of(optimizer)) in self.doomed:
-            self.doomed.discard(key)
-            self.optimizers.refuse(optimizer, args, kwargs)
-            self._conclude(optimizer, Verdict(refuse=True, reason="memory"))
-            return None
-        if closure is not None and self.optimizers.calls_once(optimizer):
-            return self._with_closure(original, optimizer, closure)
         verdict = _SOUND
         with self.session.looking_at("guard", pieces=closure is not None or not self._by_numbers(optimizer)):
-            verdict = Verdict(before=Before(optimizer)) if closure is not None else self._judge(optimizer)
+            if self.stats.expecting:
+                self.stats.hear()  # of a step before that was refused, while the weights are still as they were
+            verdict = self._foresee(optimizer, closure)
+        self._inside = True  # a wrapper (Lookahead, SAM) steps its inner optimizer: one transaction
         if verdict.refuse:
             self.optimizers.refuse(optimizer, args, kwargs)
             self._conclude(optimizer, verdict)
             return None
-        if verdict.fused:
-            optimizer.found_inf, optimizer.grad_scale = verdict.flag, None
+        if closure is not None and verdict.before is None:
+            return self._with_closure(original, optimizer, closure)
+        if verdict.by_kernel:
+            self.kernels.expect(functools.partial(self._at_kernel, optimizer))
         try:
             result = original(optimizer, *args, **kwargs)
         finally:
-            if verdict.fused:
-                del optimizer.found_inf, optimizer.grad_scale
+            self.kernels.release()
         self._conclude(optimizer, verdict)
         return result
+
+    def _foresee(self, optimizer: Any, closure: Any) -> Verdict:
+        if self.doomed and (key := self.session.optimizers.of(optimizer)) in self.doomed:
+            self.doomed.discard(key)
+            return Verdict(refuse=True, reason="memory")
+        if closure is None:
+            return self._judge(optimizer)
+        # One that is called once, before anything else, makes the gradients, which are judged then.
+        return _SOUND if self.optimizers.calls_once(optimizer) else Verdict(before=Before(optimizer))
 
     def _with_closure(self, original: Any, optimizer: Any, closure: Any) -> Any:
         """The gradients are made inside the step, and used right after: that is when to judge them."""
@@ -196,17 +200,16 @@ class Guard:
                     hidden.extend((p, p.grad) for group in optimizer.param_groups for p in group["params"])
                     for parameter, _ in hidden:
                         parameter.grad = None
-                elif verdict.fused:
-                    optimizer.found_inf, optimizer.grad_scale = verdict.flag, None
+            if verdict.by_kernel:
+                self.kernels.expect(functools.partial(self._at_kernel, optimizer))
             return result
 
         try:
             result = original(optimizer, watched)
         finally:
+            self.kernels.release()
             for parameter, gradient in hidden:
                 parameter.grad = gradient
-            if verdict.fused:
-                del optimizer.found_inf, optimizer.grad_scale
         self._conclude(optimizer, verdict)
         return result
 
@@ -220,12 +223,16 @@ class Guard:
     def _judge(self, optimizer: Any) -> Verdict:
         if getattr(optimizer, "found_inf", None) is not None:
             return _SOUND  # a scaler has its own answer
+        sure = trusted(optimizer)
+        held = self.stats.held(optimizer)
+        if sure and held is not None and held.by_kernel(optimizer):
+            return _BY_KERNEL
         track = self.optimizers.track(optimizer)
         held, grads = found = self.stats.gradients(optimizer)
         self.stats.measure(optimizer, track, found)
         if not grads:
             return _SOUND
-        sure = not held.half and trusted(optimizer)
+        sure = sure and not held.half
         circle = self._circle(optimizer)
         if held.on_cpu:
             large = not math.hypot(*self.stats.read()) < _LARGEST
@@ -238,19 +245,39 @@ class Guard:
             if reason:
                 return Verdict(refuse=True, reason=reason)
             return Verdict(before=None if sure else Before(optimizer))
-        if sure and optimizer.defaults.get("fused"):
-            return Verdict(flag=self._check(track, held, grads, circle))
-        shadow = self._shadows.get(optimizer)
-        if shadow is None:
-            shadow = self._shadows[optimizer] = Shadow(optimizer, sure)
+        if sure and held.by_kernel(optimizer):
+            return _BY_KERNEL
+        shadow = self._shadows.get(optimizer) or self._follow(optimizer, sure)
         if not shadow.remember():  # no room for a copy: exact, at the price of waiting
-            flag = self.stats.flag(grads)
+            flag = non_finite_sum(held.norms(grads, 1))
             if circle is not None:
                 self._agreement.on_device(circle, flag)
             return Verdict(refuse=bool(flag))
         owed = Owed(track.key)
         self._owed.append(owed)
         return Verdict(flag=self._check(track, held, grads, circle), shadow=shadow, owed=owed)
+
+    def _follow(self, optimizer: Any, sure: bool) -> Shadow:
+        if not self._shadows:
+            self.backwards.begins = [functools.partial(self._pass, Shadow.backward_starts)]
+            self.backwards.ends = [functools.partial(self._pass, Shadow.backward_ended)]
+        shadow = self._shadows[optimizer] = Shadow(optimizer, sure)
+        return shadow
+
+    def _pass(self, tell: Callable[[Shadow], None]) -> None:
+        if len(self._shadows) == 1:  # of several nobody knows which one a backward pass is for
+            for shadow in self._shadows.values():
+                tell(shadow)
+
+    def _at_kernel(self, optimizer: Any, grads: list[torch.Tensor]) -> torch.Tensor:
+        """The flag of a step whose kernel is being called with these gradients."""
+        held = self.stats.held(optimizer)
+        circle = self._circle(optimizer)
+        if held is None or circle is not None or len(grads) != len(held.parameters):
+            # More kernels follow, or parameters are in pieces, or others than before have a gradient.
+            more = held is not None and len(grads) > len(held.parameters)
+            held, grads = self.stats.gradients(optimizer, more=more)
+        return self._check(self.optimizers.track(optimizer), held, grads, circle)
 
     def _broken(self, optimizer: Any, grads: list[torch.Tensor], circle: Circle | None) -> str:
         """Why a step whose numbers are too large, or not finite, must be refused; "" when it need not."""
@@ -291,7 +318,7 @@ class Guard:
     # -- after it -------------------------------------------------------------------------
 
     def _conclude(self, optimizer: Any, verdict: Verdict) -> None:
-        if verdict.fused:  # the kernel has decided, and its answer is on its way
+        if verdict.by_kernel:  # it has decided, and the answer is on its way
             return
         undone = verdict.refuse
         plain = not (verdict.refuse or verdict.flag is not None or verdict.before is not None)

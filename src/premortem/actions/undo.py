@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import torch
 
+from premortem.actions.repeated import Repeated
+from premortem.probes.answers import UNSCALED, non_finite, non_finite_sum
+from premortem.sharding import local
+
+_VERSION = attrgetter("_version")
 _SPARE = 1.5  # room that must be left beside a copy, in copies
 
 Kept = tuple[torch.Tensor, torch.Tensor]
@@ -59,28 +67,61 @@ class Shadow:
     """Weights and state of an optimizer whose steps are decided about on a device, where nobody waits.
 
     One copy is kept, overwritten before each step; afterwards it is copied back by a kernel that looks at the flag
-    itself and, on a sound step, ends before it has read anything."""
+    itself and, on a sound step, ends before it has read anything. Making the copy is left to a stream of its own while
+    the last backward pass before the step runs: that pass changes neither weights nor state."""
 
     def __init__(self, optimizer: torch.optim.Optimizer, sure: bool) -> None:
         self._optimizer = weakref.ref(optimizer)
         self._sure = sure  # its updates are finite whenever the gradients are
         self._size = (0, 0)  # parameters, and those that have state
+        self._places = (0, 0)
         self._live: list[torch.Tensor] = []
-        self._copies: list[torch.Tensor] = []
-        self._pairs: list[Lists] = []  # copies and what they are of, by type
         self._steps: list[torch.Tensor] = []  # counters on the host that every step adds one to,
         self._counters: list[torch.Tensor] = []  # and numbers there of which that is not known
         self._counted: list[torch.Tensor] = []
+        self._flag = torch.empty(())
+        self._copy: Callable[[], None] = nothing
+        self._put_back: Callable[[], None] = nothing
         self._roomy = True
+        self._passes = self._usual = 0  # backward passes since the last step, and before it
+        self._aside: torch.cuda.Stream | None = None
+        self._copying = False
+        self._ahead: int | None = None  # the copy is of what had this version
+
+    def backward_starts(self) -> None:
+        self._passes += 1
+        optimizer = self._optimizer()
+        if self._passes != self._usual or optimizer is None or not self._roomy or self._outgrown(optimizer):
+            return
+        device = self._live[0].device
+        if self._aside is None:
+            self._aside = torch.cuda.Stream(device)
+        self._ahead = self._version()
+        self._aside.wait_stream(torch.cuda.current_stream(device))
+        self._copying = True
+        with torch.cuda.stream(self._aside):
+            self._copy()
+
+    def backward_ended(self) -> None:
+        """What comes now may write the weights: not before they are copied."""
+        if self._copying and self._aside is not None:
+            self._copying = False
+            torch.cuda.current_stream(self._live[0].device).wait_stream(self._aside)
 
     def remember(self) -> bool:
         """Before a step. False when there is no room for a copy."""
         optimizer = self._optimizer()
         if optimizer is None or not self._roomy:
             return False
-        if self._size != size_of(optimizer) and not self._grow(optimizer):
-            return False
-        torch._foreach_copy_(self._copies, self._live)
+        self.backward_ended()  # else a hook in the middle of one makes this step
+        ahead, self._ahead = self._ahead, None
+        self._usual, self._passes = self._passes, 0
+        if self._outgrown(optimizer):
+            if not self._grow(optimizer):
+                return False
+            ahead = None
+        if ahead is None or ahead != self._version():
+            self._copy()
         self._counted = list(torch._foreach_add(self._counters, 0)) if self._counters else []
         return True
 
@@ -90,13 +131,11 @@ class Shadow:
         optimizer = self._optimizer()
         if optimizer is None:
             return []
-        if not self._sure:
-            flag = flag.clone()  # the answer about the gradients is used again
-            weights = [p.detach() for group in optimizer.param_groups for p in group["params"]]
-            torch._amp_foreach_non_finite_check_and_unscale_(weights, flag, torch.ones_like(flag))
+        self._flag.copy_(flag)
         fresh, born = self._born(optimizer)
-        for sources, targets in (*self._pairs, *by_dtype([torch.zeros_like(t) for t in fresh], fresh)):
-            copy_unless(1 - flag, sources, targets)
+        self._put_back()
+        for targets in fresh:
+            copy_unless(1 - self._flag, [torch.zeros_like(t) for t in targets], targets)
         gained: list[Gained] = [(self._steps, 1)] if self._steps else []
         if self._counters:
             gained.append((self._counters, list(torch._foreach_sub(self._counters, self._counted))))
@@ -104,36 +143,72 @@ class Shadow:
             gained.append((born, [t.clone() for t in born]))
         return gained
 
-    def _born(self, optimizer: torch.optim.Optimizer) -> Lists:
+    def _version(self) -> int:
+        """Goes up when somebody writes one of them."""
+        return sum(map(_VERSION, self._live))
+
+    def _outgrown(self, optimizer: torch.optim.Optimizer) -> bool:
+        """It has other tensors now: more of them, or those of a state that was loaded, or of weights that moved."""
+        return self._size != size_of(optimizer) or self._places != places_of(optimizer)
+
+    def _born(self, optimizer: torch.optim.Optimizer) -> tuple[list[list[torch.Tensor]], list[torch.Tensor]]:
+        """State that was not there before the step: on the device, by type, and on the host."""
         if self._size == size_of(optimizer):
             return [], []
         known = {t.data_ptr() for t in [*self._live, *self._steps, *self._counters]}
         live, steps, counters = tensors_of(optimizer)
-        return [t for t in live if t.data_ptr() not in known], [
+        fresh = [t for t in live if t.data_ptr() not in known]
+        return [targets for _, targets in by_dtype(fresh, fresh)], [
             t for t in [*steps, *counters] if t.data_ptr() not in known
         ]
 
     def _grow(self, optimizer: torch.optim.Optimizer) -> bool:
-        self._live, self._copies, self._pairs = [], [], []
+        self._live, self._copy, self._put_back = [], nothing, nothing  # what there was need not be kept
         live, steps, counters = tensors_of(optimizer)
         self._steps, self._counters = (steps, counters) if self._sure else ([], [*steps, *counters])
         self._roomy = room_for(live)
         if self._roomy:
-            self._live, self._copies = live, [torch.empty_like(t) for t in live]
-            self._pairs = by_dtype(self._copies, live)
-            self._size = size_of(optimizer)
+            self._size, self._places = size_of(optimizer), places_of(optimizer)
+            self._live, copies = live, [torch.empty_like(t) for t in live]
+            self._flag = torch.zeros((), device=live[0].device)
+            doubted = [] if self._sure else live[: self._size[0]]
+            self._copy = Repeated(partial(torch._foreach_copy_, copies, live), live[0].device)
+            self._put_back = Repeated(
+                partial(put_back, self._flag, by_dtype(copies, live), doubted), live[0].device
+            )
         return self._roomy
+
+
+def nothing() -> None:
+    pass
+
+
+def put_back(flag: torch.Tensor, pairs: list[Lists], doubted: list[torch.Tensor]) -> None:
+    """Copy, on the device, if the flag there is not 0, or one of the doubted tensors is not finite; then it is set."""
+    if checked := [t for t in doubted if t.dtype in UNSCALED]:
+        non_finite(checked, flag, torch.ones_like(flag))
+    if others := [t for t in doubted if t.dtype not in UNSCALED]:
+        norms = [norm.float() for norm in torch._foreach_norm(others, 1)]
+        flag.copy_(torch.maximum(flag, non_finite_sum(norms)))
+    for sources, targets in pairs:
+        copy_unless(1 - flag, sources, targets)
 
 
 def size_of(optimizer: torch.optim.Optimizer) -> tuple[int, int]:
     return sum(len(group["params"]) for group in optimizer.param_groups), len(optimizer.state)
 
 
+def places_of(optimizer: torch.optim.Optimizer) -> tuple[int, int]:
+    """Where they are: loading a state makes a new dictionary, and weights may be moved."""
+    held = [local(p) for group in optimizer.param_groups for p in group["params"]]
+    return id(optimizer.state), sum(map(torch.Tensor.data_ptr, held))
+
+
 def tensors_of(
     optimizer: torch.optim.Optimizer,
 ) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor]]:
     """All that a step may change: on the device of the weights; on the host counters of steps, and other numbers."""
-    live = [p.detach() for group in optimizer.param_groups for p in group["params"]]
+    live = [local(p.detach()) for group in optimizer.param_groups for p in group["params"]]
     device = live[0].device
     steps: list[torch.Tensor] = []
     others: list[torch.Tensor] = []
@@ -141,7 +216,7 @@ def tensors_of(
         for name, value in state.items():
             for tensor, _ in tensors({name: value}, copies=False):
                 at = live if tensor.device == device else steps if name == "step" else others
-                at.append(tensor)
+                at.append(local(tensor))
     return live, steps, others
 
 

@@ -15,6 +15,7 @@ from torch.optim.optimizer import Optimizer
 from premortem.events import Event
 from premortem.probes.backward import Backwards
 from premortem.probes.byhand import ByHand
+from premortem.probes.capturing import Capturing
 from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
 from premortem.probes.custody import CustodyProbe
@@ -98,6 +99,7 @@ class Attachment:
             Keeping(session, self.optimizers),
             Resuming(session, self.optimizers, self.schedulers, self.scalers),
             Compiling(session, self.lens, inquest.lookout),
+            Capturing(session),
             inquest.lookout,
             self.recorder,
             self.memory,

@@ -39,6 +39,8 @@ class Backwards:
         self.losses: deque[torch.Tensor] = deque(maxlen=64)
         self._tags: deque[weakref.ref[Tag]] = deque(maxlen=_REMEMBERED)
         self._untrained: tuple[int, ...] = ()
+        self.begins: list[Callable[[], None]] = []  # called around each pass, in every gear
+        self.ends: list[Callable[[], None]] = []
         # Memory ran out in a backward pass: whether the script may go on as if it had not.
         self.out_of_memory: Callable[[Exception, Site | None], bool] | None = None
 
@@ -68,6 +70,8 @@ class Backwards:
                     at = user_site()
                     root = root_of(roots[0]) if (roots := tensors_in(tensors)) else root
                     leftovers = self._starts(tensors, at)
+                for begins in self.begins:
+                    begins()
             session.in_backward = True
             failed: Exception | None = None
             result = None
@@ -81,6 +85,10 @@ class Backwards:
                 failed = error
             finally:
                 session.in_backward = False
+                if self.ends:
+                    with session.looking_at("backward"):
+                        for ends in self.ends:
+                            ends()
             if failed is not None:  # outside of `except`, which would keep what the failed pass has made
                 if self.out_of_memory is None or not self.out_of_memory(failed, at):
                     raise failed

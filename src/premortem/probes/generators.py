@@ -64,9 +64,7 @@ class Twister:
 class Generators:
     def __init__(self) -> None:
         self._numpy = _numpy_twister()
-        self._place: tuple[
-            Any, ...
-        ] = ()  # of the CUDA generator: device, seed, how many numbers it has drawn
+        self._place = (-1, 0, 0)  # of the CUDA generator: device, seed, how many numbers it has drawn
         self._cuda: Tensor | None = None
         inside = id(random._inst) + object.__basicsize__
         self._python: Twister | None = Twister(inside, position=0, words=1)
@@ -87,12 +85,11 @@ class Generators:
             torch.default_generator.get_state(), cuda, self._now_python() if python else None, words
         )
 
-    def _now_cuda(self) -> Tensor | None:
-        if torch.cuda.is_current_stream_capturing():
-            return None
-        generator = torch.cuda.default_generators[torch.cuda.current_device()]
-        place = (generator.device, generator.initial_seed(), generator.get_offset())
-        if place != self._place:  # most steps draw nothing there
+    def _now_cuda(self) -> Tensor:
+        device = torch.cuda.current_device()
+        generator = torch.cuda.default_generators[device]
+        place = (device, generator.initial_seed(), generator.get_offset())
+        if place != self._place or self._cuda is None:  # most steps draw nothing there
             self._place, self._cuda = place, generator.get_state()
         return self._cuda
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from premortem.events import StepStats
-from premortem.probes.answers import Flags, Ring, non_finite
+from premortem.probes.answers import UNSCALED, Flags, Ring, non_finite_sum
 from premortem.probes.backward import Backwards
 from premortem.probes.lookout import Lookout
 from premortem.probes.modules import Models
@@ -62,7 +62,7 @@ class Held:
         size = sum(p.numel() for p in parameters)
         self.on_cpu = device.type == "cpu"
         self.every = _GPU_EVERY if not self.on_cpu else _HEAVY_EVERY if size > _HEAVY else 1
-        self.large = size > _LARGE
+        self._by_norms = size > _LARGE or not all(p.dtype in UNSCALED for p in parameters)
         pieces = sum(map(is_shard, parameters))
         self._here = None if not pieces else local if pieces < len(parameters) else _PIECE
         self.half = any(p.dtype == torch.float16 for p in parameters)
@@ -74,10 +74,15 @@ class Held:
             return list(torch._foreach_norm(tensors, order, torch.float32))
         return [norm.float() for norm in torch._foreach_norm(tensors, order)]
 
-    def flag(self, grads: list[torch.Tensor]) -> torch.Tensor:
-        """Not 0 if one of them is not finite. More launches than `Stats.flag`, but nothing is written: for large
-        gradients that is what counts. Sums of absolute values, because squares would overflow too soon."""
-        return (~torch.isfinite(torch.stack(self.norms(grads, 1)).sum())).to(torch.float32)
+    def flag(self, grads: list[torch.Tensor], flags: Flags) -> torch.Tensor:
+        """Not 0 if one of them is not finite. By norms there are more launches, but nothing is written: for large
+        gradients that is what counts."""
+        return flags.take(non_finite_sum(self.norms(grads, 1))) if self._by_norms else flags.of(grads)
+
+    def by_kernel(self, optimizer: Any) -> bool:
+        """Whether the optimizer's own kernel, on a device, can leave a step out."""
+        groups = optimizer.param_groups  # which a loaded state may have changed since it was built
+        return not self.on_cpu and not self.half and all(group.get("fused") for group in groups)
 
     def gradients(self) -> list[torch.Tensor]:
         """What is here of them."""
@@ -149,10 +154,10 @@ class Stats:
         """As it was at the last look."""
         return self._known.get(optimizer)
 
-    def gradients(self, optimizer: Any) -> tuple[Held, list[torch.Tensor]]:
-        """Those that are there now, on the device where the first one is."""
+    def gradients(self, optimizer: Any, *, more: bool = False) -> tuple[Held, list[torch.Tensor]]:
+        """Those that are there now, on the device where the first one is; `more` than at the last look, perhaps."""
         held = self._known.get(optimizer)
-        if held is None or self.session.auditing:
+        if held is None or more or self.session.auditing:
             held = self._look(optimizer)
         grads = held.gradients()
         if len(grads) < len(held.parameters):
@@ -171,17 +176,11 @@ class Stats:
     ) -> torch.Tensor:
         """Their flag, for which nobody waits: `learnt` is told when it has arrived."""
         flags = self._flags_on(held.device)
-        flag = flags.take(held.flag(grads)) if held.large else flags.of(grads)
+        flag = held.flag(grads, flags)
         if agree is not None:
             agree(flag)
         flags.send(track.key, self.session.step + 1, patiently=self.session.resting)
         return flag
-
-    def flag(self, grads: list[torch.Tensor]) -> torch.Tensor:
-        """A number on the device of the gradients: not 0 if one of them is not finite."""
-        return non_finite(
-            grads, grads[0].new_zeros((), dtype=torch.float32), torch.ones((), device=grads[0].device)
-        )
 
     def _flags_on(self, device: torch.device) -> Flags:
         flags = self._flags.get(device)

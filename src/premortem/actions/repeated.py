@@ -1,0 +1,43 @@
+"""Work on a device that is the same every time, with the same tensors: many kernels, but one launch.
+
+It runs as it is the first time, is captured into a CUDA graph the second time, and is repeated by that from then on.
+Where it cannot be captured it runs as it is for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+
+class Repeated:
+    def __init__(self, work: Callable[[], None], device: torch.device) -> None:
+        self._work = work
+        self._device = device
+        self._times = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        self._times += 1
+        if self._times == 2:
+            self._graph = self._captured()
+        if self._graph is None:
+            self._work()
+        else:
+            self._graph.replay()
+
+    def _captured(self) -> torch.cuda.CUDAGraph | None:
+        graph = torch.cuda.CUDAGraph()
+        try:
+            # Not `torch.cuda.graph`, which waits for the device and empties the cache of the user's allocator; and only
+            # what this very thread does is captured, whatever a loader's thread may copy meanwhile.
+            with torch.cuda.stream(torch.cuda.Stream(self._device)):
+                graph.capture_begin(capture_error_mode="thread_local")
+                try:
+                    self._work()
+                finally:
+                    graph.capture_end()
+        except RuntimeError:
+            return None
+        return graph
