@@ -101,3 +101,15 @@ def test_a_step_in_another_thread_is_none_of_ours(kernels):
     thread.join()
     kernels.release()
     assert not same(everything(model, optimizer), before)
+
+
+def test_momenta_of_a_first_step_that_is_left_out_begin_at_zero(kernels):
+    model = nn.Linear(64, 64)
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9, fused=True)
+    model(torch.full((2, 64), float("nan"))).sum().backward()
+    kernels.expect(lambda grads: torch.ones(()))
+    torch.use_deterministic_algorithms(True)  # then what is not initialised is NaN
+    optimizer.step()
+    torch.use_deterministic_algorithms(False)
+    kernels.release()
+    assert all(not state["momentum_buffer"].any() for state in optimizer.state.values())

@@ -50,7 +50,12 @@ class Kernels:
     def _wrap(self, counters: int | None, original: Any) -> Any:
         @functools.wraps(original)
         def kernel(parameters: Any, gradients: Any, *lists: Any, **options: Any) -> Any:
-            if self._judge is None or not self.session.listening():
+            if not self.session.listening():
+                return original(parameters, gradients, *lists, **options)
+            if options.get("is_first_step"):
+                # Where this very step is left out, torch keeps the new momenta as it has found them in memory.
+                torch._foreach_zero_(lists[0])
+            if self._judge is None:
                 return original(parameters, gradients, *lists, **options)
             if self._flag is None:
                 with self.session.looking_at("guard"):

@@ -12,7 +12,7 @@ import torch
 
 from premortem.events import Backward, GradTaken, GraphWalked, Loose, Site
 from premortem.probes.byhand import ByHand
-from premortem.probes.graph import Root, Tag, root_of, walk
+from premortem.probes.graph import Root, Tag, root_of, unscaled, walk
 from premortem.probes.inquest import Inquest
 from premortem.probes.meaning import crossed, feeds, sense
 from premortem.probes.modules import Models
@@ -166,7 +166,7 @@ class Backwards:
         loss = roots[0].detach() if roots and roots[0].numel() == 1 else None
         value = float(loss) if loss is not None and loss.device.type == "cpu" else None
         if loss is not None:
-            self.losses.append(loss)
+            self.losses.append(unscaled(roots[0]))
         reached = self.optimizers.backward_ended(at, value, root.scaled)
         self.byhand.backward_ended()
         self.session.emit(

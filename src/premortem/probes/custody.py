@@ -13,6 +13,7 @@ from premortem.probes.backward import Backwards
 from premortem.probes.modules import Models
 from premortem.probes.numbers import norm
 from premortem.probes.optimizers import Optimizers, Track, number
+from premortem.probes.scaling import scale_of
 from premortem.probes.session import Session
 from premortem.probes.states import States
 from premortem.sharding import in_pieces, is_shard, local
@@ -39,6 +40,7 @@ class CustodyProbe:
             int, tuple[int | None, int]
         ] = {}  # key -> (checksum after an audited step, steps of its owners)
         self._auditing = False
+        self._scale = 1.0  # that the gradients still have, and will not have in the step
 
     def install(self) -> None:
         self.optimizers.before_step.append(self._remember)
@@ -51,8 +53,9 @@ class CustodyProbe:
         if self._auditing and self.models.in_training:
             for parameter, _, _ in self._watched(optimizer):
                 self._before[id(parameter)] = (parameter, some(parameter).clone())
+            self._scale = 1.0 if (scale := scale_of(optimizer)) is None else float(scale)
             self._steepest = {
-                id(p): steepest(p, number(group.get("lr")))
+                id(p): steepest(p, number(group.get("lr")), self._scale)
                 for group in optimizer.param_groups
                 for p in group["params"]
             }
@@ -120,7 +123,7 @@ class CustodyProbe:
             change = None if before is None else now.float() - before[1].float()
             moved = None if before is None or not now.numel() else not torch.equal(now, before[1])
             grad = parameter.grad
-            slope_here = None if grad is None else norm(grad)
+            slope_here = None if grad is None else norm(grad) / self._scale
             if not slope_here and in_pieces(parameter):
                 slope_here = None  # another rank's piece may well have one
             self._last[key] = (checksum(now), self._steps(owners.get(id(parameter), ())))
@@ -248,7 +251,7 @@ class Steepest(NamedTuple):
         return torch.equal(parameter.detach().reshape(-1)[self.where], self.values)
 
 
-def steepest(parameter: torch.Tensor, rate: float, most: int = 8) -> Steepest | None:
+def steepest(parameter: torch.Tensor, rate: float, scale: float, most: int = 8) -> Steepest | None:
     grad = parameter.grad
     if grad is None or grad.layout != torch.strided or not grad.is_floating_point() or not grad.numel():
         return None
@@ -258,7 +261,7 @@ def steepest(parameter: torch.Tensor, rate: float, most: int = 8) -> Steepest | 
     slopes, where = slopes.topk(min(most, slopes.numel()))
     values = parameter.detach().reshape(-1)[where]
     # Adam and its kin move by the rate itself, however steep it is.
-    step = rate * slopes.clamp(max=1.0).float()
+    step = rate * (slopes.float() / scale).clamp(max=1.0)
     digit = values.abs().clamp(min=1e-6).float() * torch.finfo(values.dtype).eps
     return Steepest(where, values, float((step / digit).max()))
 

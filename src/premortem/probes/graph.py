@@ -95,11 +95,18 @@ def maker(tensor: torch.Tensor) -> str:
     return ""
 
 
-def mark_scaled(tensor: torch.Tensor) -> None:
+def mark_scaled(tensor: torch.Tensor, loss: torch.Tensor) -> None:
     """Note that this value is a loss times a GradScaler's scale."""
     node: Any = tensor.grad_fn
     if node is not None:
-        node.metadata[_SCALED] = True
+        node.metadata[_SCALED] = loss.detach()
+
+
+def unscaled(tensor: torch.Tensor) -> torch.Tensor:
+    """The loss that a GradScaler has multiplied, or else the tensor itself. Its scale changes, and is no news."""
+    node: Any = tensor.grad_fn
+    loss: torch.Tensor = tensor.detach() if node is None else node.metadata.get(_SCALED, tensor.detach())
+    return loss
 
 
 class Root(NamedTuple):

@@ -14,6 +14,7 @@ from torch.optim.optimizer import (
 )
 
 from premortem.events import Group, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
+from premortem.probes.scaling import left_out, scale_of
 from premortem.probes.session import Session, sampled, user_site
 from premortem.probes.source import under_modulo
 
@@ -165,6 +166,7 @@ class Optimizers:
         self._rested_after: list[Any] = []
         self.on_clear: list[Any] = []  # called with the key of an optimizer whose gradients were cleared
         self._stepping: list[int] = []
+        self._left_out = False  # a scaler has the kernel leave out the step that is being made: it is none
         self._handles: list[Any] = []
         self._failed: set[int] = set()  # optimizers whose constructor raised
 
@@ -408,6 +410,9 @@ class Optimizers:
         with self.session.looking_at("optimizer step"):
             key = self.session.optimizers.of(optimizer)
             track = self.track(optimizer)
+            self._left_out = left_out(optimizer, may_wait=self.session.auditing)
+            if self._left_out:
+                return None
             self.was_refused = refused
             if key in self._stepping:  # left behind by a step that raised
                 del self._stepping[self._stepping.index(key) :]
@@ -474,6 +479,9 @@ class Optimizers:
         if not self.session.listening():
             self.inside = None
             return
+        if self._left_out:
+            self._left_out = False
+            return
         with self.session.looking_at("optimizer step"):
             key = self.session.optimizers.of(optimizer)
             track = self.tracks[key]
@@ -511,7 +519,7 @@ class Optimizers:
                 reused=track.reused and not track.backwards,
                 touched=track.touched,
                 pending=track.pending,
-                scaled=track.scaled and not closure,
+                scaled=track.scaled and not closure and scale_of(optimizer) is None,
                 gated=under_modulo(at),
                 rewritten=track.rewritten([group.get("lr") for group in optimizer.param_groups]),
                 stray=stray_rate(optimizer),

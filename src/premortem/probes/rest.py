@@ -36,6 +36,7 @@ from premortem.events import (
     StepStats,
     ZeroGrad,
 )
+from premortem.probes.graph import unscaled
 from premortem.probes.session import Session, tensors_in, user_site, version
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class Rest:
         roots = tensors_in(tensors)
         if not roots or roots[0].numel() != 1:
             return
-        loss = roots[0].detach()
+        loss = unscaled(roots[0])
         self.backwards.losses.append(loss)
         if loss.device.type == "cpu" and not loss.is_complex() and not math.isfinite(float(loss)):
             self._disturbed = True

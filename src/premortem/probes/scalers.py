@@ -29,7 +29,6 @@ class Scalers:
         self.refused: list[Any] = []  # called with (optimizer, key) then,
         self.left_out: list[Any] = []  # and with (key) whenever a step is left out
         self.last: weakref.ref[Any] | None = None  # the scaler that was used last
-        self._before: torch.Tensor | None = None  # the loss that was scaled last, before it was
 
     def install(self) -> None:
         self.session.around(GradScaler, "step", before=self._before_step, after=self._after_step)
@@ -49,8 +48,7 @@ class Scalers:
         if not self._skipped or not losses or not scaler.is_enabled():
             return
         # The scaler has waited for the device to know that: the loss has been there for long.
-        # Scaled, it may be too large for any type; what counts is whether it was broken before.
-        value = float(losses[-1] if self._before is None else self._before)
+        value = float(losses[-1])
         if not math.isfinite(value):
             self._loss = value
             for listener in self.refused:
@@ -62,10 +60,9 @@ class Scalers:
 
     def _scaled(self, note: Any, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
         self.last = weakref.ref(scaler)
-        if isinstance(result, torch.Tensor) and scaler.is_enabled():
-            mark_scaled(result)
-            given = args[0] if args else kwargs.get("outputs")
-            self._before = given.detach() if isinstance(given, torch.Tensor) and given.numel() == 1 else None
+        given = args[0] if args else kwargs.get("outputs")
+        if isinstance(result, torch.Tensor) and isinstance(given, torch.Tensor) and scaler.is_enabled():
+            mark_scaled(result, given)
 
     def _unscaled(
         self, note: Any, result: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any

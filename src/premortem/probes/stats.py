@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 import torch
 
-from premortem.events import StepStats
+from premortem.events import ScalerUpdate, StepStats
 from premortem.probes.answers import UNSCALED, Flags, Ring, non_finite_sum
 from premortem.probes.backward import Backwards
 from premortem.probes.lookout import Lookout
 from premortem.probes.modules import Models
 from premortem.probes.numbers import telling
 from premortem.probes.optimizers import Optimizers, Track, number
+from premortem.probes.scaling import overflow_of, scale_of
 from premortem.probes.session import SPARSELY, Session
 from premortem.sharding import is_shard, local
 
@@ -49,6 +50,7 @@ class Row(NamedTuple):
     inputs: int
     weights: int
     rested: bool
+    scaler: int  # its scale, and whether it leaves the step out
 
 
 class Held:
@@ -211,6 +213,12 @@ class Stats:
         if weights:
             sizes = held.norms([local(p).detach() for p in held.parameters])
             scalars.append(torch.linalg.vector_norm(torch.stack(sizes)))
+        overflow, scale = overflow_of(optimizer), scale_of(optimizer)
+        if overflow is not None:
+            scaler = (torch.ones_like(overflow) if scale is None else scale, overflow)
+            scalars += [
+                value.reshape(()).to(held.device, torch.float32, non_blocking=True) for value in scaler
+            ]
         row = Row(
             self.session.step + 1,
             track.key,
@@ -220,6 +228,7 @@ class Stats:
             len(inputs),
             int(weights),
             self.session.resting,
+            0 if overflow is None else 2,
         )
         self._pending = (row, torch.stack(scalars))
 
@@ -281,6 +290,13 @@ class Stats:
         n = len(row.keys)
         norms = values[:n]
         losses = values[n : n + row.losses]
+        if row.scaler:
+            *values, scale, overflow = values
+            if overflow:  # there was no step
+                if (loss := telling(losses)) is not None and not math.isfinite(loss):
+                    self.session.emit(ScalerUpdate(step=row.step, scale=None, skipped=True, loss=loss))
+                return
+            norms = [norm / scale for norm in norms]
         inputs = values[n + row.losses : n + row.losses + row.inputs]
         weight = values[-1] if row.weights else None
         norm, bad = math.hypot(*norms), None
