@@ -18,11 +18,10 @@ def overhead(result: dict[str, Any]) -> str:
         rows.append(f"| {way} | " + " | ".join(f"{ratios[key]:.3f}" for key in MODELS) + " |")
     waits = sorted(set(result["added_synchronisations"].values()))
     notes = f"{result['machine']}, torch {result['torch']}, `{result['command']}`; "
-    notes += f"host synchronisations added in cruise: {', '.join(waits)}; "
-    added = result["startup_seconds"]
-    notes += (
-        f"start-up: {added} s more than importing torch." if added > 0 else "start-up: lost in the noise."
-    )
+    notes += f"host synchronisations added in cruise: {', '.join(waits)}"
+    if "startup_seconds" in result:
+        notes += f"; start-up: {result['startup_seconds']} s more than importing torch"
+    notes += "."
     if "note" in result:
         notes += f" {result['note']}"
     return "\n".join([*rows, "", notes])
