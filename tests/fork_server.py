@@ -1,4 +1,4 @@
-"""A process that has loaded torch once, and forks for each command: `tests.starting` talks to it.
+"""A process that has loaded torch once, and forks for each command, or for several at a time: `tests.starting` talks to it.
 
 A fork looks like a fresh Python: torch is not among its modules until the script imports it, and is there at once then,
 so that premortem attaches where it always does. What is not like a fresh one: the seed of hashes is the same in all
@@ -29,6 +29,7 @@ from typing import Any
 # What `premortem run` loads on its way, and torch at its first optimizer.
 LOADED = ("torch", "torch._dynamo", "premortem.launch", "premortem.watcher", "premortem.probes")
 LARGEST_ORDER = 1 << 20
+MOST_AT_ONCE = 8
 
 
 class Arrival(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -66,15 +67,14 @@ def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
 
 
-def receive(orders: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """One order with the three streams of the process to be, or nothing when there will be no more."""
-    streams = array.array("i", [0, 0, 0])
-    words, rest, _, _ = orders.recvmsg(LARGEST_ORDER, socket.CMSG_SPACE(len(streams) * streams.itemsize))
+def receive(sock: socket.socket) -> tuple[list[dict[str, Any]], list[int]]:
+    """Orders, with the three streams of each process to be; nothing when there will be no more."""
+    room = socket.CMSG_SPACE(3 * MOST_AT_ONCE * array.array("i").itemsize)
+    words, rest, _, _ = sock.recvmsg(LARGEST_ORDER, room)
     if not words:
-        return {}, []
+        return [], []
     [(_, _, numbers)] = rest
-    streams = array.array("i", numbers)
-    return json.loads(words), list(streams)
+    return json.loads(words), list(array.array("i", numbers))
 
 
 def become(order: dict[str, Any], streams: list[int]) -> None:
@@ -145,21 +145,28 @@ def leave(code: int) -> None:
     os._exit(code & 0xFF)
 
 
-def serve(orders: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Fork for each order and tell how the fork ended. Comes back in the forks, and at the end."""
+def serve(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """Fork for the orders that come, and tell how the forks ended. Comes back in the forks, and at the end."""
     while True:
-        order, streams = receive(orders)
-        if not order:
-            return order, streams
+        orders, streams = receive(sock)
+        if not orders:
+            return {}, []
         if threads() > 1:
-            orders.sendall(b'{"threads": true}\n')
+            sock.sendall(b'{"threads": true}\n')
         else:
-            pid = os.fork()
-            if not pid:
-                orders.close()
-                return order, streams
-            orders.sendall(b'{"pid": %d}\n' % pid)
-            orders.sendall(b'{"status": %d}\n' % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            pids = []
+            for number, order in enumerate(orders):
+                pid = os.fork()
+                if not pid:
+                    sock.close()
+                    mine = streams[3 * number : 3 * number + 3]
+                    for stream in set(streams) - set(mine):
+                        os.close(stream)
+                    return order, mine
+                pids.append(pid)
+            sock.sendall(json.dumps({"pids": pids}).encode() + b"\n")
+            codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+            sock.sendall(json.dumps({"codes": codes}).encode() + b"\n")
         for stream in streams:
             os.close(stream)
 

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -52,23 +53,26 @@ class Server:
         assert line, f"the fork server ended with {self.process.wait()}"
         return json.loads(line)
 
-    def run(self, order: dict[str, Any], streams: list[int], timeout: float | None) -> int | None:
-        """The exit code; None where it cannot fork."""
-        socket.send_fds(self.orders, [json.dumps(order).encode()], streams)
-        pid = self.answer().get("pid")
-        if pid is None:
+    def run(
+        self, orders: list[dict[str, Any]], streams: list[int], timeout: float | None
+    ) -> list[int] | None:
+        """The exit codes of processes that run at the same time; None where it cannot fork."""
+        socket.send_fds(self.orders, [json.dumps(orders).encode()], streams)
+        pids = self.answer().get("pids")
+        if pids is None:
             return None
         ended = False
         try:
             ended = bool(select.select([self.orders], [], [], timeout)[0])
         finally:
             if not ended:
-                with contextlib.suppress(ProcessLookupError):  # it has just ended
-                    os.kill(pid, signal.SIGKILL)
+                for pid in pids:
+                    with contextlib.suppress(ProcessLookupError):  # it has just ended
+                        os.kill(pid, signal.SIGKILL)
                 self.answer()
         if not ended:
-            raise subprocess.TimeoutExpired(order["words"], timeout or 0.0)
-        return int(self.answer()["status"])
+            raise subprocess.TimeoutExpired(orders[0]["words"], timeout or 0.0)
+        return list(self.answer()["codes"])
 
 
 _servers: list[Server] = []
@@ -112,24 +116,63 @@ def run(
     return done
 
 
+def together(
+    command: list[Any], *, cwd: Any, environments: list[dict[str, str]], timeout: float, fresh: bool = False
+) -> list[tuple[int, str]]:
+    """The same command in each of these environments, at the same time: exit codes, and what was printed."""
+    words = [str(word) for word in command]
+    with contextlib.ExitStack() as open_files:
+        outs = [open_files.enter_context(tempfile.TemporaryFile()) for _ in environments]
+        codes = None
+        if not (fresh or real()):
+            codes = _codes(words, cwd, environments, [(out, out) for out in outs], timeout)
+        if codes is None:
+            codes = _started(words, cwd, environments, outs, timeout)
+        return list(zip(codes, map(_text, outs), strict=True))
+
+
+def _started(
+    words: list[str], cwd: Any, environments: list[dict[str, str]], outs: list[Any], timeout: float
+) -> list[int]:
+    until = time.monotonic() + timeout
+    processes = [
+        subprocess.Popen(
+            words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+        )
+        for env, out in zip(environments, outs, strict=True)
+    ]
+    try:
+        return [process.wait(max(0.0, until - time.monotonic())) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 def _forked(
     words: list[str], cwd: Any, env: dict[str, str] | None, timeout: float | None
 ) -> subprocess.CompletedProcess[str] | None:
-    order = {
-        "words": words[1:],
-        "folder": str(Path(cwd or ".").absolute()),
-        "environment": dict(os.environ if env is None else env),
-    }
-    with (
-        tempfile.TemporaryFile() as out,
-        tempfile.TemporaryFile() as err,
-        Path(os.devnull).open("rb") as none,
-    ):
-        code = _server().run(order, [none.fileno(), out.fileno(), err.fileno()], timeout)
-        if code is None:
+    environment = dict(os.environ if env is None else env)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        codes = _codes(words, cwd, [environment], [(out, err)], timeout)
+        if codes is None:
             return None
-        said = [_text(file) for file in (out, err)]
-    return subprocess.CompletedProcess(words, code, *said)
+        return subprocess.CompletedProcess(words, codes[0], _text(out), _text(err))
+
+
+def _codes(
+    words: list[str],
+    cwd: Any,
+    environments: list[dict[str, str]],
+    files: list[tuple[Any, Any]],
+    timeout: float | None,
+) -> list[int] | None:
+    assert words[0] == sys.executable, words
+    folder = str(Path(cwd or ".").absolute())
+    orders = [{"words": words[1:], "folder": folder, "environment": each} for each in environments]
+    with Path(os.devnull).open("rb") as none:
+        streams = [each.fileno() for out, err in files for each in (none, out, err)]
+        return _server().run(orders, streams, timeout)
 
 
 def _text(file: Any) -> str:

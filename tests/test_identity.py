@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import starting
 
 SCRIPTS = {
     "dropout, batch norm, loader, scheduler, clipping": """
@@ -74,10 +75,7 @@ print("digest", state.hexdigest())
 
 
 def digest(command: list[str], script: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, *command, str(script)], capture_output=True, text=True, cwd=script.parent, check=True
-    )
-    return done.stdout
+    return starting.run([sys.executable, *command, str(script)], cwd=script.parent, check=True).stdout
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -4,11 +4,11 @@ import json
 import os
 import socket
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
 import premortem
+from tests import starting
 
 SRC = str(Path(premortem.__file__).parents[1])
 SCRIPT = Path(__file__).with_name("script.py")
@@ -27,40 +27,21 @@ def together(folder, *words, options=(), ranks=2, timeout=60, script=SCRIPT):
     return codes, json.loads((folder / "found.json").read_text()), printed
 
 
-def started(folder, command, ranks=2, timeout=60):
-    """The exit codes of a command that is run on each rank, and what was printed."""
-    port = str(free_port())
-    processes = []
-    for rank in range(ranks):
-        variables = {
-            **os.environ,
-            "PYTHONPATH": SRC,
-            "OMP_NUM_THREADS": "1",
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
-            "WORLD_SIZE": str(ranks),
-            "LOCAL_WORLD_SIZE": str(ranks),
-            "RANK": str(rank),
-            "LOCAL_RANK": str(rank),
-        }
-        processes.append(
-            subprocess.Popen(
-                command,
-                cwd=folder,
-                env=variables,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-        )
-    printed = []
-    try:
-        printed = [process.communicate(timeout=timeout)[0] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    return [p.returncode for p in processes], printed
+def started(folder, command, ranks=2, timeout=60, fresh=False):
+    """The exit codes of a command that is run on each rank, and what was printed. A fork has more of torch loaded than a
+    `fresh` process."""
+    common = {
+        **os.environ,
+        "PYTHONPATH": SRC,
+        "OMP_NUM_THREADS": "1",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "WORLD_SIZE": str(ranks),
+        "LOCAL_WORLD_SIZE": str(ranks),
+    }
+    environments = [{**common, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
+    told = starting.together(command, cwd=folder, environments=environments, timeout=timeout, fresh=fresh)
+    return [code for code, _ in told], [printed for _, printed in told]
 
 
 def faults_of_ours(folder):

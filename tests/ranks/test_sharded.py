@@ -134,7 +134,8 @@ def test_a_step_that_one_rank_leaves_out_is_told_and_hangs_nobody(tmp_path):
 
 @pytest.mark.slow
 def test_blocks_that_are_watched_one_after_another_do_not_meet_each_other(tmp_path):
-    codes, printed = started(tmp_path, [sys.executable, str(SCRIPT.with_name("watched_late.py"))])
+    command = [sys.executable, str(SCRIPT.with_name("watched_late.py"))]
+    codes, printed = started(tmp_path, command, fresh=True)
     assert codes == [0, 0], printed
     assert all("all as it should be" in each for each in printed)
 

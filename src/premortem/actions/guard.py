@@ -28,7 +28,7 @@ from premortem.actions.agreement import Agreement, Circle, circle_of
 from premortem.actions.kernels import Kernels
 from premortem.actions.undo import Before, Gained, Shadow
 from premortem.events import StepRefused
-from premortem.probes.answers import non_finite_sum
+from premortem.finite import non_finite_sum
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from premortem.actions.repeated import Repeated
-from premortem.probes.answers import UNSCALED, non_finite, non_finite_sum
+from premortem.finite import UNSCALED, non_finite, non_finite_sum
 from premortem.sharding import local
 
 _VERSION = attrgetter("_version")

@@ -15,6 +15,8 @@ from collections.abc import Callable
 
 import torch
 
+from premortem.finite import non_finite
+
 _DEPTH = 4  # kept for use again
 _ROWS = 64
 _COMING = -1.0
@@ -117,15 +119,3 @@ class Flags:
                 self._rows[row].zero_()
             for (optimizer, step), bad in zip(asked, found, strict=False):
                 self._tell(optimizer, step, not bad)
-
-
-def non_finite(tensors: list[torch.Tensor], flag: torch.Tensor, one: torch.Tensor) -> torch.Tensor:
-    """The flag, 1 if one of them is not finite. One launch for all; it also multiplies them by one, which it
-    leaves out. They must be of the types in `UNSCALED`."""
-    torch._amp_foreach_non_finite_check_and_unscale_(tensors, flag, one)
-    return flag
-
-
-def non_finite_sum(norms: list[torch.Tensor]) -> torch.Tensor:
-    """1 if one of these is not finite, else 0. Norms of first order: squares would overflow too soon."""
-    return (~torch.isfinite(torch.stack(norms).sum())).to(torch.float32)

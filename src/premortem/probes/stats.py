@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import torch
 
 from premortem.events import ScalerUpdate, StepStats
-from premortem.probes.answers import UNSCALED, Flags, Ring, non_finite_sum
+from premortem.finite import UNSCALED, non_finite_sum
+from premortem.probes.answers import Flags, Ring
 from premortem.probes.backward import Backwards
 from premortem.probes.lookout import Lookout
 from premortem.probes.modules import Models
