@@ -103,7 +103,7 @@ class MaskedNonFinite(Detector):
         self._names: dict[int, str] = {}
         self._mask: Masked | None = None  # the first that hid values of the model
         self._hidden: dict[int, int] = {}  # optimizer -> steps with a finite loss and broken gradients
-        self._dirty = False  # backward left broken gradients, and nobody cleared them
+        self._dirty: tuple[int, ...] = ()  # whose gradients backward left broken, and nobody cleared them
         self._cleaned = 0  # ... and the step found them clean
         self._sanitised: set[int] = set()  # steps in which nan_to_num was used on gradients
         self._whole: set[int] = set()  # steps in which nearly all of an output was masked
@@ -124,9 +124,10 @@ class MaskedNonFinite(Detector):
             yield from self._masked(event)
         elif isinstance(event, Backward):
             yield from self._went_back(event)
-            self._dirty = event.grads_finite is False or (self._dirty and event.grads_finite is None)
+            if event.grads_finite is not None:  # a scaler sees to what is too large for its scale
+                self._dirty = () if event.grads_finite or event.scaled else event.optimizers
         elif isinstance(event, ZeroGrad):
-            self._dirty = False
+            self._dirty = ()
         elif isinstance(event, NonFinite):
             if self._origin is None or better(event, self._origin):
                 self._origin = event
@@ -172,9 +173,10 @@ class MaskedNonFinite(Detector):
     def _stepped(self, event: StepStats) -> Iterator[Finding]:
         finite = event.loss is None or math.isfinite(event.loss)
         broken = event.worst is not None
-        if self._dirty and not broken and event.weights_finite:
+        # Of several that a pass has reached, another one's may be the broken ones.
+        if self._dirty == (event.optimizer,) and not broken and event.weights_finite:
             self._cleaned += 1
-            self._dirty = False
+            self._dirty = ()
             if self._cleaned >= _STEPS:
                 yield self._said(
                     event,
