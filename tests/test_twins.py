@@ -42,6 +42,14 @@ SELDOM = {
     "clean/galaxy_accum_tail.py",
     "clean/radar_probe.py",
     "clean/seismic_aux_head.py",
+    "clean/warehouse_dqn.py",
+    "clean/spiral_wgan.py",
+    "fixed/glacier_melt.py",
+    "fixed/galaxy_photoz.py",
+    "fixed/ecg_beats.py",
+    "fixed/warehouse_picks.py",
+    "fixed/hand_pose.py",
+    "fixed/dune_gan.py",
 }
 
 

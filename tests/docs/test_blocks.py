@@ -21,7 +21,7 @@ else:
     import tomli as tomllib
 
 # The pages that every change is tried on. The others take minutes: `make exhaustive`.
-QUICK = ("README.md", "docs/tutorial.md", "docs/lint.md")
+QUICK = ("README.md", "docs/lint.md")
 ELSEWHERE = (
     "CONTRIBUTING.md",
     "casebook/README.md",

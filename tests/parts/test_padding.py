@@ -178,7 +178,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+SELDOM = {"clips", "patches that crop", "14 and 32", "a decoder that crops", "wide patches", "patch of 11"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.exhaustive] * (name in SELDOM)) for name in CASES]
+)
 def test_the_multiple_is_found(name):
     model, expected = CASES[name]
     shape = (1, 3, 2, 70, 90) if name == "clips" else (1, 3, 70, 90)

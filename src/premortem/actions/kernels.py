@@ -50,7 +50,7 @@ class Kernels:
     def _wrap(self, counters: int | None, original: Any) -> Any:
         @functools.wraps(original)
         def kernel(parameters: Any, gradients: Any, *lists: Any, **options: Any) -> Any:
-            if not self.session.listening():
+            if torch.compiler.is_compiling() or not self.session.listening():
                 return original(parameters, gradients, *lists, **options)
             if options.get("is_first_step"):
                 # Where this very step is left out, torch keeps the new momenta as it has found them in memory.
