@@ -115,7 +115,6 @@ class Guard:
         self._circles: weakref.WeakKeyDictionary[Any, tuple[int, Circle | None]] = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
-        self.kernels.install()
         self.stats.checked = True
         self.stats.learnt.append(self._learnt)
         self.optimizers.met.append(self._meet)
@@ -131,6 +130,9 @@ class Guard:
 
     def _meet(self, optimizer: Any) -> None:
         cls = type(optimizer)
+        if not self._classes:
+            # Not before: building an optimizer imports dynamo, which takes stock of torch's functions as they are then.
+            self.kernels.install()
         if cls not in self._classes:
             self._classes.add(cls)
             # Once torch has put its hooks around `step`: ours is the outermost, so a refused step runs none of them.
@@ -163,7 +165,7 @@ class Guard:
             self.optimizers.refuse(optimizer, args, kwargs)
             self._conclude(optimizer, verdict)
             return None
-        if closure is not None and verdict.before is None:
+        if closure is not None and self.optimizers.calls_once(optimizer):
             return self._with_closure(original, optimizer, closure)
         if verdict.by_kernel:
             self.kernels.expect(functools.partial(self._at_kernel, optimizer))

@@ -51,7 +51,7 @@ class Row(NamedTuple):
     inputs: int
     weights: int
     rested: bool
-    scaler: int  # its scale, and whether it leaves the step out
+    scaler: bool  # its scale, and whether it leaves the step out, come last
 
 
 class Held:
@@ -229,7 +229,7 @@ class Stats:
             len(inputs),
             int(weights),
             self.session.resting,
-            0 if overflow is None else 2,
+            overflow is not None,
         )
         self._pending = (row, torch.stack(scalars))
 
