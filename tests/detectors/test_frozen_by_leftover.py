@@ -1,6 +1,6 @@
 from premortem.detectors.frozen_by_leftover import FrozenByLeftover
 from premortem.findings import Severity
-from tests.detectors.faults.frozen_by_leftover import later, misspelt, run
+from tests.detectors.faults.frozen_by_leftover import later, misspelt, phases, run
 from tests.detectors.test_contract import observe
 
 
@@ -22,3 +22,11 @@ def test_layers_that_were_frozen_after_their_optimizer_was_built():
     assert finding.severity is Severity.WARNING
     assert "although the optimizer was built for them" in finding.message
     assert finding.where.parameter == "model.stem.weight"
+
+
+def test_a_last_phase_that_has_a_group_for_what_nobody_unfroze():
+    (finding,) = observe(FrozenByLeftover(), phases())
+    assert finding.severity is Severity.WARNING
+    assert finding.message == (
+        "the new optimizer took over `model.body.weight`, and all of them are still frozen"
+    )

@@ -26,6 +26,14 @@ LASTING = 100  # steps
 SETTLED = 32
 
 
+class Phase:
+    """What was seen of the parameters in the audited steps of one optimizer."""
+
+    def __init__(self) -> None:
+        self.frozen: Counter[int] = Counter()
+        self.thawed: set[int] = set()
+
+
 class FrozenByLeftover(Detector):
     """A part of the model that has learned nothing yet is frozen.
 
@@ -69,6 +77,8 @@ class FrozenByLeftover(Detector):
         self._loaded = False  # anything, by any way
         self._trained = False
         self._held: list[tuple[int, frozenset[int]]] = []  # what each optimizer holds, oldest first
+        self._groups: dict[int, list[frozenset[int]]] = {}
+        self._phases: dict[int, Phase] = {}  # by optimizer
         self._stepped: set[int] = set()
         self._misspelt: dict[tuple[str, str], Misspelt] = {}
         self._told: set[str] = set()
@@ -76,12 +86,14 @@ class FrozenByLeftover(Detector):
         self._waiting: tuple[Finding, frozenset[int]] | None = None
         self._from_the_start: set[int] = set()  # frozen when their optimizer was built
         self._later: tuple[Finding, frozenset[int]] | None = None
+        self._asleep: tuple[Finding, frozenset[int], Phase] | None = None
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, (StateLoaded, FileLoaded)):
             self._loaded = True
         elif isinstance(event, OptimizerBuilt):
             held = frozenset(key for group in event.groups for key in group.parameters)
+            self._groups[event.optimizer] = [frozenset(group.parameters) for group in event.groups]
             self._from_the_start.update(event.frozen)
             self._held = [
                 *(pair for pair in self._held[-15:] if pair[0] != event.optimizer),
@@ -97,12 +109,15 @@ class FrozenByLeftover(Detector):
 
     def _count(self, event: Custody) -> None:
         self._stepped.add(event.optimizer)
+        phase = self._phases.setdefault(event.optimizer, Phase())
         for link in event.links:
             self._trained = self._trained or link.trained
             if link.trainable:
                 self._thawed.add(link.key)
+                phase.thawed.add(link.key)
             else:
                 self._frozen[link.key] += 1
+                phase.frozen[link.key] += 1
 
     def _audit(self, event: Custody) -> Iterable[Finding]:
         yield from self._words(event)
@@ -181,6 +196,12 @@ class FrozenByLeftover(Detector):
             yield self._later[0]
         if self._waiting is not None and "head" not in self._told and not self._waiting[1] & self._thawed:
             yield self._waiting[0]
+        if (
+            self._asleep is not None
+            and "phase" not in self._told
+            and not self._asleep[1] & self._asleep[2].thawed
+        ):
+            yield self._asleep[0]
 
     def _body(self, event: Custody, links: list[Link], raw: list[Link]) -> Iterable[Finding]:
         """Most of a model that is trained from scratch."""
@@ -215,13 +236,13 @@ class FrozenByLeftover(Detector):
         before = [held for key, held in self._held[:here] if key in self._stepped and held < mine]
         if not before:
             return
+        phase = self._phases[event.optimizer]
         added = [link for link in links if link.key in mine and link.key not in before[-1]]
-        still = [link for link in added if not link.trainable and link.key not in self._thawed]
-        if not added or len(still) < len(added) or min(self._frozen[link.key] for link in still) < SIGHTINGS:
+        still = [link for link in added if not link.trainable and link.key not in phase.thawed]
+        if not added or len(still) < len(added) or min(phase.frozen[link.key] for link in still) < SIGHTINGS:
             return
-        self._told.add("phase")
         names = [link.name for link in still]
-        yield self.finding(
+        finding = self.finding(
             event,
             f"the new optimizer took over {parameters_of(names)}, and all of them are still frozen",
             cause="the earlier optimizer did not hold them: this phase was to train them, but nobody unfroze them",
@@ -230,6 +251,13 @@ class FrozenByLeftover(Detector):
             module=place(names),
             parameter=names[0],
         )
+        asleep = frozenset(link.key for link in still)
+        if not asleep & self._thawed:
+            self._told.add("phase")
+            yield finding
+        elif any(group <= asleep for group in self._groups[event.optimizer]):
+            # Trained in an earlier phase, and given a group of their own now. They may be unfrozen in a while.
+            self._asleep = (finding, asleep, phase)
 
     def _words(self, event: Custody) -> Iterable[Finding]:
         words: dict[tuple[str, bool], list[Misspelt]] = {}

@@ -22,6 +22,11 @@ _FORWARDS = 3
 _AT_FIRST = 4  # audited forwards that count
 _LOSSES = 60
 _BAD_START = 3.0  # times the level of guessing
+_LEARNT = 0.7  # of that level: who ends below it copes
+# A recurrent layer's gates are shut or open for good when they are given such numbers, whatever its output looks like.
+_GATED = frozenset({"GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"})
+_SHUT = 100.0
+_HALF_LEARNT = 0.5  # then only half of the task is learnt by what still passes
 
 
 class First:
@@ -33,6 +38,7 @@ class First:
         self.next_sizes: list[float] = []  # what the second layer with weights was given
         self.low, self.high = math.inf, -math.inf
         self.saturated: list[float] = []
+        self.gated = False
         self.open = False  # between the first and the second layer
 
 
@@ -42,7 +48,8 @@ class UnnormalisedInputs(Detector):
     ## Why it matters
     Layers are initialised for inputs of size one. Inputs of size 100 give outputs and gradients a hundred times too large:
     the loss starts at many times the level of guessing, units saturate or die, and a learning rate that would suit the
-    rest of the network is too high for the first layer. One raw column among scaled ones drowns all the others.
+    rest of the network is too high for the first layer. One raw column among scaled ones drowns all the others. The gates of
+    a recurrent layer are shut or open for good.
 
     ## Usual causes
     Pixels from 0 to 255; raw units (income, metres, timestamps); a scaler that was fitted and not applied; division by 255
@@ -107,7 +114,7 @@ class UnnormalisedInputs(Detector):
         if event.order == 0:
             size = math.hypot(event.input_mean, event.input_std)
             if math.isfinite(size):
-                first.layer = event.layer
+                first.layer, first.gated = event.layer, event.kind in _GATED
                 first.sizes.append(size)
                 first.low, first.high = min(first.low, event.input_min), max(first.high, event.input_max)
             first.open = True
@@ -151,7 +158,11 @@ class UnnormalisedInputs(Detector):
             return
         start, end = median(self._losses.values[:3]), self._losses.tail()
         large = self._large()
-        if large is not None and (start > _BAD_START * level or saturated(large)) and end > 0.7 * level:
+        if (
+            large is not None
+            and (start > _BAD_START * level or saturated(large))
+            and end > (_HALF_LEARNT if large.gated else _LEARNT) * level
+        ):
             yield self._said(
                 event,
                 large,
@@ -183,5 +194,7 @@ class UnnormalisedInputs(Detector):
 
 
 def saturated(first: First) -> bool:
-    """The activation behind the first layer sits at its bounds."""
+    """The activation behind the first layer, or its own gates, sit at their bounds."""
+    if first.gated:
+        return min(first.sizes) >= _SHUT
     return bool(first.saturated) and median(first.saturated) > 0.7

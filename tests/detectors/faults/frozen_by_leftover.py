@@ -1,5 +1,5 @@
-from premortem.events import Misspelt
-from tests.detectors.rehearsal import Rehearsal, cut_off, link
+from premortem.events import Group, Misspelt, OptimizerBuilt
+from tests.detectors.rehearsal import Rehearsal, cut_off, line, link
 
 
 def run(*, head=None, body=None):
@@ -45,6 +45,31 @@ def later(*, known=(), fresh=True, ran=True):
     return play.end()
 
 
+def phases(*, apart=True, woken=False):
+    """A body that is trained, then frozen under a new head, then held by an optimizer together with the head."""
+    play = Rehearsal()
+    play.model("body.weight", "head.weight")
+    head = link(2, "model.head.weight")
+    asleep = cut_off(1, "model.body.weight", trainable=False, ran=True, trained=True)
+
+    def train(optimizer, body):
+        for _ in range(16):
+            play.batch()
+            play.custody(body, head, optimizer=optimizer)
+
+    play.optimizer(1, key=1)
+    train(1, link(1, "model.body.weight"))
+    play.optimizer(2, key=2)
+    train(2, asleep)
+    held = [(1,), (2,)] if apart else [(1, 2)]
+    groups = tuple(Group(0.001, 0.0, 0.9, keys, 0.0) for keys in held)
+    play.add(OptimizerBuilt(step=play.step, at=line(30), optimizer=3, kind="Adam", groups=groups))
+    train(3, asleep)
+    if woken:
+        train(3, link(1, "model.body.weight"))
+    return play.end()
+
+
 EVENTS = [*run(), *misspelt(frozen=True)]
 HEALTHY = [
     run(head={"loaded": True}, body={"loaded": True}),
@@ -55,4 +80,6 @@ HEALTHY = [
     later(known=(1, 2)),  # random features that are meant
     later(fresh=False),
     later(ran=False),  # it is not their turn yet
+    phases(apart=False),  # all parameters were handed over, as is usual
+    phases(woken=True),
 ]

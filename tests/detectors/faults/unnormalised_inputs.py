@@ -4,13 +4,13 @@ from tests.detectors.rehearsal import Rehearsal
 CLASSES = {0.0: 8, 1.0: 8, 2.0: 8, 3.0: 8}
 
 
-def layer(play, order, mean, std, low, high):
+def layer(play, order, mean, std, low, high, kind="Linear"):
     play.add(
         LayerStats(
             step=play.step,
             model=1,
             layer=f"model.{2 * order}",
-            kind="Linear",
+            kind=kind,
             order=order,
             last=order == 1,
             grad=True,
@@ -29,7 +29,7 @@ def layer(play, order, mean, std, low, high):
     )
 
 
-def run(*, scale=255.0, carried=0.3, start=14.0, end=1.39, steps=80, broken=0):
+def run(*, scale=255.0, carried=0.3, start=14.0, end=1.39, steps=80, broken=0, kind="Linear"):
     """Inputs from 0 to `scale`; the loss falls to `end` in the first quarter of the run and stays there."""
     play = Rehearsal()
     play.optimizer(1, 2)
@@ -37,7 +37,7 @@ def run(*, scale=255.0, carried=0.3, start=14.0, end=1.39, steps=80, broken=0):
         play.zero()
         play.forward()
         if step % 20 == 0:
-            layer(play, 0, 0.5 * scale, 0.3 * scale, 0.0, scale)
+            layer(play, 0, 0.5 * scale, 0.3 * scale, 0.0, scale, kind)
             layer(play, 1, 0.5 * carried * scale, 0.4 * carried * scale, 0.0, carried * scale)
         play.loss(end + (start - end) * max(0.0, 1 - 4 * step / steps), classes=CLASSES)
         play.backward()
@@ -54,8 +54,14 @@ def run(*, scale=255.0, carried=0.3, start=14.0, end=1.39, steps=80, broken=0):
 
 EVENTS = run()
 BROKE = run(broken=3)
+# What a recurrent layer hands on is never larger than one, and its gates stay as they are.
+GATED = {"scale": 3000.0, "carried": 0.0003, "start": 1.39, "end": 0.8}
+SHUT = run(**GATED, kind="GRU")
 TINY = run(scale=0.004, start=1.39)
 HEALTHY = [
+    run(**GATED),
+    run(**{**GATED, "end": 0.4}, kind="LSTM"),  # it copes
+    run(**{**GATED, "scale": 60.0}, kind="GRU"),
     run(scale=1.0, start=1.4, end=0.2),
     run(scale=1.0, start=1.39),  # it learns nothing, but for another reason
     run(end=0.2),  # the network copes
