@@ -5,11 +5,12 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event
+from premortem.events import Event, LoaderBuilt
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
 ENOUGH = 3  # windows in a row
+FAR = 4  # times the window
 
 
 class AccumulationNotDivided(Detector):
@@ -23,6 +24,7 @@ class AccumulationNotDivided(Detector):
     ## Usual causes
     - `loss.backward()` where `(loss / accumulation_steps).backward()` was meant
     - only the number that is printed is divided
+    - it is divided by `len(loader)`, the batches of an epoch, though the step comes every few: a gradient far too small
 
     ## What to do
     Divide the loss by the number of micro-batches in the window before `backward()`.
@@ -37,19 +39,44 @@ class AccumulationNotDivided(Detector):
         name="accumulation-not-divided",
         family="accumulation",
         severity=Severity.WARNING,
-        explains=("exploding-gradients", "updates-too-large", "clipped-hard-every-step"),
+        explains=("exploding-gradients", "updates-too-large", "updates-too-small", "clipped-hard-every-step"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded,)
+    listens: ClassVar[tuple[type[Event], ...]] = (LoaderBuilt, WindowEnded)
 
     def __init__(self) -> None:
         self._streak: dict[int, int] = {}
         self._length: dict[int, int] = {}
         self._divided: set[int] = set()  # optimizers with a window that was: then another diagnosis is right
         self._told: set[int] = set()
+        self._epochs: set[int] = set()  # batches in the loaders
+        self._by_epoch: dict[int, int] = {}  # optimizer -> windows in a row
 
-    def observe(self, event: WindowEnded) -> Iterable[Finding]:
-        if event.end != STEPPED:
+    def observe(self, event: Event) -> Iterable[Finding]:
+        if isinstance(event, LoaderBuilt) and event.batches is not None:
+            self._epochs.add(event.batches)
+        elif isinstance(event, WindowEnded) and event.end == STEPPED:
+            yield from self._whole(event)
+            yield from self._summed(event)
+
+    def _whole(self, event: WindowEnded) -> Iterable[Finding]:
+        """Divided by the batches of an epoch, though a window has far fewer."""
+        optimizer, k, n = event.optimizer, len(event.micros), divisor(event)
+        wrong = n in self._epochs and n >= FAR * k
+        self._by_epoch[optimizer] = self._by_epoch.get(optimizer, 0) + 1 if wrong else 0
+        if self._by_epoch[optimizer] < ENOUGH or optimizer in self._told:
             return
+        self._told.add(optimizer)
+        yield self.finding(
+            event,
+            f"each step sums the gradients of {k} micro-batches, and the loss is divided by {n}, the batches of an epoch",
+            cause=f"the gradient is {n / k:.3g} times smaller than the mean of the {k} micro-batches",
+            remedy=f"call `(loss / {k}).backward()`, with the number of micro-batches of the window",
+            at=event.site,
+            micro_batches=k,
+            divisor=n,
+        )
+
+    def _summed(self, event: WindowEnded) -> Iterable[Finding]:
         optimizer, k = event.optimizer, len(event.micros)
         if any(weight is not None and weight < 1 for weight in event.weights):
             self._divided.add(optimizer)
@@ -67,6 +94,15 @@ class AccumulationNotDivided(Detector):
             at=event.site,
             micro_batches=k,
         )
+
+
+def divisor(window: WindowEnded) -> int:
+    """What each batch mean of a window was divided by; 0 when that is not one whole number."""
+    weight, *others = {*window.weights}
+    if others or not weight or not window.accumulates or window.touched:
+        return 0
+    whole = round(1 / weight)
+    return whole if abs(whole * weight - 1) < 1e-5 else 0
 
 
 def undivided(window: WindowEnded) -> bool:
