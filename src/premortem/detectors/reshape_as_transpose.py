@@ -59,6 +59,8 @@ class ReshapeAsTranspose(Detector):
         self._said.add(event.at)
         certain = event.mixes or not regrouping(event.before, event.after)
         order = "" if event.mixes else f"permute{order_of(event.before, event.after)}"
+        if order and len(event.before) != len(event.after):
+            order += f".reshape{event.after}"
         yield self.finding(
             event,
             f"`{event.op}` turns {event.before} into {event.after}: "
@@ -79,6 +81,7 @@ class ReshapeAsTranspose(Detector):
 
 def regrouping(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
     """Whole rows are joined, or cut into equal parts: that can be meant, if only the last two sizes change."""
+    before, after = without_ones(before), without_ones(after)
     if before[:-2] != after[:-2]:
         return False
     old, new = before[-1], after[-1]
@@ -86,11 +89,16 @@ def regrouping(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
 
 
 def order_of(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
-    """The permutation that was meant."""
+    """The permutation that was meant; where sizes of 1 come or go, a reshape follows it."""
     free = list(range(len(before)))
     order = []
     for size in after:
-        place = next(i for i in free if before[i] == size)
-        free.remove(place)
-        order.append(place)
-    return tuple(order)
+        place = next((i for i in free if before[i] == size), None)
+        if place is not None:
+            free.remove(place)
+            order.append(place)
+    return (*order, *free)
+
+
+def without_ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size for size in sizes if size != 1)

@@ -371,13 +371,8 @@ class Lens:
 
 def scrambles(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
     """The same sizes in another order: a transpose was meant, and the memory was cut anew instead."""
-    real = [n for n in before if n != 1]
-    return (
-        len(before) == len(after)
-        and len(set(real)) > 1
-        and sorted(before) == sorted(after)
-        and [n for n in after if n != 1] != real
-    )
+    old, new = [n for n in before if n != 1], [n for n in after if n != 1]
+    return old != new and sorted(old) == sorted(new)
 
 
 def mixes(before: tuple[int, ...], after: tuple[int, ...], inputs: tuple[int, ...]) -> bool:

@@ -1,0 +1,21 @@
+import pytest
+
+from premortem.probes.lens import scrambles
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "answer"),
+    [
+        ((32, 20, 9), (32, 9, 20), True),
+        ((32, 24, 1, 6), (32, 6, 24), True),  # a dimension of one vanishes on the way
+        ((32, 6, 24), (32, 24, 1, 6), True),
+        ((32, 24, 1, 6), (32, 24, 6), False),
+        ((32, 24), (32, 24, 1, 1), False),
+        ((32, 64, 1, 1), (32, 64), False),
+        ((8, 8), (8, 8, 1), False),
+        ((32, 20, 9), (32, 180), False),
+        ((32, 12, 5), (32, 3, 4, 5), False),
+    ],
+)
+def test_the_same_sizes_in_another_order(before, after, answer):
+    assert scrambles(before, after) is answer
