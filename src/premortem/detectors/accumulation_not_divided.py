@@ -98,8 +98,9 @@ class AccumulationNotDivided(Detector):
 
 def divisor(window: WindowEnded) -> int:
     """What each batch mean of a window was divided by; 0 when that is not one whole number."""
-    weight, *others = {*window.weights}
-    if others or not weight or not window.accumulates or window.touched:
+    weights = {*window.weights}
+    weight = weights.pop() if len(weights) == 1 else None
+    if not weight or not window.accumulates or window.touched:
         return 0
     whole = round(1 / weight)
     return whole if abs(whole * weight - 1) < 1e-5 else 0

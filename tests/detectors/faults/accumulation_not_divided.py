@@ -21,6 +21,7 @@ EVENTS = run()
 BY_THE_EPOCH = run(scale=1 / 100)
 HEALTHY = [
     run(scale=0.25),
+    run(k=0),  # no gradients at all
     run(k=1),
     run(k=1, scale=1 / 100),
     run(scale=1 / 120),  # somebody's factor
