@@ -7,7 +7,7 @@ import torch
 from torch import nn, optim
 
 from premortem.events import StepRefused
-from premortem.watcher import Watcher
+from tests.heard import hearing
 from tests.test_guard import Stranger, everything, network, same
 
 pytestmark = [
@@ -15,7 +15,6 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
 
-NARROW = {"adamw fused, bfloat16", "adamw foreach, bfloat16", "stranger, bfloat16"}
 OPTIMIZERS = {
     "adamw fused": lambda p: optim.AdamW(p, lr=0.01, fused=True),
     "sgd fused": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, fused=True),
@@ -31,18 +30,10 @@ OPTIMIZERS = {
 
 @pytest.fixture
 def guarded():
-    torch.manual_seed(0)
-    heard, faults = [], []
-    watcher = Watcher("protect")
-    watcher.attach()
-    real = watcher.emit
-    session = watcher._attachment.session
-    session._emit = lambda event: (heard.append(event), real(event))
-    session._fault = lambda unit, error: faults.append((unit, error))
-    session.step = 1_000_003  # cruise
-    yield heard, session
-    watcher.close()
-    assert faults == []
+    with hearing() as (heard, watcher):
+        session = watcher._attachment.session
+        session.step = 1_000_003  # cruise
+        yield heard, session
 
 
 def step(model, optimizer, x):
@@ -54,7 +45,7 @@ def step(model, optimizer, x):
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_a_refused_step_leaves_every_bit_and_waits_for_nobody(guarded, kind):
     heard, session = guarded
-    dtype = torch.bfloat16 if kind in NARROW else torch.float32
+    dtype = torch.bfloat16 if "bfloat16" in kind else torch.float32
     model = network().to("cuda", dtype)
     optimizer = OPTIMIZERS[kind](model.parameters())
     good = torch.randn(16, 4, device="cuda", dtype=dtype)
@@ -124,8 +115,8 @@ def refused(heard):
     return [event for event in heard if isinstance(event, StepRefused)]
 
 
-def two_groups(model, **options):
-    return [{"params": model[0].parameters(), "lr": 0.02}, {"params": model[2].parameters(), **options}]
+def two_groups(model):
+    return [{"params": model[0].parameters(), "lr": 0.02}, {"params": model[2].parameters()}]
 
 
 def half_of_it(model):

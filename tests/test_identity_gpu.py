@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn, optim
 
-from premortem.watcher import Watcher
+from tests.heard import hearing
 from tests.test_guard import same
 
 pytestmark = [
@@ -145,16 +145,8 @@ def train(loop, make) -> list:
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_the_same_to_the_last_bit(kind: str, loop) -> None:
     expected = train(loop, OPTIMIZERS[kind])
-    faults = []
-    watcher = Watcher("protect")
-    watcher.attach()
-    session = watcher._attachment.session
-    session._fault = lambda unit, error: faults.append((unit, error))
-    session.rest.after = RESTS_AFTER
-    try:
+    with hearing() as (_, watcher):
+        watcher._attachment.session.rest.after = RESTS_AFTER
         found = train(loop, OPTIMIZERS[kind])
-    finally:
-        watcher.close()
-    assert faults == []
     assert same(found, expected)
     assert [finding.name for finding in watcher.findings] == []

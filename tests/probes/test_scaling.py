@@ -9,23 +9,15 @@ from torch import nn, optim
 from premortem.events import Custody, OptimizerStep, ScalerUpdate, StepStats
 from premortem.probes import optimizers
 from premortem.watcher import Watcher
+from tests.heard import hearing
 
 HUGE = 1e30  # times a scale, it is more than 32 bits hold
 
 
 @pytest.fixture
 def heard():
-    torch.manual_seed(0)
-    heard, faults = [], []
-    watcher = Watcher("protect")
-    watcher.attach()
-    real = watcher.emit
-    session = watcher._attachment.session
-    session._emit = lambda event: (heard.append(event), real(event))
-    session._fault = lambda unit, error: faults.append((unit, error))
-    yield heard
-    watcher.close()
-    assert faults == []
+    with hearing() as (heard, watcher):
+        yield heard
     assert [finding.name for finding in watcher.findings if finding.name == "scaled-gradients-stepped"] == []
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -65,14 +65,10 @@ class AccumulationNotDivided(Detector):
         self._by_epoch[optimizer] = self._by_epoch.get(optimizer, 0) + 1 if wrong else 0
         if self._by_epoch[optimizer] < ENOUGH or optimizer in self._told:
             return
-        self._told.add(optimizer)
-        yield self.finding(
+        yield self._said(
             event,
-            f"each step sums the gradients of {k} micro-batches, and the loss is divided by {n}, the batches of an epoch",
-            cause=f"the gradient is {n / k:.3g} times smaller than the mean of the {k} micro-batches",
-            remedy=f"call `(loss / {k}).backward()`, with the number of micro-batches of the window",
-            at=event.site,
-            micro_batches=k,
+            f"is divided by {n}, the batches of an epoch",
+            f"the gradient is {n / k:.3g} times smaller than the mean of the {k} micro-batches",
             divisor=n,
         )
 
@@ -85,14 +81,23 @@ class AccumulationNotDivided(Detector):
         self._streak[optimizer] = (self._streak.get(optimizer, 0) * same + 1) if undivided(event) else 0
         if self._streak[optimizer] < ENOUGH or optimizer in self._told or optimizer in self._divided:
             return
-        self._told.add(optimizer)
-        yield self.finding(
+        yield self._said(
             event,
-            f"each step sums the gradients of {k} micro-batches, and the loss is not divided by {k}",
-            cause=f"the gradient is {k} times the mean that one batch of the same size would give",
+            f"is not divided by {k}",
+            f"the gradient is {k} times the mean that one batch of the same size would give",
+        )
+
+    def _said(self, event: WindowEnded, loss: str, cause: str, **evidence: Any) -> Finding:
+        k = len(event.micros)
+        self._told.add(event.optimizer)
+        return self.finding(
+            event,
+            f"each step sums the gradients of {k} micro-batches, and the loss {loss}",
+            cause=cause,
             remedy=f"call `(loss / {k}).backward()`, with the number of micro-batches of the window",
             at=event.site,
             micro_batches=k,
+            **evidence,
         )
 
 

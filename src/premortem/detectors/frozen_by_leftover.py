@@ -24,14 +24,21 @@ SIGHTINGS = 4
 MANY = 8
 LASTING = 100  # steps
 SETTLED = 32
+MOST_PHASES = 16
 
 
 class Phase:
-    """What was seen of the parameters in the audited steps of one optimizer."""
+    """One optimizer: its groups of parameters, and what was seen of all parameters in its audited steps."""
 
     def __init__(self) -> None:
+        self.groups: list[frozenset[int]] = []
+        self.stepped = False
         self.frozen: Counter[int] = Counter()
         self.thawed: set[int] = set()
+
+    @property
+    def held(self) -> frozenset[int]:
+        return frozenset().union(*self.groups)
 
 
 class FrozenByLeftover(Detector):
@@ -76,10 +83,7 @@ class FrozenByLeftover(Detector):
         self._thawed: set[int] = set()  # trainable at some time
         self._loaded = False  # anything, by any way
         self._trained = False
-        self._held: list[tuple[int, frozenset[int]]] = []  # what each optimizer holds, oldest first
-        self._groups: dict[int, list[frozenset[int]]] = {}
-        self._phases: dict[int, Phase] = {}  # by optimizer
-        self._stepped: set[int] = set()
+        self._phases: dict[int, Phase] = {}  # by optimizer, the newest last
         self._misspelt: dict[tuple[str, str], Misspelt] = {}
         self._told: set[str] = set()
         self._since: dict[int, int] = {}
@@ -92,13 +96,12 @@ class FrozenByLeftover(Detector):
         if isinstance(event, (StateLoaded, FileLoaded)):
             self._loaded = True
         elif isinstance(event, OptimizerBuilt):
-            held = frozenset(key for group in event.groups for key in group.parameters)
-            self._groups[event.optimizer] = [frozenset(group.parameters) for group in event.groups]
             self._from_the_start.update(event.frozen)
-            self._held = [
-                *(pair for pair in self._held[-15:] if pair[0] != event.optimizer),
-                (event.optimizer, held),
-            ]
+            phase = self._phases.pop(event.optimizer, None) or Phase()
+            phase.groups = [frozenset(group.parameters) for group in event.groups]
+            self._phases[event.optimizer] = phase
+            if len(self._phases) > MOST_PHASES:
+                del self._phases[next(iter(self._phases))]
         elif isinstance(event, ModelSeen):
             self._misspelt.update({(m.owner, m.attribute): m for m in event.misspelt})
         elif isinstance(event, Custody):
@@ -108,8 +111,8 @@ class FrozenByLeftover(Detector):
             yield from self._at_the_end()
 
     def _count(self, event: Custody) -> None:
-        self._stepped.add(event.optimizer)
-        phase = self._phases.setdefault(event.optimizer, Phase())
+        phase = self._phases.get(event.optimizer) or Phase()
+        phase.stepped = True
         for link in event.links:
             self._trained = self._trained or link.trained
             if link.trainable:
@@ -228,15 +231,14 @@ class FrozenByLeftover(Detector):
 
     def _second_phase(self, event: Custody, links: list[Link]) -> Iterable[Finding]:
         """A later optimizer takes over parameters that the first one did not have, and all are still frozen."""
-        keys = [key for key, _ in self._held]
-        if event.optimizer not in keys or "phase" in self._told:
+        phase = self._phases.get(event.optimizer)
+        if phase is None or "phase" in self._told:
             return
-        here = keys.index(event.optimizer)
-        mine = self._held[here][1]
-        before = [held for key, held in self._held[:here] if key in self._stepped and held < mine]
+        mine = phase.held
+        earlier = list(self._phases.values())[: list(self._phases).index(event.optimizer)]
+        before = [each.held for each in earlier if each.stepped and each.held < mine]
         if not before:
             return
-        phase = self._phases[event.optimizer]
         added = [link for link in links if link.key in mine and link.key not in before[-1]]
         still = [link for link in added if not link.trainable and link.key not in phase.thawed]
         if not added or len(still) < len(added) or min(phase.frozen[link.key] for link in still) < SIGHTINGS:
@@ -255,7 +257,7 @@ class FrozenByLeftover(Detector):
         if not asleep & self._thawed:
             self._told.add("phase")
             yield finding
-        elif any(group <= asleep for group in self._groups[event.optimizer]):
+        elif any(group <= asleep for group in phase.groups):
             # Trained in an earlier phase, and given a group of their own now. They may be unfrozen in a while.
             self._asleep = (finding, asleep, phase)
 

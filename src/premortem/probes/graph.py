@@ -105,8 +105,8 @@ def mark_scaled(tensor: torch.Tensor, loss: torch.Tensor) -> None:
 def unscaled(tensor: torch.Tensor) -> torch.Tensor:
     """The loss that a GradScaler has multiplied, or else the tensor itself. Its scale changes, and is no news."""
     node: Any = tensor.grad_fn
-    loss: torch.Tensor = tensor.detach() if node is None else node.metadata.get(_SCALED, tensor.detach())
-    return loss
+    loss: torch.Tensor | None = None if node is None else node.metadata.get(_SCALED)
+    return tensor.detach() if loss is None else loss
 
 
 class Root(NamedTuple):

@@ -233,9 +233,8 @@ class Session:
         self.rest: Rest  # the third gear; set by the attachment
         self.resting = False  # this step is like a thousand before it, and is not told (probes/rest.py)
         self.hears: Callable[[Event], Any] | None = None  # of each event first; True keeps it from being told
-        self.looking = (
-            False  # premortem itself is using torch right now, or must not look (probes/capturing.py)
-        )
+        # premortem itself is using torch right now, or must not look (probes/capturing.py)
+        self.looking = False
         self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
         self.in_backward = False  # autograd is running: what is computed now are gradients
         self.scope: Pausing | None = None  # a dispatch mode of ours that is on
