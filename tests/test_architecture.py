@@ -56,6 +56,18 @@ PURE = {
 }
 # What a room must not import.
 NEVER = {
+    "points": {
+        "detectors",
+        "policy",
+        "journal",
+        "actions",
+        "probes",
+        "watcher",
+        "launch",
+        "replay",
+        "vault",
+        "fit",
+    },
     "probes": {"detectors", "policy", "journal", "actions", "watcher", "launch", "replay"},
     "replay": {"detectors", "policy", "journal", "actions", "launch"},
     "proof": {"detectors", "policy", "journal", "actions", "launch", "watcher", "vault"},
@@ -185,3 +197,72 @@ def test_a_planted_import_in_a_detector_is_caught(code, caught, tmp_path, monkey
     planted.write_text(code)
     monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path)
     assert outsiders("detectors", planted) == caught
+
+
+# --- one layer touches torch -----------------------------------------------------------------------
+
+# Attributes that are not torch's, or that belong to one object: none of them replaces what scripts call.
+_OWN = {"self", "cls", "config"}  # the last one holds torch's settings
+# The sandbox of the replay redirects files, not torch; what it does to `torch.save` goes with it.
+_ELSEWHERE = {"replay/sandbox.py", "proof/overlay.py"}
+
+
+def replaced_in_torch(path):
+    """Assignments to attributes of torch's modules and classes, by any name the file knows them by."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    known = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            known |= {
+                alias.asname or alias.name.partition(".")[0]
+                for alias in node.names
+                if alias.name.startswith("torch")
+            }
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
+            known |= {alias.asname or alias.name for alias in node.names}
+    found = []
+    for node in ast.walk(tree):
+        targets = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+            targets = [node.target]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"setattr", "delattr"}:
+            targets = [ast.Attribute(node.args[0], "?", ast.Store())]
+        for target in targets:
+            for each in ast.walk(target):
+                if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store):
+                    base = each.value
+                    while isinstance(base, ast.Attribute):
+                        base = base.value
+                    if isinstance(base, ast.Name) and base.id in known - _OWN:
+                        found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    return found
+
+
+def test_only_the_points_replace_anything_of_torch():
+    written = [
+        place
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.relative_to(PACKAGE).parts[0] != "points" and str(path.relative_to(PACKAGE)) not in _ELSEWHERE
+        for place in replaced_in_torch(path)
+    ]
+    assert written == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.save = mine",
+        "nn.Module.__call__ = mine",
+        "setattr(functional, 'dropout', mine)",
+        "a, torch.load = 1, 2",
+    ],
+)
+def test_a_replacement_is_seen(line, tmp_path):
+    file = PACKAGE / "x.py"
+    code = f"import torch\nfrom torch import nn\nimport torch.nn.functional as functional\n{line}\n"
+    found = replaced_in_torch(
+        type("File", (), {"read_text": lambda _s, **_: code, "relative_to": file.relative_to})()
+    )
+    assert len(found) == 1

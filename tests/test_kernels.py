@@ -27,7 +27,7 @@ def kernels():
     kernels.install()
     kernels.faults = faults
     yield kernels
-    session._covers.put_back()
+    session.restore()
 
 
 def trained(make):

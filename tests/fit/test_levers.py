@@ -7,7 +7,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from premortem.fit.levers import BATCH, SIDE, Lever, Levers, candidates, sides
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 SCRIPT = b"""import torch
 BATCH = 8  # samples
@@ -18,8 +18,8 @@ def loader(batch_size: int = 8):
 
 
 @pytest.fixture
-def patches():
-    installed = Patches()
+def points():
+    installed = Subscriptions()
     yield installed
     installed.undo()
 
@@ -40,9 +40,9 @@ def test_a_script_that_cannot_be_parsed_stays_as_it_is():
     assert Levers().rewritten(b"def broken(:\n") == b"def broken(:\n"
 
 
-def test_an_argument_is_turned(patches):
+def test_an_argument_is_turned(points):
     levers = Levers(Lever("argument", "batch_size", 4), 32)
-    levers.install(patches)
+    levers.install(points)
     parser = argparse.ArgumentParser()
     parser.add_argument("--batch-size", type=int, default=4)
     parser.add_argument("--epochs", type=int, default=4)
@@ -50,9 +50,9 @@ def test_an_argument_is_turned(patches):
     assert (options.batch_size, options.epochs) == (32, 4)
 
 
-def test_a_loader_is_turned_even_beyond_its_data(patches):
+def test_a_loader_is_turned_even_beyond_its_data(points):
     levers = Levers(Lever("loader", "DataLoader(batch_size=…)", 4), 32)
-    levers.install(patches)
+    levers.install(points)
     data = TensorDataset(torch.arange(10))
     (first,) = next(iter(DataLoader(data, batch_size=4, shuffle=True, drop_last=True)))
     assert len(first) == 32
@@ -70,9 +70,9 @@ def test_the_likeliest_lever_comes_first():
 
 
 @pytest.mark.parametrize("kind", ["argument", "constant"])
-def test_a_loader_that_got_the_turned_number_goes_beyond_its_data(kind, patches):
+def test_a_loader_that_got_the_turned_number_goes_beyond_its_data(kind, points):
     levers = Levers(Lever(kind, "batch_size", 4), 4096)
-    levers.install(patches)
+    levers.install(points)
     data = TensorDataset(torch.randn(10, 3), torch.arange(10))
     loader = DataLoader(data, 4096, True, drop_last=True)
     batches = list(loader)
@@ -81,9 +81,9 @@ def test_a_loader_that_got_the_turned_number_goes_beyond_its_data(kind, patches)
     assert loader.batch_size == 4096
 
 
-def test_a_collate_function_with_the_batch_elsewhere_does_it_itself(patches):
+def test_a_collate_function_with_the_batch_elsewhere_does_it_itself(points):
     levers = Levers(Lever("loader", "DataLoader(batch_size=…)", 4), 32)
-    levers.install(patches)
+    levers.install(points)
     made = next(iter(DataLoader([torch.ones(7)] * 5, 4, collate_fn=lambda many: torch.stack(many, 1))))
     assert made.shape == (7, 32)
 
@@ -96,9 +96,9 @@ def test_a_collate_function_with_the_batch_elsewhere_does_it_itself(patches):
         (("batch_size",), "the argument `batch_size`"),
     ],
 )
-def test_an_option_is_called_as_its_parser_calls_it(options, spelled, patches):
+def test_an_option_is_called_as_its_parser_calls_it(options, spelled, points):
     levers = Levers()
-    levers.install(patches)
+    levers.install(points)
     parser = argparse.ArgumentParser()
     parser.add_argument(
         *options, type=int, default=4, **({"dest": "batch_size"} if options[0] == "-b" else {})
@@ -124,18 +124,18 @@ def test_a_number_twice_in_a_row_may_be_a_side():
     assert [lever.name for lever in sides(levers.found, 64)] == ["SIZE"]
 
 
-def test_a_pair_of_arguments_is_turned(patches):
+def test_a_pair_of_arguments_is_turned(points):
     levers = Levers(Lever("argument", "size", 64, what=SIDE), 96)
-    levers.install(patches)
+    levers.install(points)
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", type=int, nargs=2, default=[64, 64])
     assert parser.parse_args([]).size == [96, 96]
     assert levers.found[0].what == SIDE
 
 
-def test_a_loader_gives_larger_images_with_targets_that_fit_them(patches):
+def test_a_loader_gives_larger_images_with_targets_that_fit_them(points):
     levers = Levers(Lever("loader", "images", 16, what=SIDE), 24)
-    levers.install(patches)
+    levers.install(points)
     mask = torch.arange(16 * 16).reshape(1, 16, 16).repeat(4, 1, 1)
     sharp = torch.randn(4, 3, 32, 32)
     data = TensorDataset(torch.randn(4, 3, 16, 16), mask, sharp, torch.arange(4), torch.randn(4, 5, 7))

@@ -87,7 +87,6 @@ class Doors:
     # --- saving --------------------------------------------------------------------------------
 
     def _torch_save(self, original: Any) -> Any:
-        @functools.wraps(original)
         def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
             path = self._target(f)
             if path is None:
@@ -115,7 +114,6 @@ class Doors:
                 self.saving.written_by_hand(Save(obj, path, name, lambda _to: None, of_torch, lambda: None))
 
     def _safetensors_save(self, original: Any) -> Any:
-        @functools.wraps(original)
         def save_file(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
             path = self._target(filename)
             if path is None:
@@ -130,7 +128,6 @@ class Doors:
         return save_file
 
     def _dcp_save(self, original: Any) -> Any:
-        @functools.wraps(original)
         def save(state_dict: Any, *args: Any, checkpoint_id: Any = None, **kwargs: Any) -> Any:
             alone = kwargs.get("no_dist") or not _many()
             ours = not _writer(args, kwargs)
@@ -155,7 +152,6 @@ class Doors:
         return save
 
     def _lightning_save(self, original: Any) -> Any:
-        @functools.wraps(original)
         def atomic_save(checkpoint: Any, filepath: Any) -> Any:
             path = self._target(filepath)
             if path is None:
@@ -217,7 +213,6 @@ class Doors:
             return
 
         def make(original: Any) -> Any:
-            @functools.wraps(original)
             def init(*args: Any, **kwargs: Any) -> Any:
                 return self._unseen(lambda: original(*args, **kwargs))
 
@@ -237,14 +232,12 @@ class Doors:
     # --- loading ----------------------------------------------------------------------
 
     def _torch_load(self, original: Any) -> Any:
-        @functools.wraps(original)
         def load(f: Any, *args: Any, **kwargs: Any) -> Any:
             return self._load(f, lambda source: original(source, *args, **kwargs))
 
         return load
 
     def _safetensors_load(self, original: Any) -> Any:
-        @functools.wraps(original)
         def load_file(filename: Any, *args: Any, **kwargs: Any) -> Any:
             return self._load(filename, lambda source: original(source, *args, **kwargs))
 
@@ -261,7 +254,6 @@ class Doors:
             return self.loading.load(file, lambda: load(file))
 
     def _dcp_load(self, original: Any) -> Any:
-        @functools.wraps(original)
         def load(*args: Any, checkpoint_id: Any = None, storage_reader: Any = None, **kwargs: Any) -> Any:
             where = storage_reader.path if _reads_files(storage_reader) else checkpoint_id
             if self.saving.active():

@@ -29,6 +29,7 @@ from premortem.actions.kernels import Kernels
 from premortem.actions.undo import Before, Gained, Shadow
 from premortem.events import StepRefused
 from premortem.finite import non_finite_sum
+from premortem.points import passes_on
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -139,7 +140,6 @@ class Guard:
             self.session.patch(cls, "step", self._wrap_step)
 
     def _wrap_step(self, original: Any) -> Any:
-        @functools.wraps(original)
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside or torch.compiler.is_compiling() or not self.session.listening():
                 return original(optimizer, *args, **kwargs)
@@ -153,6 +153,7 @@ class Guard:
 
         return step
 
+    @passes_on
     def _transact(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
         closure = args[0] if args else kwargs.get("closure")
         verdict = _SOUND
@@ -185,6 +186,7 @@ class Guard:
         # One that is called once, before anything else, makes the gradients, which are judged then.
         return _SOUND if self.optimizers.calls_once(optimizer) else Verdict(before=Before(optimizer))
 
+    @passes_on
     def _with_closure(self, original: Any, optimizer: Any, closure: Any) -> Any:
         """The gradients are made inside the step, and used right after: that is when to judge them."""
         verdict = Verdict()
@@ -412,7 +414,6 @@ class Guard:
         return now[0] == made and now[1] > refused
 
     def _wrap_average(self, original: Any) -> Any:
-        @functools.wraps(original)
         def update_parameters(average: Any, *args: Any, **kwargs: Any) -> Any:
             if self.session.listening() and self.optimizers.was_refused:
                 return None
@@ -423,7 +424,6 @@ class Guard:
     def _wrap_clip(self, original: Any) -> Any:
         """One NaN gradient makes the norm NaN, and clipping would write that into every other gradient."""
 
-        @functools.wraps(original)
         def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
             if not torch.compiler.is_compiling() and self.session.listening():
                 with self.session.looking_at("guard"):

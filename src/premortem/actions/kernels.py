@@ -48,7 +48,6 @@ class Kernels:
         self._judge = self._flag = None
 
     def _wrap(self, counters: int | None, original: Any) -> Any:
-        @functools.wraps(original)
         def kernel(parameters: Any, gradients: Any, *lists: Any, **options: Any) -> Any:
             if torch.compiler.is_compiling() or not self.session.listening():
                 return original(parameters, gradients, *lists, **options)

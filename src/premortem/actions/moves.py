@@ -5,7 +5,6 @@ The disk holds good files only; what stands for a path within the run moves alon
 
 from __future__ import annotations
 
-import functools
 import os
 import pathlib
 import shutil
@@ -37,7 +36,6 @@ class Moves:
                 patch(accessor, name, lambda original: staticmethod(self._rename(original)))
 
     def _rename(self, original: Any) -> Any:
-        @functools.wraps(original)
         def rename(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
             if not self._concerned(src) or args or kwargs:
                 return original(src, dst, *args, **kwargs)
@@ -58,7 +56,6 @@ class Moves:
         return rename
 
     def _copy(self, original: Any) -> Any:
-        @functools.wraps(original)
         def copyfile(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
             if not self._concerned(src) or args or kwargs.get("follow_symlinks", True) is not True:
                 return original(src, dst, *args, **kwargs)

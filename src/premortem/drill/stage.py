@@ -18,6 +18,8 @@ from torch.nn import functional
 from torch.optim import lr_scheduler
 from torch.optim.optimizer import Optimizer
 
+from premortem.points import OVER, Subscriptions
+
 LOSSES = (
     "cross_entropy",
     "nll_loss",
@@ -36,6 +38,7 @@ Instead = Callable[..., Any]  # called with the original and its arguments
 class Stage:
     def __init__(self) -> None:
         self.session: Any = None  # premortem's, when it watches
+        self.points = Subscriptions()
         self._thread = threading.get_ident()
         self._inside = 0
 
@@ -46,15 +49,16 @@ class Stage:
 
     def instead(self, owner: Any, name: str, instead: Instead) -> None:
         """Whenever the script calls `owner.name(*args)`, call `instead(original, *args)`."""
-        original = getattr(owner, name)
 
-        @functools.wraps(original)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if not self.of_the_script():
-                return original(*args, **kwargs)
-            return self._within(instead, original, *args, **kwargs)
+        def make(original: Any) -> Any:
+            def call(*args: Any, **kwargs: Any) -> Any:
+                if not self.of_the_script():
+                    return original(*args, **kwargs)
+                return self._within(instead, original, *args, **kwargs)
 
-        setattr(owner, name, call)
+            return call
+
+        self.points.add(owner, name, make, order=OVER)
 
     def _within(self, instead: Instead, *args: Any, **kwargs: Any) -> Any:
         self._inside += 1
@@ -101,16 +105,18 @@ class Stage:
 
     def _on_every_class(self, stepped: Instead) -> None:
         """When the first one is built: torch and premortem have put theirs around `step` by then."""
-        original, known = Optimizer.__init__, set[type]()
+        known = set[type]()
 
-        @functools.wraps(original)
-        def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-            original(optimizer, *args, **kwargs)
-            if type(optimizer) not in known:
-                known.add(type(optimizer))
-                self.instead(type(optimizer), "step", stepped)
+        def make(original: Any) -> Any:
+            def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+                original(optimizer, *args, **kwargs)
+                if type(optimizer) not in known:
+                    known.add(type(optimizer))
+                    self.instead(type(optimizer), "step", stepped)
 
-        Optimizer.__init__ = __init__  # type: ignore[method-assign,assignment]
+            return __init__
+
+        self.points.add(Optimizer, "__init__", make, order=OVER)
 
     def on_scheduler_step(self, instead: Instead) -> None:
         def stepped(original: Any, scheduler: Any, *args: Any, **kwargs: Any) -> Any:
@@ -144,21 +150,23 @@ class Stage:
 
     def on_call(self, instead: Callable[[Callable[..., Any], nn.Module, int], Callable[..., Any]]) -> None:
         """Each call of a module: `instead(call, module, depth)(*args)`; depth 0 is what the script calls."""
-        original, depth = nn.Module.__call__, 0
+        depth = 0
 
-        @functools.wraps(original)
-        def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-            nonlocal depth
-            if not self.of_the_script():
-                return original(module, *args, **kwargs)
-            call = instead(functools.partial(original, module), module, depth)
-            depth += 1
-            try:
-                return call(*args, **kwargs)
-            finally:
-                depth -= 1
+        def make(original: Any) -> Any:
+            def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+                nonlocal depth
+                if not self.of_the_script():
+                    return original(module, *args, **kwargs)
+                call = instead(functools.partial(original, module), module, depth)
+                depth += 1
+                try:
+                    return call(*args, **kwargs)
+                finally:
+                    depth -= 1
 
-        nn.Module.__call__ = __call__  # type: ignore[method-assign]
+            return __call__
+
+        self.points.add(nn.Module, "__call__", make, order=OVER)
 
 
 def _groups(params: Iterable[Any]) -> list[Any]:

@@ -5,7 +5,6 @@ It knows nothing of mutants or findings. Two runs with the same fingerprints wer
 
 from __future__ import annotations
 
-import functools
 import statistics
 import time
 import weakref
@@ -17,9 +16,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from torch.optim.optimizer import Optimizer
 
 from premortem.drill.order import Order
+from premortem.points import Subscriptions, after_optimizer_steps
 
 _ELEMENTS = 2048  # of each tensor
 _EVERY = 10  # steps; and at powers of two
@@ -47,10 +47,11 @@ class Witness:
         self._with_buffers: list[weakref.ref[nn.Module]] = []
 
     def install(self) -> None:
-        register_optimizer_step_post_hook(self._stepped)
-        torch.autograd.backward = self._around_backward(torch.autograd.backward)
-        torch.save = self._around_save(torch.save)
-        nn.Module.register_buffer = self._around_buffer(nn.Module.register_buffer)  # type: ignore[method-assign]
+        after_optimizer_steps(self._stepped)
+        points = Subscriptions()
+        points.add(torch.autograd, "backward", self._around_backward)
+        points.add(torch, "save", self._around_save)
+        points.add(nn.Module, "register_buffer", self._around_buffer)
 
     @property
     def seconds(self) -> float:
@@ -62,7 +63,6 @@ class Witness:
         return statistics.median(timed) if timed else None
 
     def _around_backward(self, original: Any) -> Any:
-        @functools.wraps(original)
         def backward(*args: Any, **kwargs: Any) -> Any:
             if self.began is None:
                 self.began = time.perf_counter()
@@ -82,7 +82,6 @@ class Witness:
         )
 
     def _around_save(self, original: Any) -> Any:
-        @functools.wraps(original)
         def save(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             self.saves += 1
@@ -91,7 +90,6 @@ class Witness:
         return save
 
     def _around_buffer(self, original: Any) -> Any:
-        @functools.wraps(original)
         def register_buffer(module: nn.Module, *args: Any, **kwargs: Any) -> None:
             original(module, *args, **kwargs)
             self._with_buffers.append(weakref.ref(module))

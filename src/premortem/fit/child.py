@@ -50,12 +50,12 @@ class Child:
         sandbox = Sandbox(Path(order["scratch"]))
         sandbox.install()
         with self.rehearsal.on():
-            assert self.rehearsal.patches is not None  # noqa: S101 - set by `on`
-            self.levers.install(self.rehearsal.patches, lambda: self.rehearsal.fakes.fake)
-            self.facts.install(self.rehearsal.patches)
-            cover_folders(self.rehearsal.patches, sandbox)
+            assert self.rehearsal.points is not None  # noqa: S101 - set by `on`
+            self.levers.install(self.rehearsal.points, lambda: self.rehearsal.fakes.fake)
+            self.facts.install(self.rehearsal.points)
+            cover_folders(self.rehearsal.points, sandbox)
             for name in order.get("changes", ()):
-                changes.by_name(name).apply(self.rehearsal.patches)
+                changes.by_name(name).apply(self.rehearsal.points)
             ending = program.run()
         self.tell(self.result() | {"ending": asdict(ending) | {"at": None}, "where": _place(ending.at)})
 

@@ -10,14 +10,14 @@ from torch.optim import Optimizer
 from torch.utils import checkpoint as checkpoints
 
 from premortem.fit.changes.checkpointing import repeated
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 
 class Facts:
     def __init__(self) -> None:
         self.checkpointed = self.zeroed_in_place = False
 
-    def install(self, patches: Patches) -> None:
+    def install(self, points: Subscriptions) -> None:
         zero, zero_module = Optimizer.zero_grad, nn.Module.zero_grad
         saved = torch.autograd.graph.saved_tensors_hooks.__enter__
 
@@ -35,10 +35,10 @@ class Facts:
             self.checkpointed = True
             return apply(*args)  # type: ignore[no-untyped-call]
 
-        patches.put(Optimizer, "zero_grad", cleared)
-        patches.put(nn.Module, "zero_grad", cleared)
-        patches.put(torch.autograd.graph.saved_tensors_hooks, "__enter__", hooked)
-        patches.put(checkpoints.CheckpointFunction, "apply", staticmethod(reentrant))
+        points.replace(Optimizer, "zero_grad", cleared)
+        points.replace(nn.Module, "zero_grad", cleared)
+        points.replace(torch.autograd.graph.saved_tensors_hooks, "__enter__", hooked)
+        points.replace(checkpoints.CheckpointFunction, "apply", staticmethod(reentrant))
 
     def found(self, rehearsal: Any) -> dict[str, Any]:
         trace = rehearsal.trace()

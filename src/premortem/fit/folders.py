@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 from premortem.replay.sandbox import Sandbox
 
 
-def cover_folders(patches: Patches, sandbox: Sandbox) -> None:
+def cover_folders(points: Subscriptions, sandbox: Sandbox) -> None:
     listed, looked, scanned, save = os.listdir, os.stat, os.scandir, torch.save
 
     def stat(path: Any, *args: Any, **kwargs: Any) -> Any:
@@ -33,10 +33,10 @@ def cover_folders(patches: Patches, sandbox: Sandbox) -> None:
         if isinstance(f, (str, os.PathLike)):
             Path(sandbox.instead(f)).touch()  # there is such a file from now on
 
-    patches.put(os, "stat", stat)
-    patches.put(os, "listdir", listdir)
-    patches.put(os, "scandir", scandir)
-    patches.put(torch, "save", saved)
+    points.replace(os, "stat", stat)
+    points.replace(os, "listdir", listdir)
+    points.replace(os, "scandir", scandir)
+    points.replace(torch, "save", saved)
 
 
 def _place(sandbox: Sandbox, path: Any, kwargs: dict[str, Any]) -> Any:

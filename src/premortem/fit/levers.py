@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from premortem.fit.larger import enlarge, lengthen
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 _NAME = re.compile(
     r"(^|_)(batch|batchsize|bs|bsz|batches_per_step|micro_batch)(_|$)|batch_?size", re.IGNORECASE
@@ -48,7 +48,7 @@ class Levers:
     to: int | None = None
     found: list[Lever] = field(default_factory=list)
 
-    def install(self, patches: Patches, mode: Any = contextlib.nullcontext) -> None:
+    def install(self, points: Subscriptions, mode: Any = contextlib.nullcontext) -> None:
         """What is made within `mode()` has no contents: most of a larger batch need not be real."""
         from torch.utils.data import DataLoader
 
@@ -82,8 +82,8 @@ class Levers:
             else:
                 init(this, dataset, batch_size, **kwargs)
 
-        patches.put(argparse.ArgumentParser, "parse_known_args", parsed)
-        patches.put(DataLoader, "__init__", loader)
+        points.replace(argparse.ArgumentParser, "parse_known_args", parsed)
+        points.replace(DataLoader, "__init__", loader)
 
     def rewritten(self, source: bytes) -> bytes:
         """The script with another number in it, line for line as it was."""

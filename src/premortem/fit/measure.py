@@ -86,10 +86,8 @@ def _last_lines(said: Path) -> str:
 
 
 def main() -> None:
-    from torch.optim.optimizer import register_optimizer_step_post_hook
-
-    from premortem.fit.patches import Patches
     from premortem.fit.steps import Steps
+    from premortem.points import Subscriptions, after_optimizer_steps
 
     order = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     file = Path(order["answer"]).open("w", encoding="utf-8")  # noqa: SIM115 - before the sandbox covers `open`
@@ -104,13 +102,13 @@ def main() -> None:
         os._exit(0)
 
     steps = Steps(STEPS, leave)
-    steps.install(Patches())
+    steps.install(Subscriptions())
 
     def stepped(optimizer: Any, _args: Any, _kwargs: Any) -> None:
         steps.count(optimizer)
         steps.check()
 
-    register_optimizer_step_post_hook(stepped)
+    after_optimizer_steps(stepped)
     sandbox = Sandbox(Path(order["scratch"]) / "scratch")
     sandbox.install()
     sandbox.cover_torch()

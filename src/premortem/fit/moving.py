@@ -13,10 +13,14 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.parameter import is_lazy
 
 from premortem.fit.fakes import CARD, HOST, Fakes
-from premortem.fit.patches import Patches, nothing
+from premortem.points import Subscriptions
 
 
-def cover_tensors(patches: Patches, fakes: Fakes) -> None:
+def nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+def cover_tensors(points: Subscriptions, fakes: Fakes) -> None:
     to, tensor, as_tensor, new_tensor = Tensor.to, torch.tensor, torch.as_tensor, Tensor.new_tensor
     device = FakeTensor.device.fget  # type: ignore[attr-defined]
 
@@ -46,29 +50,29 @@ def cover_tensors(patches: Patches, fakes: Fakes) -> None:
 
         return make
 
-    patches.put(FakeTensor, "device", property(where))
-    patches.put(FakeTensor, "is_cuda", property(fakes.on_card))
-    patches.put(FakeTensor, "is_cpu", property(lambda self: not fakes.on_card(self)))
-    patches.put(FakeTensor, "get_device", lambda self: 0 if fakes.on_card(self) else -1)
-    patches.put(FakeTensor, "tolist", lambda self: fakes.values.content(self, fakes.place()).tolist())
-    patches.put(FakeTensor, "numpy", lambda self, **_: fakes.values.content(self, fakes.place()).numpy())
-    patches.put(
+    points.replace(FakeTensor, "device", property(where))
+    points.replace(FakeTensor, "is_cuda", property(fakes.on_card))
+    points.replace(FakeTensor, "is_cpu", property(lambda self: not fakes.on_card(self)))
+    points.replace(FakeTensor, "get_device", lambda self: 0 if fakes.on_card(self) else -1)
+    points.replace(FakeTensor, "tolist", lambda self: fakes.values.content(self, fakes.place()).tolist())
+    points.replace(FakeTensor, "numpy", lambda self, **_: fakes.values.content(self, fakes.place()).numpy())
+    points.replace(
         FakeTensor, "__array__", lambda self, *_, **__: fakes.values.content(self, fakes.place()).numpy()
     )
-    patches.put(FakeTensor, "__deepcopy__", _copied)
-    patches.put(FakeTensor, "__format__", _formatted)
-    patches.put(FakeTensor, "__reduce_ex__", lambda self, _: (torch.zeros, (tuple(self.shape),)))
-    patches.put(Tensor, "to", moved)
-    patches.put(Tensor, "cuda", lambda self, *_, **__: moved(self, CARD))
-    patches.put(Tensor, "cpu", lambda self, *_, **__: moved(self, HOST))
-    patches.put(Tensor, "pin_memory", lambda self, *_, **__: self)
-    patches.put(Tensor, "is_pinned", lambda self, *_, **__: False)
-    patches.put(Tensor, "record_stream", nothing)
-    patches.put(torch, "tensor", made(tensor))
-    patches.put(torch, "as_tensor", made(as_tensor))
-    patches.put(Tensor, "new_tensor", made(new_tensor))
-    patches.put(torch, "Generator", _generator(torch.Generator))
-    patches.put(fake_tensor, "init_gpu_context", nothing)
+    points.replace(FakeTensor, "__deepcopy__", _copied)
+    points.replace(FakeTensor, "__format__", _formatted)
+    points.replace(FakeTensor, "__reduce_ex__", lambda self, _: (torch.zeros, (tuple(self.shape),)))
+    points.replace(Tensor, "to", moved)
+    points.replace(Tensor, "cuda", lambda self, *_, **__: moved(self, CARD))
+    points.replace(Tensor, "cpu", lambda self, *_, **__: moved(self, HOST))
+    points.replace(Tensor, "pin_memory", lambda self, *_, **__: self)
+    points.replace(Tensor, "is_pinned", lambda self, *_, **__: False)
+    points.replace(Tensor, "record_stream", nothing)
+    points.replace(torch, "tensor", made(tensor))
+    points.replace(torch, "as_tensor", made(as_tensor))
+    points.replace(Tensor, "new_tensor", made(new_tensor))
+    points.replace(torch, "Generator", _generator(torch.Generator))
+    points.replace(fake_tensor, "init_gpu_context", nothing)
 
 
 def _copied(tensor: Any, memo: dict[int, Any]) -> Any:
@@ -151,7 +155,7 @@ def _generator(original: Any) -> Any:
 # --- modules ---------------------------------------------------------------------------------
 
 
-def cover_modules(patches: Patches, fakes: Fakes) -> None:
+def cover_modules(points: Subscriptions, fakes: Fakes) -> None:
     new = nn.Parameter.__new__
 
     def parameter(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
@@ -175,9 +179,9 @@ def cover_modules(patches: Patches, fakes: Fakes) -> None:
                 self._buffers[name] = fn(buffer)
         return self
 
-    patches.put(nn.Parameter, "__new__", staticmethod(parameter))
-    patches.put(nn.Module, "_apply", applied)
-    patches.put(nn.RNNBase, "flatten_parameters", lambda self: _in_one_piece(fakes, self._flat_weights))
+    points.replace(nn.Parameter, "__new__", staticmethod(parameter))
+    points.replace(nn.Module, "_apply", applied)
+    points.replace(nn.RNNBase, "flatten_parameters", lambda self: _in_one_piece(fakes, self._flat_weights))
 
 
 def _in_one_piece(fakes: Fakes, weights: list[Any]) -> None:

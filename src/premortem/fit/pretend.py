@@ -13,9 +13,9 @@ from torch.utils import _foreach_utils
 
 from premortem.fit import lbfgs
 from premortem.fit.fakes import CARD, Fakes
-from premortem.fit.moving import cover_modules, cover_tensors
-from premortem.fit.patches import Patches, nothing
+from premortem.fit.moving import cover_modules, cover_tensors, nothing
 from premortem.fit.saving import cover_saving
+from premortem.points import Subscriptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,17 +25,17 @@ _EAGER = "what torch.compile was asked to compile is predicted as if it ran eage
 
 
 @contextlib.contextmanager
-def pretending(fakes: Fakes) -> Iterator[Patches]:
-    patches = Patches()
+def pretending(fakes: Fakes) -> Iterator[Subscriptions]:
+    points = Subscriptions()
     try:
-        _answers(patches, fakes)
-        cover_tensors(patches, fakes)
-        cover_modules(patches, fakes)
-        _autocast(patches)
-        _surroundings(patches, fakes)
-        yield patches
+        _answers(points, fakes)
+        cover_tensors(points, fakes)
+        cover_modules(points, fakes)
+        _autocast(points)
+        _surroundings(points, fakes)
+        yield points
     finally:
-        patches.undo()
+        points.end()
 
 
 # --- torch.cuda ------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ class _Quiet:
         return nothing
 
 
-def _answers(patches: Patches, fakes: Fakes) -> None:
+def _answers(points: Subscriptions, fakes: Fakes) -> None:
     gpu, cuda = fakes.gpu, torch.cuda
     properties = types.SimpleNamespace(
         name=gpu.title,
@@ -102,18 +102,18 @@ def _answers(patches: Patches, fakes: Fakes) -> None:
         "is_current_stream_capturing": False,
     }
     for name, answer in answers.items():
-        patches.put(cuda, name, _always(answer))
+        points.replace(cuda, name, _always(answer))
     silent = """_lazy_init init synchronize empty_cache set_device manual_seed manual_seed_all seed_all ipc_collect
         reset_peak_memory_stats reset_max_memory_allocated reset_max_memory_cached reset_accumulated_memory_stats
         set_per_process_memory_fraction set_rng_state set_rng_state_all set_stream""".split()
     for name in silent:
-        patches.put(cuda, name, nothing)
-    patches.put(cuda, "get_rng_state", lambda *_, **__: torch.get_rng_state())
+        points.replace(cuda, name, nothing)
+    points.replace(cuda, "get_rng_state", lambda *_, **__: torch.get_rng_state())
     for name in ("Stream", "Event", "ExternalStream", "stream", "device", "device_of"):
-        patches.put(cuda, name, _Quiet)
+        points.replace(cuda, name, _Quiet)
     for name in ("current_stream", "default_stream"):
-        patches.put(cuda, name, lambda *_, **__: _Quiet())
-    patches.put(torch.backends.cudnn, "is_available", _always(True))
+        points.replace(cuda, name, lambda *_, **__: _Quiet())
+    points.replace(torch.backends.cudnn, "is_available", _always(True))
     accelerator = getattr(torch, "accelerator", None)
     if accelerator is not None:
         for name, answer in {
@@ -123,12 +123,12 @@ def _answers(patches: Patches, fakes: Fakes) -> None:
             "current_accelerator": torch.device("cuda"),
         }.items():
             if hasattr(accelerator, name):
-                patches.put(accelerator, name, _always(answer))
+                points.replace(accelerator, name, _always(answer))
         if hasattr(accelerator, "current_stream"):
-            patches.put(accelerator, "current_stream", lambda *_, **__: _Quiet())
+            points.replace(accelerator, "current_stream", lambda *_, **__: _Quiet())
         for name in ("synchronize", "empty_cache", "set_device_index", "set_device_idx"):
             if hasattr(accelerator, name):
-                patches.put(accelerator, name, nothing)
+                points.replace(accelerator, name, nothing)
 
 
 def _always(answer: Any) -> Callable[..., Any]:
@@ -138,7 +138,7 @@ def _always(answer: Any) -> Callable[..., Any]:
 # --- autocast --------------------------------------------------------------------------------
 
 
-def _autocast(patches: Patches) -> None:
+def _autocast(points: Subscriptions) -> None:
     """What is set for CUDA holds for the tensors that stand for it."""
     enabled, dtype = torch.set_autocast_enabled, torch.set_autocast_dtype
 
@@ -152,14 +152,14 @@ def _autocast(patches: Patches) -> None:
         if device == "cuda":
             dtype("cpu", kind)
 
-    patches.put(torch, "set_autocast_enabled", set_enabled)
-    patches.put(torch, "set_autocast_dtype", set_dtype)
+    points.replace(torch, "set_autocast_enabled", set_enabled)
+    points.replace(torch, "set_autocast_dtype", set_dtype)
 
 
 # --- around the model ------------------------------------------------------------------------
 
 
-def _surroundings(patches: Patches, fakes: Fakes) -> None:
+def _surroundings(points: Subscriptions, fakes: Fakes) -> None:
     from torch.optim import optimizer
     from torch.utils.data import DataLoader
 
@@ -173,18 +173,18 @@ def _surroundings(patches: Patches, fakes: Fakes) -> None:
         kwargs.pop("timeout", None)
         init(self, *args[:5], **kwargs)
 
-    patches.put(DataLoader, "__init__", loader)
-    cover_saving(patches)
-    patches.put(torch.distributions.Distribution, "_validate_args", False)
+    points.replace(DataLoader, "__init__", loader)
+    cover_saving(points)
+    points.replace(torch.distributions.Distribution, "_validate_args", False)
 
     def uncompiled(model: Any = None, *_: Any, **__: Any) -> Any:
         fakes.values.assumed[_EAGER] += 1
         return model if model is not None else lambda function: function
 
-    patches.put(torch, "compile", uncompiled)
-    patches.put(torch.nn.Module, "compile", uncompiled)
-    patches.put(torch.optim.LBFGS, "step", lbfgs.step)
+    points.replace(torch, "compile", uncompiled)
+    points.replace(torch.nn.Module, "compile", uncompiled)
+    points.replace(torch.optim.LBFGS, "step", lbfgs.step)
     # torch picks its multi-tensor kernels by the type and device of the parameters.
-    patches.put(optimizer, "_foreach_supported_types", [*optimizer._foreach_supported_types, FakeTensor])
+    points.replace(optimizer, "_foreach_supported_types", [*optimizer._foreach_supported_types, FakeTensor])
     devices = _foreach_utils._get_foreach_kernels_supported_devices
-    patches.put(_foreach_utils, "_get_foreach_kernels_supported_devices", lambda: [*devices(), "cpu"])
+    points.replace(_foreach_utils, "_get_foreach_kernels_supported_devices", lambda: [*devices(), "cpu"])

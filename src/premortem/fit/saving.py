@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 _PLAIN = (int, float, complex, str, bytes, type(None), torch.dtype, torch.Size)
 
 
-def cover_saving(patches: Patches) -> None:
+def cover_saving(points: Subscriptions) -> None:
     load, save = torch.load, torch.save
     kept: dict[str, tuple[list[Any], Any]] = {}
 
@@ -35,8 +35,8 @@ def cover_saving(patches: Patches) -> None:
             return tree_unflatten([_on_host(leaf) for leaf in leaves], form)
         return load(f, map_location="cpu", **kwargs)
 
-    patches.put(torch, "load", loaded)
-    patches.put(torch, "save", saved)
+    points.replace(torch, "load", loaded)
+    points.replace(torch, "save", saved)
 
 
 def _on_host(leaf: Any) -> Any:

@@ -12,11 +12,7 @@ from typing import Any
 from torch import nn
 from torch.nn.modules import module as module_hooks
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-from torch.optim.optimizer import (
-    Optimizer,
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
+from torch.optim.optimizer import Optimizer
 from torch.utils._pytree import tree_flatten
 
 from premortem.fit import ledger as kinds
@@ -25,10 +21,10 @@ from premortem.fit.fakes import Fakes
 from premortem.fit.gpus import Gpu
 from premortem.fit.ledger import Allocation
 from premortem.fit.moving import settle
-from premortem.fit.patches import Patches
 from premortem.fit.pretend import pretending
 from premortem.fit.steps import Steps
 from premortem.fit.trained import Trained
+from premortem.points import Subscriptions, after_optimizer_steps, before_optimizer_steps
 
 STEPS = 2  # the first makes the optimizer's state, the second has it while it runs
 
@@ -60,7 +56,7 @@ class Rehearsal:
     def __init__(self, gpu: Gpu, seen: Callable[[], None] | None = None) -> None:
         self.gpu = gpu
         self.fakes = Fakes(gpu)
-        self.patches: Patches | None = None
+        self.points: Subscriptions | None = None
         self.paths = Paths(self.fakes.on_card, self.fakes.kernels)
         self.steps = Steps(STEPS, seen or self._raise)
         self._names: dict[int, str] = {}
@@ -73,20 +69,19 @@ class Rehearsal:
         hooks = [
             register_module_forward_pre_hook(self._enter),
             register_module_forward_hook(self._leave, with_kwargs=True, always_call=True),
-            register_optimizer_step_pre_hook(self._step_begins),
-            register_optimizer_step_post_hook(self._step_ends),
         ]
+        take_off = [before_optimizer_steps(self._step_begins), after_optimizer_steps(self._step_ends)]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*(fake|Fake|CUDA is not available|lr_scheduler).*")
             try:
                 autocast.install()
                 self.paths.install()
-                with pretending(self.fakes) as self.patches, self.fakes:
-                    self.steps.install(self.patches, self._trained.sent_backward)
+                with pretending(self.fakes) as self.points, self.fakes:
+                    self.steps.install(self.points, self._trained.sent_backward)
                     yield
             finally:
-                for hook in hooks:
-                    hook.remove()
+                for remove in (*take_off, *(hook.remove for hook in hooks)):
+                    remove()
                 # torch leaves this mark when the hook is gone, and takes it for a hook.
                 getattr(module_hooks, "_global_forward_hooks_with_kwargs", {}).pop(hooks[1].id, None)
                 self.paths.remove()

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import Optimizer
 
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 _BACKWARDS = (
     3  # passes for each step, of a script without an optimizer of torch's: it updates its weights by hand
@@ -28,11 +28,11 @@ class Steps:
         self._made: dict[int, int] = {}
         self._backwards = 0
 
-    def install(self, patches: Patches, sent_backward: Callable[[Any], None] | None = None) -> None:
+    def install(self, points: Subscriptions, sent_backward: Callable[[Any], None] | None = None) -> None:
         """Meet each optimizer when it is made, and hear of each backward pass."""
-        patches.put(Optimizer, "__init__", self._constructor(Optimizer.__init__))
+        points.replace(Optimizer, "__init__", self._constructor(Optimizer.__init__))
         for name in ("backward", "grad"):
-            patches.put(torch.autograd, name, self._backward(getattr(torch.autograd, name), sent_backward))
+            points.replace(torch.autograd, name, self._backward(getattr(torch.autograd, name), sent_backward))
 
     def meet(self, optimizer: Optimizer) -> None:
         if id(optimizer) not in self._known:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -57,7 +56,6 @@ class Backwards:
     def _wrap(self, original: Any) -> Any:
         session = self.session
 
-        @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling() or not session.listening():
                 return original(tensors, *args, **kwargs)

@@ -3,7 +3,6 @@ of a device would end the capture, and with it the script. So nobody looks until
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import Any
 
@@ -22,7 +21,6 @@ class Capturing:
         self.session.patch(torch.cuda.CUDAGraph, "capture_end", self._wrap_end)
 
     def _wrap_begin(self, original: Any) -> Any:
-        @functools.wraps(original)
         def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(graph, *args, **kwargs)
             if threading.get_ident() == self.session.thread:
@@ -32,7 +30,6 @@ class Capturing:
         return capture_begin
 
     def _wrap_end(self, original: Any) -> Any:
-        @functools.wraps(original)
         def capture_end(graph: Any, *args: Any, **kwargs: Any) -> Any:
             try:
                 return original(graph, *args, **kwargs)

@@ -66,7 +66,6 @@ class Collectives:
                     self.session.patch(torch.distributed, name, functools.partial(self._covered, name))
 
     def _covered(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling() or not self.session.listening() or self.off:
                 return original(*args, **kwargs)

@@ -37,7 +37,6 @@ class Draws:
     def _wrap(self, name: str, original: Any) -> Any:
         session = self.session
 
-        @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             if not torch.compiler.is_compiling() and session.listening():

@@ -16,12 +16,13 @@ from typing import Any
 import torch
 
 from premortem.events import Detached, Masked, Reshaped, Rounded, Site, Softmaxed
+from premortem.points import Subscriptions
 from premortem.probes.graph import leads_to
 from premortem.probes.meaning import softmax_dimension
 from premortem.probes.modules import Models
 from premortem.probes.numbers import share
 from premortem.probes.recent import Recent
-from premortem.probes.session import Covers, Session, is_user_code, tensors_in, user_site
+from premortem.probes.session import Session, is_user_code, tensors_in, user_site
 from premortem.probes.witness import birth_of
 
 _LOW = (torch.float16, torch.bfloat16)
@@ -60,8 +61,8 @@ class Lens:
         self._scrambled: set[Site | None] = set()  # lines whose reshapes looked like transposes
         self.cuts = 0
         self.cut_at: Counter[Site | None] = Counter()
-        self._audited = Covers()
-        self._masks = Covers()
+        self._audited = Subscriptions()
+        self._masks = Subscriptions()
 
     def install(self) -> None:
         self.models.before_forward.append(self.first_focus)
@@ -90,53 +91,52 @@ class Lens:
         if on == bool(self._masks):
             return
         if not on:
-            self._masks.put_back()
+            self._masks.end()
             return
         for owner in (torch, torch.Tensor):
             for name in ("nan_to_num", "nan_to_num_", "nanmean", "nansum"):
                 if hasattr(owner, name):
-                    self._masks.replace(owner, name, functools.partial(self._masking, name.rstrip("_")))
+                    self._masks.add(owner, name, functools.partial(self._masking, name.rstrip("_")))
 
     def _set(self, on: bool) -> None:
         if on == bool(self._audited):
             return
         if not on:
-            self._audited.put_back()
+            self._audited.end()
             return
         tensor = torch.Tensor
         for name, op in _CUTS.items():
-            self._audited.replace(tensor, name, functools.partial(self._cutting, op))
+            self._audited.add(tensor, name, functools.partial(self._cutting, op))
         for name in ("tensor", "as_tensor", "argmax", "argmin", "multinomial", "round", "sign", "floor"):
-            self._audited.replace(torch, name, functools.partial(self._cutting, name))
+            self._audited.add(torch, name, functools.partial(self._cutting, name))
         for owner in (torch, tensor):
             for name in ("max", "min", "topk", "sort"):
-                self._audited.replace(owner, name, functools.partial(self._choosing, name))
+                self._audited.add(owner, name, functools.partial(self._choosing, name))
             for name in ("argsort", "bucketize"):
                 if hasattr(owner, name):
-                    self._audited.replace(owner, name, functools.partial(self._cutting, name))
+                    self._audited.add(owner, name, functools.partial(self._cutting, name))
         self._replace_data()
         for name in ("view", "reshape"):
-            self._audited.replace(tensor, name, functools.partial(self._reshaping, name))
-        self._audited.replace(torch, "reshape", functools.partial(self._reshaping, "reshape"))
+            self._audited.add(tensor, name, functools.partial(self._reshaping, name))
+        self._audited.add(torch, "reshape", functools.partial(self._reshaping, "reshape"))
         for name in ("to", "half", "bfloat16"):
-            self._audited.replace(tensor, name, self._lowering)
+            self._audited.add(tensor, name, self._lowering)
         for owner in (torch, tensor):
             for name in ("sin", "cos"):
-                self._audited.replace(owner, name, functools.partial(self._turning, name))
+                self._audited.add(owner, name, functools.partial(self._turning, name))
         # Never `Tensor.__getitem__`: a Python function there makes every tensor a sequence to C code, for good,
         # and `torch.tensor([loss_a, loss_b])` of the user's own raises.
         for owner in (torch, tensor):
             for name in ("softmax", "log_softmax"):
-                self._audited.replace(owner, name, functools.partial(self._normalising, name))
+                self._audited.add(owner, name, functools.partial(self._normalising, name))
         for owner in (torch, tensor):
             for name in ("tanh", "sigmoid", "relu", "relu_"):
                 if hasattr(owner, name):
-                    self._audited.replace(owner, name, functools.partial(self._activating, name.rstrip("_")))
+                    self._audited.add(owner, name, functools.partial(self._activating, name.rstrip("_")))
 
     # -- graphs that are cut --------------------------------------------------------------
 
     def _cutting(self, op: str, original: Any) -> Any:
-        @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if self.session.listening() and not torch.compiler.is_compiling():
                 given = args[0] if args else None
@@ -150,7 +150,6 @@ class Lens:
     def _choosing(self, op: str, original: Any) -> Any:
         """Values and places: the values keep their graph, and who goes on with the places alone has cut it."""
 
-        @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             if isinstance(result, tuple) and self.session.listening():
@@ -170,7 +169,7 @@ class Lens:
         def put(tensor: torch.Tensor, value: Any) -> None:
             inherited.__set__(tensor, value)
 
-        self._audited.replace(torch.Tensor, "data", lambda original: property(get, put))
+        self._audited.replace(torch.Tensor, "data", property(get, put))
 
     def _cut(self, op: str, tensor: Any) -> None:
         if not isinstance(tensor, torch.Tensor) or self.cuts >= _MOST_CUTS or not torch.is_grad_enabled():
@@ -200,7 +199,6 @@ class Lens:
     # -- shapes ---------------------------------------------------------------------------
 
     def _reshaping(self, op: str, original: Any) -> Any:
-        @functools.wraps(original)
         def wrapper(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             result = original(tensor, *args, **kwargs)
             before, after = tuple(tensor.shape), tuple(result.shape)
@@ -235,7 +233,6 @@ class Lens:
     # -- what is normalised over the batch ------------------------------------------------
 
     def _normalising(self, op: str, original: Any) -> Any:
-        @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             if self.session.listening() and isinstance(result, torch.Tensor) and result.requires_grad:
@@ -265,7 +262,6 @@ class Lens:
     # -- numbers that 16 bits cannot tell apart -------------------------------------------
 
     def _lowering(self, original: Any) -> Any:
-        @functools.wraps(original)
         def wrapper(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             result = original(tensor, *args, **kwargs)
             if (
@@ -282,7 +278,6 @@ class Lens:
         return wrapper
 
     def _turning(self, op: str, original: Any) -> Any:
-        @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             given = args[0] if args else kwargs.get("input")
             if isinstance(given, torch.Tensor) and given.dtype in _LOW and self.session.listening():
@@ -314,7 +309,6 @@ class Lens:
     # -- activations ----------------------------------------------------------------------
 
     def _activating(self, op: str, original: Any) -> Any:
-        @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             if self.models.depth and self.session.listening() and isinstance(result, torch.Tensor):
@@ -327,7 +321,6 @@ class Lens:
     # -- masks (always on: rare, and the fault may come late) ------------------------------
 
     def _masking(self, op: str, original: Any) -> Any:
-        @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if self.session.listening() and not torch.compiler.is_compiling():
                 with self.session.looking_at("lens"):

@@ -16,7 +16,6 @@ A look reads every result, so on a GPU it waits for the device at each operation
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -28,13 +27,14 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from premortem.events import NonFinite
+from premortem.points import Subscriptions
 from premortem.probes import words
 from premortem.probes.graph import walk
 from premortem.probes.lineage import Lineage
 from premortem.probes.operations import Executed, Kind, State, kind_of, readable, state
 from premortem.probes.places import Directory, Place, here, owner_of, stepping
 from premortem.probes.registrar import Registrar
-from premortem.probes.session import Covers, Session, tensors_in
+from premortem.probes.session import Session, tensors_in
 
 # Where -inf is meant: a mask is added to scores, filled in, or chosen.
 _MASKING = frozenset({"add", "masked_fill", "where", "softmax", "log_softmax", "index_put", "copy"})
@@ -57,7 +57,7 @@ class Microscope(TorchDispatchMode):
         self._grad = True  # gradients are enabled in the user's code right now
         self._paused = False
         self._busy = False  # we are using torch ourselves
-        self._cover = Covers()
+        self._cover = Subscriptions()
         self.faults: list[BaseException] = []  # bugs of ours
         self.blind = False  # closed: by a bug of ours, or because it is not needed any more
         self.directory = directory or Directory()
@@ -99,14 +99,14 @@ class Microscope(TorchDispatchMode):
     # -- coming and going -----------------------------------------------------------------
 
     def __enter__(self) -> Microscope:  # noqa: PYI034 - `Self` is not in Python 3.10
-        self._cover.replace(torch.autograd, "backward", self._around_backward)
+        self._cover.add(torch.autograd, "backward", self._around_backward)
         super().__enter__()  # type: ignore[no-untyped-call]
         if self._session is not None:
             self._session.scope = self
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._cover.put_back()
+        self._cover.end()
         if self._session is not None:
             self._session.scope = None
         super().__exit__(*error)  # type: ignore[no-untyped-call]
@@ -128,7 +128,6 @@ class Microscope(TorchDispatchMode):
             self._paused = False
 
     def _around_backward(self, original: Any) -> Any:
-        @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if not self._looking():
                 return original(tensors, *args, **kwargs)

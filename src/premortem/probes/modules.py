@@ -26,6 +26,7 @@ from premortem.events import (
     Softmaxed,
     WeightsSeen,
 )
+from premortem.points import passes_on
 from premortem.probes.datasets import Slices
 from premortem.probes.graph import KEPT, Tag, mark_output, name_of, note
 from premortem.probes.meaning import softmax_dimension
@@ -157,8 +158,6 @@ class Models:
                         self.forgotten += 1
                 return original(*args, **kwargs)
 
-            wrapper.__name__ = "scaled_dot_product_attention"
-            wrapper.__doc__ = original.__doc__
             return wrapper
 
         self.session.patch(functional, "scaled_dot_product_attention", make)
@@ -188,8 +187,6 @@ class Models:
                         self.activation(name, result, 0.0, probability=float(p))
                 return result
 
-            wrapper.__name__ = name
-            wrapper.__doc__ = original.__doc__
             return wrapper
 
         self.session.patch(owner, name, make)
@@ -247,6 +244,7 @@ class Models:
         if number and result.is_floating_point():
             self.session.emit(Judged(step=self.session.step, at=user_site(), value=float(result)))
 
+    @passes_on
     def _run(self, original: Callable[..., Any], module: nn.Module, args: Any, kwargs: Any) -> Any:
         run = self.instead.get(self.session.modules.of(module)) if self.instead else None
         try:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.optim.optimizer import (
-    Optimizer,
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
+from torch.optim.optimizer import Optimizer
 
 from premortem.events import Group, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
+from premortem.points import after_optimizer_steps, before_optimizer_steps
 from premortem.probes.scaling import left_out, scale_of
 from premortem.probes.session import Session, sampled, user_site
 from premortem.probes.source import under_modulo
@@ -167,7 +165,7 @@ class Optimizers:
         self.on_clear: list[Any] = []  # called with the key of an optimizer whose gradients were cleared
         self._stepping: list[int] = []
         self._left_out = False  # a scaler has the kernel leave out the step that is being made: it is none
-        self._handles: list[Any] = []
+        self._hooks: list[Callable[[], None]] = []
         self._failed: set[int] = set()  # optimizers whose constructor raised
 
     def install(self) -> None:
@@ -186,15 +184,15 @@ class Optimizers:
                 after=self._zero_after,
                 resting=session.rest.cleared,
             )
-        self._handles = [
-            register_optimizer_step_pre_hook(self._pre_step),
-            register_optimizer_step_post_hook(self._post_step),
+        self._hooks = [
+            before_optimizer_steps(self._pre_step),
+            after_optimizer_steps(self._post_step),
         ]
 
     def remove(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        for take_off in self._hooks:
+            take_off()
+        self._hooks.clear()
 
     # -- construction ---------------------------------------------------------------------
 
@@ -216,7 +214,6 @@ class Optimizers:
     def _wrap_arguments(self, original: Any) -> Any:
         """torch's own optimizers check their arguments before `Optimizer.__init__` is reached."""
 
-        @functools.wraps(original)
         def __init__(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             try:
                 original(optimizer, *args, **kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -28,7 +27,6 @@ class Questions:
     def _wrap(self, original: Any) -> Any:
         session = self.session
 
-        @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             if not torch.compiler.is_compiling() and session.listening() and args:

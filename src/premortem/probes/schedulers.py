@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -44,7 +43,6 @@ class Schedulers:
                 self.session.patch(cls, name, make)
 
     def _wrap_init(self, original: Any) -> Any:
-        @functools.wraps(original)
         def __init__(scheduler: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             for cls in type(scheduler).__mro__:
                 if issubclass(cls, lr_scheduler.LRScheduler):
@@ -98,7 +96,6 @@ class Schedulers:
         return self.session.optimizers.of(optimizer) if optimizer is not None else 0
 
     def _wrap_step(self, original: Any) -> Any:
-        @functools.wraps(original)
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
             if self._building or not self.session.listening():
                 return original(scheduler, *args, **kwargs)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 
 from premortem.events import Event, Site
+from premortem.points import Subscriptions, lifting
 from premortem.sharding import local
 
 if TYPE_CHECKING:
@@ -135,34 +136,6 @@ def user_name(thing: Any) -> str | None:
     return None
 
 
-class Covers:
-    """Attributes that were replaced, and a way to put back exactly what was there."""
-
-    def __init__(self) -> None:
-        self._saved: list[tuple[Any, str, Any, Any, bool]] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._saved)
-
-    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Put `make(original)` in the place of `owner.name`."""
-        own = name in vars(owner)
-        original = vars(owner)[name] if own else getattr(owner, name)
-        replacement = make(getattr(owner, name))
-        setattr(owner, name, replacement)
-        self._saved.append((owner, name, original, replacement, own))
-
-    def put_back(self) -> None:
-        while self._saved:
-            owner, name, original, replacement, own = self._saved.pop()
-            if vars(owner).get(name) is not replacement:
-                continue  # covered by somebody else since: theirs stays, and ours only passes on
-            if own:
-                setattr(owner, name, original)
-            else:
-                delattr(owner, name)
-
-
 class Pausing(Protocol):
     """What sees every operation of the user's code must not see ours."""
 
@@ -227,7 +200,8 @@ class Session:
         self._emit = emit
         self._fault = fault
         self._faults: dict[str, int] = {}
-        self._covers = Covers()
+        self.points = Subscriptions()
+        lifting.follow(self.points)
         self.step = 0  # finished optimizer steps
         self.on = True
         self.rest: Rest  # the third gear; set by the attachment
@@ -297,7 +271,7 @@ class Session:
     # -- narrow wrappers ------------------------------------------------------------------
 
     def patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        self._covers.replace(owner, name, make)
+        self.points.add(owner, name, make)
 
     def around(
         self,
@@ -316,7 +290,6 @@ class Session:
         unit = f"{getattr(owner, '__name__', owner)}.{name}"
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(original)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
                 if torch.compiler.is_compiling() or not self.listening():
                     return original(*args, **kwargs)
@@ -338,7 +311,7 @@ class Session:
         self.patch(owner, name, make)
 
     def restore(self) -> None:
-        self._covers.put_back()
+        self.points.end()
 
 
 def tensors_in(thing: Any, limit: int = 8) -> list[torch.Tensor]:

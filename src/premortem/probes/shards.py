@@ -7,7 +7,6 @@ hands on the piece that is on this rank. There is no way from a probe to a colle
 
 from __future__ import annotations
 
-import functools
 import gc
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -119,7 +118,6 @@ class Shards:
     def _wrap_unshard(self, original: Any) -> Any:
         keys = self.session.parameters
 
-        @functools.wraps(original)
         def _to_unsharded(group: Any) -> None:
             original(group)
             # All of a group come at once, and stay the same objects: the first one tells whether they are known.

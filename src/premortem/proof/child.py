@@ -19,6 +19,7 @@ from premortem.arrivals import ImportHook
 from premortem.errors import UsageError
 from premortem.events import Backward, Event
 from premortem.plain import dumps
+from premortem.points import UNDER, Subscriptions
 from premortem.program import Program
 from premortem.proof.order import RESUMED, WHOLE, Order
 from premortem.proof.overlay import Overlay
@@ -28,6 +29,7 @@ class Child:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.overlay = Overlay(order.scratch)
+        self.points = Subscriptions()
         self.attachment: Any = None
         self.saved_at: int | None = None  # the step of the first save
         self.loaded = False
@@ -63,8 +65,8 @@ class Child:
         from premortem.probes import Attachment
 
         self.overlay.cover_torch()
-        torch.save = self._saving(torch.save)
-        torch.load = self._loading(torch.load)
+        self.points.add(torch, "save", self._saving, order=UNDER)
+        self.points.add(torch, "load", self._loading, order=UNDER)
         self.attachment = Attachment(self._happened, self._fault)
         self.attachment.models.on_call.append(self._called)
         self.attachment.loaders.on_batch.append(self._drawn)
@@ -80,10 +82,10 @@ class Child:
         import safetensors.torch as module
 
         for name in ("save_file", "save_model"):
-            setattr(module, name, self._saving(getattr(module, name)))
+            self.points.add(module, name, self._saving, order=UNDER)
         for name in ("load_file", "load_model", "safe_open"):
             if hasattr(module, name):
-                setattr(module, name, self._loading(getattr(module, name)))
+                self.points.add(module, name, self._loading, order=UNDER)
 
     def _vault(self) -> None:
         """A script may keep its checkpoints in a vault, which writes its files itself."""
@@ -110,7 +112,6 @@ class Child:
         kind.save, kind.resume = saving, resuming
 
     def _saving(self, original: Any) -> Any:
-        @functools.wraps(original)
         def save(thing: Any, f: Any = None, *args: Any, **kwargs: Any) -> Any:
             result = original(thing, f, *args, **kwargs)
             self._noted_save(thing, f)
@@ -131,7 +132,6 @@ class Child:
             self.tell(saved={"path": str(path), "step": step, "entries": entries})
 
     def _loading(self, original: Any) -> Any:
-        @functools.wraps(original)
         def load(*args: Any, **kwargs: Any) -> Any:
             source = next((a for a in args if isinstance(a, (str, os.PathLike))), kwargs.get("f"))
             source = source if source is not None or not args else getattr(args[0], "name", "")

@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.cutting import Cutter, Pass
+from premortem.points import OVER, Subscriptions
 
 
 class Passes:
@@ -23,13 +24,19 @@ class Passes:
         self._current: Pass | None = None
 
     def install(self) -> None:
-        begin, draw = DataLoader.__iter__, _BaseDataLoaderIter.__next__
+        points = Subscriptions()
+        points.add(DataLoader, "__iter__", self._beginning, order=OVER)
+        points.add(_BaseDataLoaderIter, "__next__", self._drawing, order=OVER)
 
+    def _beginning(self, begin: Any) -> Any:
         def __iter__(loader: Any) -> Any:  # noqa: N807
             iterator = begin(loader)
             self._passes[iterator] = Pass(None, time.perf_counter(), self.steps)
             return iterator
 
+        return __iter__
+
+    def _drawing(self, draw: Any) -> Any:
         def __next__(iterator: Any) -> Any:  # noqa: N807
             one = self._passes.get(iterator)
             now = time.perf_counter()
@@ -41,8 +48,7 @@ class Passes:
                 self._current = one
             return batch
 
-        DataLoader.__iter__ = __iter__  # type: ignore[method-assign]
-        _BaseDataLoaderIter.__next__ = __next__  # type: ignore[assignment,method-assign]
+        return __next__
 
     def called(self, *, grad: bool) -> None:
         if not grad and self._current is not None:

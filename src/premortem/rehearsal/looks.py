@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
 from typing import Any
@@ -12,6 +11,7 @@ from torch.amp.autocast_mode import autocast
 from torch.amp.grad_scaler import GradScaler
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from premortem.points import OVER, Subscriptions
 from premortem.probes.session import user_site
 from premortem.rehearsal.facts import Force
 
@@ -26,14 +26,14 @@ class Looks:
         self.told = Force()
 
     def install(self) -> None:
-        autocast.__enter__ = self._wrap_enter(autocast.__enter__)  # type: ignore[method-assign]
-        GradScaler.__init__ = self._wrap_scaler(GradScaler.__init__)  # type: ignore[method-assign]
-        GradScaler.scale = self._wrap_scale(GradScaler.scale)  # type: ignore[method-assign]
-        torch.compile = self._wrap_compile(torch.compile)
-        torch.nn.Module.compile = self._wrap_compile(torch.nn.Module.compile)  # type: ignore[method-assign]
+        points = Subscriptions()
+        points.add(autocast, "__enter__", self._wrap_enter, order=OVER)
+        points.add(GradScaler, "__init__", self._wrap_scaler, order=OVER)
+        points.add(GradScaler, "scale", self._wrap_scale, order=OVER)
+        points.add(torch, "compile", self._wrap_compile, order=OVER)
+        points.add(torch.nn.Module, "compile", self._wrap_compile, order=OVER)
 
     def _wrap_enter(self, original: Any) -> Any:
-        @functools.wraps(original)
         def __enter__(region: Any) -> Any:  # noqa: N807
             if (
                 getattr(region, "_enabled", False)
@@ -49,7 +49,6 @@ class Looks:
         return __enter__
 
     def _wrap_scaler(self, original: Any) -> Any:
-        @functools.wraps(original)
         def __init__(scaler: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             original(scaler, *args, **kwargs)
             if scaler.is_enabled():
@@ -58,7 +57,6 @@ class Looks:
         return __init__
 
     def _wrap_scale(self, original: Any) -> Any:
-        @functools.wraps(original)
         def scale(scaler: Any, *args: Any, **kwargs: Any) -> Any:
             self.told.scaled += bool(scaler.is_enabled())
             return original(scaler, *args, **kwargs)
@@ -66,7 +64,6 @@ class Looks:
         return scale
 
     def _wrap_compile(self, original: Any) -> Any:
-        @functools.wraps(original)
         def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001
             if not kwargs.get("disable"):
                 self.told.compiled, self.told.compiled_at = True, place()

@@ -5,7 +5,6 @@ These wrappers lie over those of the probes and stay when the probes are gone. T
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import time
@@ -14,12 +13,12 @@ from typing import Any, Protocol
 
 import torch
 from torch import nn
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.cutting import Pass
 from premortem.fit.speed.machine import synchronize
+from premortem.points import OVER, Subscriptions, after_optimizer_steps, before_optimizer_steps
 from premortem.probes.loaders import length
 
 
@@ -88,13 +87,14 @@ class Stage:
         self._step_began = 0.0
 
     def install(self) -> None:
-        DataLoader.__iter__ = self._wrap_iter(DataLoader.__iter__)  # type: ignore[method-assign]
-        _BaseDataLoaderIter.__next__ = self._wrap_next(_BaseDataLoaderIter.__next__)  # type: ignore[method-assign]
-        nn.Module.__call__ = self._wrap_call(nn.Module.__call__)  # type: ignore[method-assign]
-        torch.autograd.backward = self._wrap_backward(torch.autograd.backward)
-        torch.save = self._wrap_save(torch.save)
-        register_optimizer_step_pre_hook(self._before_step)
-        register_optimizer_step_post_hook(self._after_step)
+        points = Subscriptions()
+        points.add(DataLoader, "__iter__", self._wrap_iter, order=OVER)
+        points.add(_BaseDataLoaderIter, "__next__", self._wrap_next, order=OVER)
+        points.add(nn.Module, "__call__", self._wrap_call, order=OVER)
+        points.add(torch.autograd, "backward", self._wrap_backward, order=OVER)
+        points.add(torch, "save", self._wrap_save, order=OVER)
+        before_optimizer_steps(self._before_step)
+        after_optimizer_steps(self._after_step)
 
     def here(self) -> bool:
         """Not in a loader's worker, and not in another thread."""
@@ -103,7 +103,6 @@ class Stage:
     # -- data -----------------------------------------------------------------------------
 
     def _wrap_iter(self, original: Any) -> Any:
-        @functools.wraps(original)
         def __iter__(loader: Any) -> Any:  # noqa: N807
             iterator = original(loader)
             if self.here():
@@ -115,7 +114,6 @@ class Stage:
         return __iter__
 
     def _wrap_next(self, original: Any) -> Any:
-        @functools.wraps(original)
         def __next__(iterator: Any) -> Any:  # noqa: N807
             known = self.passes.get(iterator) if self.here() else None
             if known is None:
@@ -141,7 +139,6 @@ class Stage:
     # -- the step -------------------------------------------------------------------------
 
     def _wrap_call(self, original: Any) -> Any:
-        @functools.wraps(original)
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
             if torch.compiler.is_compiling() or self._depth or self._backwards or not self.here():
                 return original(module, *args, **kwargs)
@@ -162,7 +159,6 @@ class Stage:
         return __call__
 
     def _wrap_backward(self, original: Any) -> Any:
-        @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if self._backwards or not self.here():
                 return original(tensors, *args, **kwargs)
@@ -197,7 +193,6 @@ class Stage:
     # -- saves ----------------------------------------------------------------------------
 
     def _wrap_save(self, original: Any) -> Any:
-        @functools.wraps(original)
         def save(thing: Any, f: Any = None, *args: Any, **kwargs: Any) -> Any:
             began = time.perf_counter()
             result = original(thing, f, *args, **kwargs)

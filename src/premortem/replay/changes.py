@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from premortem.probes.session import Covers, Session
+from premortem.points import Subscriptions
+from premortem.probes.session import Session
 from premortem.replay.trial import Trial
 from premortem.sharding import local
 
@@ -21,23 +21,23 @@ _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 @contextmanager
 def changed(trial: Trial, modules: Sequence[nn.Module]) -> Iterator[None]:
-    covers = Covers()
+    covers = Subscriptions()
     default = torch.get_default_dtype()
     strict = torch.are_deterministic_algorithms_enabled()
     try:
         if trial.precision:
-            covers.replace(torch.amp.autocast_mode.autocast, "__enter__", _without_autocast)
+            covers.add(torch.amp.autocast_mode.autocast, "__enter__", _without_autocast)
             dtype = _DTYPES[trial.precision]
             torch.set_default_dtype(dtype)
             for name in _DRAWING:
-                covers.replace(torch, name, _same_draw)
+                covers.add(torch, name, _same_draw)
             for module in modules:
                 widen(trial, module)
         if trial.deterministic:
             torch.use_deterministic_algorithms(mode=True, warn_only=True)
         yield
     finally:
-        covers.put_back()
+        covers.end()
         torch.set_default_dtype(default)
         torch.use_deterministic_algorithms(mode=strict)
 
@@ -57,7 +57,6 @@ class Policies:
             session.patch(fsdp.MixedPrecisionPolicy, "__init__", self._wrap)
 
     def _wrap(self, original: Any) -> Any:
-        @functools.wraps(original)
         def __init__(policy: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             original(policy, *args, **kwargs)
             if policy.param_dtype in LOW:
@@ -116,7 +115,6 @@ def _without_autocast(original: Any) -> Any:
 def as_recorded(original: Any) -> Any:
     """Clipping as in the recorded run, where a norm that is not finite did not spread to all gradients."""
 
-    @functools.wraps(original)
     def clip(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
         total_norm = local(total_norm)  # of gradients in pieces it is the same on every rank
         total_norm = torch.where(torch.isfinite(total_norm), total_norm, 0.0)

@@ -20,6 +20,7 @@ from typing import Any
 from premortem.arrivals import ImportHook
 from premortem.errors import UsageError
 from premortem.plain import dumps
+from premortem.points import OVER, Subscriptions
 from premortem.program import Program
 from premortem.replay.autopsy import Plan
 from premortem.replay.order import Order
@@ -29,6 +30,13 @@ from premortem.replay.together import joined
 from premortem.replay.trial import Result, Trial
 
 _MOST_THREADS = 1024
+
+
+def _uncompiled(_call: Any) -> Any:
+    def compile(model: Any = None, *_: Any, **__: Any) -> Any:  # noqa: A001
+        return model if model is not None else lambda each: each
+
+    return compile
 
 
 class Child:
@@ -115,8 +123,9 @@ class Child:
         self.stage = Stage(capsule, attachment, self._next, order)
         self.stage.install()
         if order.launch.get("eager"):
-            torch.compile = lambda model=None, *_, **__: model if model is not None else lambda m: m  # type: ignore[assignment]
-            torch.nn.Module.compile = lambda *_, **__: None  # type: ignore[method-assign]
+            points = Subscriptions()
+            points.add(torch, "compile", _uncompiled, order=OVER)
+            points.add(torch.nn.Module, "compile", lambda _call: lambda *_, **__: None, order=OVER)
 
     def _fault(self, unit: str, error: BaseException) -> None:
         self.tell(fault=f"{unit}: {type(error).__name__}: {error}")

@@ -286,7 +286,6 @@ class Stage:
         return model
 
     def _wrap_loss(self, original: Any) -> Any:
-        @functools.wraps(original)
         def loss(given: Any, target: Any = None, *args: Any, **kwargs: Any) -> Any:
             if self.trial is not None and isinstance(target, torch.Tensor):
                 with unseen(self.attachment.session):
@@ -296,7 +295,6 @@ class Stage:
         return loss
 
     def _wrap_backward(self, original: Any) -> Any:
-        @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if self.trial is None and self._skipping:
                 with unseen(self.attachment.session):

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from premortem.probes.session import Covers, Session, is_user_code, user_site
+from premortem.points import Subscriptions
+from premortem.probes.session import Session, is_user_code, user_site
 from premortem.replay.trial import Term
 
 _MOST_TERMS = 16
@@ -23,7 +24,7 @@ class Terms:
     def __init__(self, session: Session, without: int | None = None) -> None:
         self.without = without
         self._session = session
-        self._covers = Covers()
+        self._covers = Subscriptions()
         self._count = 0
         # node of the sum -> (number of the addition, its operands)
         self._sums: dict[Any, tuple[int, tuple[torch.Tensor, torch.Tensor]]] = {}
@@ -33,13 +34,13 @@ class Terms:
 
     def __enter__(self) -> Terms:  # noqa: PYI034 - `Self` is not in Python 3.10
         for name in _ADDING:
-            self._covers.replace(torch.Tensor, name, self._cover)
-        self._covers.replace(torch, "add", self._cover)
-        self._covers.replace(torch, "sub", self._cover)
+            self._covers.add(torch.Tensor, name, self._cover)
+        self._covers.add(torch, "add", self._cover)
+        self._covers.add(torch, "sub", self._cover)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._covers.put_back()
+        self._covers.end()
 
     def _cover(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def summed(left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:

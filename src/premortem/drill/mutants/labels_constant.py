@@ -8,6 +8,7 @@ import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.drill.mutants.base import Mutant
+from premortem.points import UNDER
 
 
 class LabelsConstant(Mutant):
@@ -21,16 +22,21 @@ class LabelsConstant(Mutant):
     _drawn = False  # by a loader: then the labels are what it gives last
 
     def under(self) -> None:
-        original: Any = _BaseDataLoaderIter.__next__
+        def make(original: Any) -> Any:
+            def __next__(iterator: Any) -> Any:  # noqa: N807
+                batch = original(iterator)
+                if (
+                    isinstance(batch, (list, tuple))
+                    and len(batch) > 1
+                    and isinstance(batch[-1], torch.Tensor)
+                ):
+                    self._drawn = True
+                    self._same(batch[-1])
+                return batch
 
-        def __next__(iterator: Any) -> Any:  # noqa: N807
-            batch = original(iterator)
-            if isinstance(batch, (list, tuple)) and len(batch) > 1 and isinstance(batch[-1], torch.Tensor):
-                self._drawn = True
-                self._same(batch[-1])
-            return batch
+            return __next__
 
-        _BaseDataLoaderIter.__next__ = __next__  # type: ignore[method-assign,assignment]
+        self.stage.points.add(_BaseDataLoaderIter, "__next__", make, order=UNDER)
 
     def over(self) -> None:
         self.stage.on_target(lambda target: target if self._drawn else self._same(target))

@@ -8,6 +8,7 @@ from typing import Any
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.drill.mutants.base import Mutant
+from premortem.points import UNDER
 
 
 class SameBatch(Mutant):
@@ -18,13 +19,15 @@ class SameBatch(Mutant):
     needs = "draws no batches from a DataLoader"
 
     def under(self) -> None:
-        original: Any = _BaseDataLoaderIter.__next__
         first: dict[int, Any] = {}  # by dataset
 
-        def __next__(iterator: Any) -> Any:  # noqa: N807
-            drawn = original(iterator)
-            kept = first.setdefault(id(iterator._dataset), drawn)  # noqa: SLF001
-            self.touched += kept is not drawn
-            return copy.deepcopy(kept)
+        def make(original: Any) -> Any:
+            def __next__(iterator: Any) -> Any:  # noqa: N807
+                drawn = original(iterator)
+                kept = first.setdefault(id(iterator._dataset), drawn)  # noqa: SLF001
+                self.touched += kept is not drawn
+                return copy.deepcopy(kept)
 
-        _BaseDataLoaderIter.__next__ = __next__  # type: ignore[method-assign,assignment]
+            return __next__
+
+        self.stage.points.add(_BaseDataLoaderIter, "__next__", make, order=UNDER)

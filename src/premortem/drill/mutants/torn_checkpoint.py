@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from premortem.drill.mutants.base import Mutant
+from premortem.points import UNDER
 
 
 class TornCheckpoint(Mutant):
@@ -19,14 +20,15 @@ class TornCheckpoint(Mutant):
     needs = "saves nothing to a path in this many steps"
 
     def under(self) -> None:
-        original = torch.save
+        def make(original: Any) -> Any:
+            def save(thing: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+                original(thing, f, *args, **kwargs)
+                if self._saving and isinstance(f, (str, os.PathLike)):
+                    self._tear(f)
 
-        def save(thing: Any, f: Any, *args: Any, **kwargs: Any) -> None:
-            original(thing, f, *args, **kwargs)
-            if self._saving and isinstance(f, (str, os.PathLike)):
-                self._tear(f)
+            return save
 
-        torch.save = save  # type: ignore[assignment]
+        self.stage.points.add(torch, "save", make, order=UNDER)
 
     def over(self) -> None:
         self.stage.instead(torch, "save", self._saved)

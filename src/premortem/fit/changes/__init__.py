@@ -15,7 +15,7 @@ from premortem.fit.changes.eight_bit import EightBit
 from premortem.fit.changes.fused import Fused
 from premortem.fit.changes.one_by_one import OneByOne
 from premortem.fit.changes.set_to_none import SetToNone
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 
 class Change(Protocol):
@@ -29,7 +29,7 @@ class Change(Protocol):
         ...
 
     @staticmethod
-    def apply(patches: Patches) -> None:
+    def apply(points: Subscriptions) -> None:
         """Before the script's first line."""
         ...
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 
 class Adafactor:
@@ -19,9 +19,9 @@ class Adafactor:
         return hasattr(torch.optim, "Adafactor") and bool({"Adam", "AdamW"} & set(result["optimizers"]))
 
     @staticmethod
-    def apply(patches: Patches) -> None:
+    def apply(points: Subscriptions) -> None:
         def instead(params: Any, lr: Any = 1e-3, *_: Any, weight_decay: float = 0.0, **__: Any) -> Any:
             return torch.optim.Adafactor(params, lr=float(lr), weight_decay=weight_decay)
 
         for name in ("Adam", "AdamW"):
-            patches.put(torch.optim, name, instead)
+            points.replace(torch.optim, name, instead)

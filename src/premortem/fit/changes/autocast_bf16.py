@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 
 class AutocastBf16:
@@ -20,7 +20,7 @@ class AutocastBf16:
         return bool(result["knows_bf16"]) and not result["low_precision"]
 
     @staticmethod
-    def apply(patches: Patches) -> None:
+    def apply(points: Subscriptions) -> None:
         call = nn.Module.__call__
         depth = 0
 
@@ -35,4 +35,4 @@ class AutocastBf16:
             finally:
                 depth -= 1
 
-        patches.put(nn.Module, "__call__", called)
+        points.replace(nn.Module, "__call__", called)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 
 class ChannelsLast:
@@ -21,7 +21,7 @@ class ChannelsLast:
         return bool(result["convolutions"]) and not result["channels_last"]
 
     @staticmethod
-    def apply(patches: Patches) -> None:
+    def apply(points: Subscriptions) -> None:
         call = nn.Module.__call__
         seen: set[int] = set()
 
@@ -38,4 +38,4 @@ class ChannelsLast:
                 args = tree_map(ordered, args)
             return call(module, *args, **kwargs)
 
-        patches.put(nn.Module, "__call__", called)
+        points.replace(nn.Module, "__call__", called)

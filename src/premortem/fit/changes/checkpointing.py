@@ -7,7 +7,7 @@ from torch import Tensor, is_grad_enabled, nn
 from torch.utils._pytree import tree_flatten
 from torch.utils.checkpoint import checkpoint
 
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 _REPEATED = 3  # blocks of one class, side by side
 
@@ -24,7 +24,7 @@ class Checkpointing:
         return bool(result["repeated_blocks"]) and not result["checkpointed"]
 
     @staticmethod
-    def apply(patches: Patches) -> None:
+    def apply(points: Subscriptions) -> None:
         call = nn.Module.__call__
         blocks: dict[int, bool] = {}
         inside = 0
@@ -43,7 +43,7 @@ class Checkpointing:
             finally:
                 inside -= 1
 
-        patches.put(nn.Module, "__call__", called)
+        points.replace(nn.Module, "__call__", called)
 
 
 def repeated(module: nn.Module) -> list[nn.Module]:

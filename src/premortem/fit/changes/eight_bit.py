@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch.optim import Adam, AdamW, Optimizer
 
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 _BLOCK = 256  # elements that share one scale
 _SMALL = 4096  # elements: below, the state stays in 32 bits
@@ -23,9 +23,9 @@ class EightBit:
         return bool({"Adam", "AdamW"} & set(result["optimizers"]))
 
     @staticmethod
-    def apply(patches: Patches) -> None:
+    def apply(points: Subscriptions) -> None:
         for kind in (Adam, AdamW):
-            patches.put(kind, "step", _step)
+            points.replace(kind, "step", _step)
 
 
 def _step(self: Optimizer, closure: Any = None) -> Any:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from premortem.fit.changes.settings import change_settings
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 
 class Fused:
@@ -18,9 +18,9 @@ class Fused:
         return "foreach" in result["optimizer_ways"]
 
     @staticmethod
-    def apply(patches: Patches) -> None:
+    def apply(points: Subscriptions) -> None:
         def change(group: dict[str, Any]) -> None:
             if "fused" in group:
                 group.update(fused=True, foreach=False)
 
-        change_settings(patches, change)
+        change_settings(points, change)

@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 from torch.optim import Optimizer
 
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 
 class SetToNone:
@@ -20,9 +20,9 @@ class SetToNone:
         return bool(result["zeroed_in_place"])
 
     @staticmethod
-    def apply(patches: Patches) -> None:
+    def apply(points: Subscriptions) -> None:
         clear, clear_module = Optimizer.zero_grad, nn.Module.zero_grad
-        patches.put(Optimizer, "zero_grad", lambda self, set_to_none=True: clear(self, set_to_none=True))
-        patches.put(
+        points.replace(Optimizer, "zero_grad", lambda self, set_to_none=True: clear(self, set_to_none=True))
+        points.replace(
             nn.Module, "zero_grad", lambda self, set_to_none=True: clear_module(self, set_to_none=True)
         )

@@ -7,10 +7,10 @@ from typing import Any
 
 from torch.optim import Optimizer
 
-from premortem.fit.patches import Patches
+from premortem.points import Subscriptions
 
 
-def change_settings(patches: Patches, change: Callable[[dict[str, Any]], None]) -> None:
+def change_settings(points: Subscriptions, change: Callable[[dict[str, Any]], None]) -> None:
     """`change` is given the defaults and each group of every optimizer, once it is built."""
     init = Optimizer.__init__
 
@@ -19,4 +19,4 @@ def change_settings(patches: Patches, change: Callable[[dict[str, Any]], None]) 
         for group in [self.defaults, *self.param_groups]:
             change(group)
 
-    patches.put(Optimizer, "__init__", constructed)
+    points.replace(Optimizer, "__init__", constructed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.fit.speed.agenda import Turn
 from premortem.fit.speed.scene import Scene
+from premortem.points import Subscriptions
 
 
 class Batches:
@@ -23,13 +25,8 @@ class Batches:
         self._forms: dict[int, dict[Any, Any]] = {}  # ... one of each form that came
         self._handed = 0
 
-    def install(self) -> None:
-        original = _BaseDataLoaderIter.__next__
-
-        def __next__(iterator: Any) -> Any:  # noqa: N807
-            return self._next(original, iterator)
-
-        _BaseDataLoaderIter.__next__ = __next__  # type: ignore[assignment,method-assign]
+    def install(self, points: Subscriptions) -> None:
+        points.add(_BaseDataLoaderIter, "__next__", lambda original: functools.partial(self._next, original))
 
     def keep(self) -> None:
         """The turn that ends was the script's own: its batches are the ones to come."""

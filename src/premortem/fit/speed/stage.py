@@ -22,8 +22,6 @@ from torch import nn
 from torch.amp.grad_scaler import GradScaler
 from torch.optim.optimizer import (
     Optimizer,
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
 )
 from torch.utils import _pytree as tree
 from torch.utils import checkpoint as checkpoints
@@ -35,6 +33,7 @@ from premortem.fit.speed.candidates import Candidate
 from premortem.fit.speed.machine import chance_now, peak, restore_chance, synchronize
 from premortem.fit.speed.numerics import Seen, sketch
 from premortem.fit.speed.scene import Scene
+from premortem.points import Subscriptions, after_optimizer_steps, before_optimizer_steps
 
 
 class Finished(SystemExit):
@@ -71,22 +70,21 @@ class Stage:
         self._chances: dict[int, Any] = {}
         self._lengths: list[float] = []  # of the weights, to see whether they stay
         self._weights: list[tuple[torch.Tensor, torch.Tensor]] = []  # and copies of them where they do not
-        self._call = nn.Module.__call__
+        self._calls = Subscriptions()  # of modules, until the roots are known
 
     def install(self) -> None:
-        register_optimizer_step_pre_hook(self._before_step)
-        register_optimizer_step_post_hook(self._after_step)
-        nn.Module.__call__ = self._discovering()  # type: ignore[method-assign]
-        torch.autograd.backward = self._wrap_backward(torch.autograd.backward)
-        self._batches.install()
-        GradScaler.step = self._wrap_scaler(GradScaler.step)  # type: ignore[method-assign]
-        checkpoints.checkpoint = self._wrap_checkpoint(checkpoints.checkpoint)
+        before_optimizer_steps(self._before_step)
+        after_optimizer_steps(self._after_step)
+        self._calls.add(nn.Module, "__call__", self._discovering)
+        points = Subscriptions()
+        points.add(torch.autograd, "backward", self._wrap_backward)
+        self._batches.install(points)
+        points.add(GradScaler, "step", self._wrap_scaler)
+        points.add(checkpoints, "checkpoint", self._wrap_checkpoint)
 
     # -- finding out what the step is made of ---------------------------------------------
 
-    def _discovering(self) -> Any:
-        original = self._call
-
+    def _discovering(self, original: Any) -> Any:
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
             if self._depth or torch.compiler.is_compiling() or next(module.parameters(), None) is None:
                 return original(module, *args, **kwargs)
@@ -109,7 +107,7 @@ class Stage:
 
     def _cover_roots(self) -> None:
         """From here on only the roots are looked at, and the class is as it was."""
-        nn.Module.__call__ = self._call  # type: ignore[method-assign]
+        self._calls.end()
         self._covered = True
         for root in self.scene.roots:
             own = root._compiled_call_impl or root._call_impl
@@ -118,7 +116,6 @@ class Stage:
             root._compiled_call_impl = through
 
     def _wrap_checkpoint(self, original: Any) -> Any:
-        @functools.wraps(original)
         def checkpoint(function: Any, *args: Any, use_reentrant: Any = None, **kwargs: Any) -> Any:
             self.scene.checkpoints = True
             self.scene.reentrant |= use_reentrant is None or bool(use_reentrant)
@@ -166,7 +163,6 @@ class Stage:
         self._on = []
 
     def _wrap_backward(self, original: Any) -> Any:
-        @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             loss = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
             if loss.numel() == 1 and not self._backwards:

@@ -1,0 +1,55 @@
+"""A function of ours in the place of torch's: it looks like the original, and its frames are not seen.
+
+Three parties look. Whoever asks for a signature, a name or the source (`inspect`, pickles, documentation) gets the
+original's. A traceback does not show our frames: they are taken off while the exception passes (Python 3.10 cannot do
+that). And `warnings.warn(..., stacklevel=2)` blames the caller, which must be the user's line and not ours: `warnings`
+skips the frames of the import system, by the name of their file, so ours have such a name.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_UNSEEN = "<frozen importlib._bootstrap of premortem>"
+
+
+def passes_on(function: F) -> F:
+    """A decorator for code of ours that calls the user's or torch's: a warning from there skips this frame."""
+    if isinstance(function, types.FunctionType) and not function.__code__.co_filename.startswith(_UNSEEN):
+        code = function.__code__
+        function.__code__ = code.replace(co_filename=f"{_UNSEEN} {code.co_filename}")
+    return function
+
+
+def dress(switch: Any, original: Any, name: str) -> Any:
+    """Give a function the name, the documentation and the signature of the one that it stands for."""
+    functools.update_wrapper(switch, original)
+    if not isinstance(original, types.FunctionType):
+        # A function of C's is found, and pickled, as an attribute of the module that shows it.
+        switch.__module__ = getattr(original, "__module__", None) or "torch"
+        switch.__name__ = switch.__qualname__ = name
+        return switch
+    switch.__signature__ = inspect.signature(original)
+    # Dynamo takes what stands here instead: it compiles the original, as if nothing were there.
+    switch._torchdynamo_inline = original
+    return switch
+
+
+def forget_our_frames(error: BaseException) -> None:
+    """Take our frames off the outer end of a traceback that passes a switch."""
+    trace = error.__traceback__
+    while trace is not None and is_ours(trace.tb_frame):
+        trace = trace.tb_next
+    error.__traceback__ = trace
+
+
+def is_ours(frame: types.FrameType) -> bool:
+    # By the module's name rather than its folder: a script that lies beside premortem is the user's.
+    name = frame.f_globals.get("__name__")
+    return isinstance(name, str) and name.partition(".")[0] == "premortem"

@@ -1,0 +1,142 @@
+"""One point: an attribute of torch's with a switch in its place, and the layers that subscribed to it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from premortem.points.disguise import dress, forget_our_frames, passes_on
+
+Make = Callable[[Any], Any]
+UNDER = -1  # beneath what watches: what the machine does to a script
+OVER = 1  # above it: what a change makes the script do
+
+_NUMBERS = itertools.count()
+_points: dict[tuple[int, str], Point] = {}  # by their owner and name
+
+
+class Point:
+    __slots__ = ("_layers", "_own", "_static", "call", "name", "original", "owner", "switch")
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner = owner
+        self.name = name
+        self._own = name in vars(owner)
+        self.original = vars(owner)[name] if self._own else getattr(owner, name)
+        self._static = isinstance(self.original, (staticmethod, classmethod))
+        self._layers: list[tuple[int, int, Make]] = []
+        self.call: Any = getattr(owner, name)
+        self.switch: Any = self._dressed(self.call)
+
+    @property
+    def installed(self) -> bool:
+        return vars(self.owner).get(self.name) is self.switch
+
+    @property
+    def bare(self) -> bool:
+        """The original is in its place."""
+        there = vars(self.owner)
+        return there.get(self.name) is self.original if self._own else self.name not in there
+
+    def add(self, make: Make, order: int) -> tuple[int, int, Make]:
+        layer = (order, next(_NUMBERS), make)
+        self._layers.append(layer)
+        self._layers.sort(key=lambda each: each[:2])
+        self._compose()
+        self.show()
+        return layer
+
+    def remove(self, layer: tuple[int, int, Make]) -> None:
+        self._layers.remove(layer)
+        self._compose()
+        if not self._layers:
+            self.hide()
+
+    def show(self) -> None:
+        """Put the switch in its place, if anybody subscribed and the original is there."""
+        if self._layers and self.bare:
+            setattr(self.owner, self.name, self.switch)
+
+    def hide(self) -> None:
+        """The original is back; unless the user's code has put something over the switch, which then only passes on."""
+        if not self.installed:
+            return
+        if self._own:
+            setattr(self.owner, self.name, self.original)
+        else:
+            delattr(self.owner, self.name)
+
+    def _compose(self) -> None:
+        call = self._original()
+        for _, _, make in self._layers:
+            made = make(call)
+            layer: Any = made.__func__ if isinstance(made, staticmethod) else made
+            call = functools.update_wrapper(passes_on(layer), call)
+        self.call = call
+
+    def _original(self) -> Any:
+        return self.original.__get__(None, self.owner) if self._static else self.original
+
+    def _dressed(self, original: Any) -> Any:
+        def switch(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return self.call(*args, **kwargs)
+            except BaseException as error:
+                forget_our_frames(error)
+                raise
+
+        dressed = dress(passes_on(switch), original, self.name)
+        return staticmethod(dressed) if self._static else dressed
+
+
+def point(owner: Any, name: str) -> Point:
+    """The point there; a new one if the user's code has put something in its place since."""
+    known = _points.get((id(owner), name))
+    if known is None or not (known.installed or known.bare):
+        known = _points[id(owner), name] = Point(owner, name)
+    return known
+
+
+def installed() -> list[Point]:
+    return [each for each in _points.values() if each.installed]
+
+
+class Subscriptions:
+    """Layers that belong together: put on one by one, and taken off together."""
+
+    def __init__(self) -> None:
+        self._held: list[Callable[[], None]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def add(self, owner: Any, name: str, make: Make, *, order: int = 0) -> None:
+        """Put `make(call)` around the function `owner.name`."""
+        there = point(owner, name)
+        layer = there.add(make, order)
+        self._held.append(lambda: there.remove(layer))
+
+    def replace(self, owner: Any, name: str, value: Any) -> None:
+        """Put a value in the place of `owner.name`, whatever it is: a class, a property, a number, another function."""
+        own = name in vars(owner)
+        before = vars(owner).get(name)
+        if isinstance(value, types.FunctionType) and isinstance(before, types.FunctionType):
+            functools.update_wrapper(value, before)
+        setattr(owner, name, value)
+
+        def put_back() -> None:
+            if vars(owner).get(name) is not value:
+                return
+            if own:
+                setattr(owner, name, before)
+            else:
+                delattr(owner, name)
+
+        self._held.append(put_back)
+
+    def end(self) -> None:
+        while self._held:
+            self._held.pop()()
