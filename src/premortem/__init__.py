@@ -5,10 +5,14 @@ Importing this package never imports torch; using one of the names below that ne
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import sys
 
-from premortem.findings import Certainty, Finding, Severity, Where
+LOADED_BEFORE = frozenset(sys.modules)  # by Python's own start
+
+from importlib import import_module  # noqa: E402 - the line above comes before all others
+from typing import TYPE_CHECKING, Any  # noqa: E402
+
+from premortem.findings import Certainty, Finding, Severity, Where  # noqa: E402
 
 if TYPE_CHECKING:
     from premortem import fit

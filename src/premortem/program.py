@@ -10,6 +10,7 @@ import difflib
 import importlib.machinery
 import importlib.util
 import os
+import runpy
 import sys
 import sysconfig
 import traceback
@@ -21,6 +22,7 @@ from types import CodeType, ModuleType, TracebackType
 from premortem.errors import Stopped, UsageError
 from premortem.events import Site
 from premortem.logs import unread
+from premortem.private_imports import step_aside
 
 INTERRUPTED = 130  # what a shell calls death by Ctrl-C
 
@@ -69,14 +71,15 @@ class Program:
 
         Raises UsageError when a package that is there turns out not to have the module.
         """
-        try:
-            main, code = self._load_module() if self.module else self._load_script()
-        except UsageError:
-            raise
-        except BaseException as error:  # noqa: BLE001 - a syntax error, or the user's package failed
-            uncaught: BaseException | None = error
+        if self.module:
+            uncaught = self._run_module()
         else:
-            uncaught = _execute(main, code)
+            try:
+                main, code = self._load_script()
+            except BaseException as error:  # noqa: BLE001 - a syntax error
+                uncaught = error
+            else:
+                uncaught = _execute(main, code)
         # Outside of any `except`, so that what the user's excepthook raises is not chained to it.
         return _ending(uncaught) if uncaught is not None else Ending(reason="finished", exit_code=0)
 
@@ -86,6 +89,7 @@ class Program:
         path = os.path.join(folder, self.target)  # noqa: PTH118 - Path would tidy it
         sys.argv = [self.target, *self.argv]
         _set_first_path(Path(path).resolve().parent)
+        step_aside(Path(path).resolve().parent)
         main = _main(path, importlib.machinery.SourceFileLoader("__main__", path))
         try:
             return main, compile(self._source, path, "exec", dont_inherit=True)
@@ -110,30 +114,19 @@ class Program:
         if spec is None:
             raise self._no_module()
 
-    def _load_module(self) -> tuple[ModuleType, CodeType]:
-        spec = self._find(self.target)
-        if spec.submodule_search_locations is not None:
-            spec = self._find(f"{self.target}.__main__")
-        loader = spec.loader
-        code = loader.get_code(spec.name) if isinstance(loader, importlib.abc.InspectLoader) else None
-        if code is None:
-            raise UsageError(f"`{spec.name}` has no Python code to run")
-        sys.argv[0] = spec.origin or self.target
-        main = _main(spec.origin, loader)
-        main.__spec__, main.__package__ = spec, spec.parent
-        vars(main)["__cached__"] = spec.cached
-        return main, code
-
-    def _find(self, name: str) -> importlib.machinery.ModuleSpec:
+    def _run_module(self) -> BaseException | None:
+        """By `runpy`, as `python -m` does: its frames stand in the tracebacks of plain Python too."""
+        step_aside(Path.cwd())
+        sys.modules["__main__"] = _main(None, None)
         try:
-            spec = importlib.util.find_spec(name)
-        except ModuleNotFoundError as error:
-            if error.name and f"{name}.".startswith(f"{error.name}."):
+            runpy._run_module_as_main(self.target)  # type: ignore[attr-defined]  # noqa: SLF001
+        except SystemExit as leaving:
+            if isinstance(leaving.__context__, runpy._Error):  # type: ignore[attr-defined]  # noqa: SLF001
                 raise self._no_module() from None
-            raise  # an import inside the user's package failed
-        if spec is None:
-            raise self._no_module()
-        return spec
+            return leaving
+        except BaseException as error:  # noqa: BLE001 - shown as Python would show it
+            return error
+        return None
 
     def _no_module(self) -> UsageError:
         if self.target.endswith(".py"):
@@ -275,9 +268,6 @@ def forget_our_frames(error: BaseException, seen: set[int] | None = None) -> Non
 
 def _without_ours(trace: TracebackType | None) -> TracebackType | None:
     kept = [entry for entry in _entries(trace) if not _ours(entry)]
-    # `-m` imports the packages above the module, through the import system's own frames.
-    while kept and kept[0].tb_frame.f_code.co_filename.startswith("<frozen importlib"):
-        kept.pop(0)
     first: TracebackType | None = None
     for entry in reversed(kept):
         entry.tb_next = first

@@ -29,7 +29,7 @@ from premortem.actions.kernels import Kernels
 from premortem.actions.undo import Before, Gained, Shadow
 from premortem.events import StepRefused
 from premortem.finite import non_finite_sum
-from premortem.points import passes_on
+from premortem.points import passes_on, unseen
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -192,6 +192,7 @@ class Guard:
         verdict = Verdict()
         hidden: list[tuple[Any, Any]] = []
 
+        @unseen
         def watched() -> Any:
             nonlocal verdict
             result = closure()

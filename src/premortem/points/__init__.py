@@ -10,8 +10,16 @@ are ordered by `order`, then by when they came: a later one goes around an earli
 back in its place, and while scripting looks at torch's source (`lifting.py`) all originals are.
 """
 
-from premortem.points.disguise import passes_on
+from premortem.points.disguise import passes_on, unseen
 from premortem.points.hooks import after_optimizer_steps, before_optimizer_steps
 from premortem.points.point import OVER, UNDER, Subscriptions
 
-__all__ = ["OVER", "UNDER", "Subscriptions", "after_optimizer_steps", "before_optimizer_steps", "passes_on"]
+__all__ = [
+    "OVER",
+    "UNDER",
+    "Subscriptions",
+    "after_optimizer_steps",
+    "before_optimizer_steps",
+    "passes_on",
+    "unseen",
+]

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_CALLED = f"torch{os.sep}_ops.py"
 _UNSEEN = "<frozen importlib._bootstrap of premortem>"
 
 
@@ -41,10 +43,28 @@ def dress(switch: Any, original: Any, name: str) -> Any:
     return switch
 
 
+def unseen(function: Any) -> Any:
+    """A decorator for code of ours that torch calls, and that calls the user's (a closure) or an operation (a mode)."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            forget_our_frames(error)
+            raise
+
+    passes_on(function)
+    return passes_on(call)
+
+
 def forget_our_frames(error: BaseException) -> None:
-    """Take our frames off the outer end of a traceback that passes a switch."""
+    """Take our frames off the outer end of a traceback that is on its way out, and that of an operation which is only
+    called from Python because a mode of ours is on."""
     trace = error.__traceback__
-    while trace is not None and is_ours(trace.tb_frame):
+    while trace is not None and (
+        is_ours(trace.tb_frame) or trace.tb_frame.f_code.co_filename.endswith(_CALLED)
+    ):
         trace = trace.tb_next
     error.__traceback__ = trace
 

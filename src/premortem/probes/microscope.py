@@ -27,7 +27,7 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from premortem.events import NonFinite
-from premortem.points import Subscriptions
+from premortem.points import Subscriptions, unseen
 from premortem.probes import words
 from premortem.probes.graph import walk
 from premortem.probes.lineage import Lineage
@@ -175,6 +175,7 @@ class Microscope(TorchDispatchMode):
 
     # -- one operation --------------------------------------------------------------------
 
+    @unseen
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if func is _ITEM or not self._looking() or not isinstance(func, torch._ops.OpOverload):

@@ -11,7 +11,7 @@ import torch
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import Group, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
-from premortem.points import after_optimizer_steps, before_optimizer_steps
+from premortem.points import after_optimizer_steps, before_optimizer_steps, unseen
 from premortem.probes.scaling import left_out, scale_of
 from premortem.probes.session import Session, sampled, user_site
 from premortem.probes.source import under_modulo
@@ -428,6 +428,7 @@ class Optimizers:
         """The same arguments, with a closure that also tells when the gradients are there."""
         closure = closure_of(args, kwargs)
 
+        @unseen
         @functools.wraps(closure)
         def told() -> Any:
             result = closure()

@@ -40,7 +40,7 @@ class Seeds:
         one = torch.manual_seed is torch.random.manual_seed
         self.session.around(torch, "manual_seed", before=self._rewinds, after=seeded)
         if one:
-            self.session.patch(torch.random, "manual_seed", lambda original: torch.manual_seed)
+            self.session.points.replace(torch.random, "manual_seed", torch.manual_seed)
         self.session.around(random, "seed", after=told("random"))
         numpy = sys.modules.get("numpy")  # torch has imported it, where it is installed
         if numpy is not None and hasattr(numpy, "random"):

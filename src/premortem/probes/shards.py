@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from premortem.points import unseen
 from premortem.sharding import freed, local
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Locally(TorchDispatchMode):
     def ignore_compile_internals(cls) -> bool:
         return True
 
+    @unseen
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if types and any(hasattr(each, "_local_tensor") for each in types):

@@ -17,6 +17,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from premortem.events import Passed, RunEnded, ShapesMet, Site
+from premortem.points import unseen
 from premortem.probes.session import Session, is_user_code, tensors_in, user_site
 
 _ERRORS = (RuntimeError, ValueError, IndexError, AssertionError)
@@ -161,6 +162,7 @@ class _Walker(TorchFunctionMode):
         if next(module.children(), None) is None:
             self.trail.append(Passed(name, type(module).__name__, before, first_shape(output)))
 
+    @unseen
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")

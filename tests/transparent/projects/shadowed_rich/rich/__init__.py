@@ -1,0 +1,1 @@
+NAME = "of the user's own"

@@ -1,0 +1,3 @@
+class Console:
+    def show(self):
+        return "mine"

@@ -1,0 +1,12 @@
+"""A loop that ends by itself."""
+import torch
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+torch.manual_seed(0)
+torch.nn.init.zeros_(model.weight)
+for step in range(5):
+    optimizer.zero_grad()
+    loss = (model(torch.ones(4, 3)) - 1).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(step, loss.item())

@@ -1,0 +1,4 @@
+"""A file that is not Python."""
+import torch
+def broken(:
+    pass
