@@ -1,13 +1,28 @@
-"""For all tests: nothing may be left behind."""
+"""For all tests: nothing may be left behind, and nothing is written into the home folder of who runs them."""
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 
 import pytest
 
 from tests.global_state import left_behind, snapshot
+
+
+def _state_of_our_own() -> None:
+    """Before any test file is imported: many of them hand a copy of the environment to the processes they start."""
+    folder = tempfile.mkdtemp(prefix="premortem-tests-state-")
+    os.environ["XDG_STATE_HOME"] = folder
+    owner = os.getpid()
+    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(folder, ignore_errors=True))
+
+
+_state_of_our_own()
 
 
 def pytest_configure() -> None:

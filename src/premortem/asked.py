@@ -7,6 +7,7 @@ the next step       actions/requests.py  ends, then it is done
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 SAVE = "save"
@@ -17,7 +18,9 @@ REASON = "asked for in the ui"
 
 def ask(folder: Path, what: str) -> None:
     """Raises OSError."""
-    _file(folder, what).touch()
+    # Not through a link: a run that came from elsewhere must not choose which file is made.
+    flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    os.close(os.open(_file(folder, what), flags, 0o600))
 
 
 def taken(folder: Path) -> set[str]:

@@ -25,7 +25,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem import __version__, asked
+from premortem import __version__, asked, trust
 from premortem.console import Console
 from premortem.errors import STOPPED, Stopped, UsageError
 from premortem.events import LogLine, RunEnded, RunStarted
@@ -107,8 +107,10 @@ def autopsy(capsules: list[Path], console: Console) -> None:
     if not capsules:
         console.problem("there is no capsule of the failure, so there is nothing to replay")
         return
-    command = [sys.executable, "-m", "premortem", "replay", "--trust", str(capsules[0])]
-    subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.__stderr__)
+    # Not with --trust: in a folder that others can write to, the first capsule need not be this run's.
+    command = [sys.executable, "-m", "premortem", "replay", str(capsules[0])]
+    variables = {**os.environ, **trust.handed_on()}
+    subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.__stderr__, env=variables)
 
 
 class Supervision:

@@ -83,6 +83,23 @@ def test_fix_mends_and_a_second_time_changes_nothing(project, lint):
     assert (project / "train.py").read_text() == GOOD
 
 
+def test_what_a_cache_says_is_never_written_into_a_file(project, lint):
+    """A cache may have come with the project, with any edit in it."""
+    from premortem.lint.cache import hash_of
+
+    assert lint("train.py")[0] == 1
+    (file,) = project.glob("cache/*/*.json")
+    data = file.read_bytes().partition(b"\n")[2]
+    forged = data.replace(b'"x = "', b'"import os; x = "')
+    assert forged != data
+    file.write_bytes(hash_of(forged).encode() + b"\n" + forged)
+    _code, out, _err = lint("--diff", "--unsafe-fixes", "train.py")
+    assert "x = x.to(device)" in out
+    assert "import os" not in out
+    assert lint("--unsafe-fixes", "train.py")[0] == 0
+    assert (project / "train.py").read_text() == GOOD
+
+
 def test_a_safe_fix_needs_no_more_than_fix(project, lint):
     (project / "train.py").write_text("import torch\n\nw = torch.ones(3)\nw.require_grad = True\n")
     assert lint("--fix", "train.py")[::2] == (0, "premortem: 1 fixed\n")

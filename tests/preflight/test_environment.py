@@ -177,6 +177,17 @@ def test_torch_itself_is_asked_in_a_process_of_its_own(tmp_path):
     assert len(capabilities) == torch.cuda.device_count()
 
 
+def test_asking_where_modules_are_runs_nothing_of_the_project(tmp_path):
+    import torch
+
+    for name in ("json", "warnings", "importlib"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')")
+    found = reading.ask(tmp_path, tmp_path, ["json", "torch"])
+    assert found["json"].origin == str(tmp_path / "json.py"), "it is where the script would find it"
+    assert machine.asked(machine.torch_at(str(Path(torch.__file__).parent)), tmp_path)[0].problem == ""
+    assert not (tmp_path / "ran").exists()
+
+
 # --- folders ---------------------------------------------------------------------------------
 
 LOOP = """\

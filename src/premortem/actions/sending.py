@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from premortem.vault.manifest import saved_at
 from premortem.vault.shelf import Shelf, slug
 
 if TYPE_CHECKING:
@@ -38,5 +39,5 @@ class Sending:
         """Under a name of its own, so that nothing over there is ever overwritten."""
         group = group or slug(path)
         name = f"{self.shelf.folder.name}/{group}/{step:08d}-{time.time_ns() // 1_000_000:x}{path.suffix}"
-        about = {"step": step, "time": time.time(), "source": str(path)}
+        about = {"step": step, "time": time.time(), **saved_at(path)}
         self.mirror.put(path, name, group=group, about=about, copy=copy or self._copy)

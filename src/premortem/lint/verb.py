@@ -48,7 +48,10 @@ class Lint:
         # Of a whole project everything is read anyway; without a project, nobody knows what belongs to it.
         whole = top is None or any(Path(path).absolute() == root for path in paths)
         plan = project.plan(root, asked, whole=whole)
-        return cls(paths, plan, None if options.no_cache else cache.folder_for(root), options.force_exclude)
+        # A cache may have come with the project: it may say what was found, but what is written is worked out anew.
+        changes = options.fix or options.unsafe_fixes or options.diff
+        folder = None if options.no_cache or changes else cache.folder_for(root)
+        return cls(paths, plan, folder, options.force_exclude)
 
     def files(self) -> list[str]:
         def excluded(path: str) -> bool:

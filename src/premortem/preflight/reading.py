@@ -22,15 +22,24 @@ from premortem.preflight.project import Project
 MOST = 300  # files of a project that are read
 _PATIENCE = 30.0  # seconds for an interpreter to start, on a slow network disk
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))
+# The project's folder comes in only when all is imported: a `json.py` of its own must not be run.
 _ASK = """
-import importlib.util, json, sys
+import sys
+safe, loaded = getattr(sys.flags, "safe_path", False), dict(sys.modules)
+if not safe:
+    del sys.path[0]
+import json
 first, *names = sys.argv[1:]
-if not getattr(sys.flags, "safe_path", False):
-    sys.path[0] = first
+if not safe:
+    sys.path.insert(0, first)
 found = {}
 for name in names:
     try:
-        spec = importlib.util.find_spec(name)
+        if name in loaded:
+            spec = loaded[name].__spec__
+        else:
+            specs = (finder.find_spec(name, None) for finder in sys.meta_path)
+            spec = next((spec for spec in specs if spec is not None), None)
     except Exception:
         spec = None
     if spec is not None:

@@ -3,19 +3,25 @@
     capsule.json         strict JSON: how the run was started, versions, structure, checksums of the other two
     state.safetensors    before the step: parameters and buffers of the models, state of the optimizers
     step.safetensors     of the step: batches or inputs, random states, the exact bits of its loss
+    signature            of capsule.json, by the key of the user who wrote it (trust.py)
 
-safetensors holds numbers and nothing else, so a capsule from a stranger can be read: it cannot run code here.
+safetensors holds numbers and nothing else, so a capsule from a stranger can be read: it cannot run code here. But
+capsule.json names a command, and a replay starts it: only with a signature of one's own, or when asked to. Its checksums
+make the signature one of all the files. Whoever checks a capsule hands on the digest of its capsule.json, and whoever reads
+it next takes no other: nobody can exchange it in between.
 The folder is written under another name and renamed when it is complete, so there is never half a capsule.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from premortem import trust
 from premortem.errors import MissingExtra, PremortemError
 from premortem.plain import dumps
 from premortem.vault.atomic import draft_beside, publish_folder, sha256_of, sweep
@@ -26,7 +32,11 @@ if TYPE_CHECKING:
 FORMAT = 1
 MANIFEST = "capsule.json"
 FILES = ("state.safetensors", "step.safetensors")
+SIGNATURE = "signature"
+PURPOSE = "capsule"  # of that signature
 _MOST_MANIFEST = 64 << 20  # bytes; a larger one is not ours
+_MOST_SIGNATURE = 200
+_BLOCK = 1 << 20
 
 
 class CapsuleError(PremortemError):
@@ -58,56 +68,74 @@ class Capsule:
                 save_file(tensors, draft / name)
                 sums[name] = sha256_of(draft / name)
             manifest = {"capsule": FORMAT, "files": sums, **self.manifest}
-            (draft / MANIFEST).write_text(dumps(manifest, indent=1) + "\n", encoding="utf-8")
+            text = f"{dumps(manifest, indent=1)}\n".encode()
+            (draft / MANIFEST).write_bytes(text)
+            if signature := trust.sign(PURPOSE, text):
+                (draft / SIGNATURE).write_text(f"{signature}\n", encoding="ascii")
             publish_folder(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
     @classmethod
-    def load(cls, folder: Path) -> Capsule:
-        """Raises CapsuleError, whose text says what is wrong with it."""
-        load_file = _safetensors().load_file
-        manifest = verified(folder)
+    def load(cls, folder: Path, digest: str = "") -> Capsule:
+        """With `digest`, only the capsule that was checked. Raises CapsuleError, whose text says what is wrong with it."""
+        load = _safetensors().load
+        paper = read(folder, digest)
         parts = []
         for name in FILES:
+            # Read once: what is compared with the checksum is what is used.
+            data = _content(folder, name)
+            if trust.digest(data) != paper.manifest["files"].get(name):
+                raise _damaged(folder, name)
             try:
-                parts.append(load_file(folder / name))
+                parts.append(load(data))
             except Exception as error:
                 raise CapsuleError(f"`{name}` of the capsule {folder} is damaged ({error})") from error
-        return cls(manifest, *parts)
+        return cls(paper.manifest, *parts)
 
 
-def verified(folder: Path) -> dict[str, Any]:
-    """The manifest of a capsule that is whole. Needs no torch. Raises CapsuleError."""
-    manifest = read_manifest(folder)
+@dataclass(frozen=True)
+class Paper:
+    """The description of a capsule, as it was when it was read."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    digest: str  # of the bytes that it was read from
+    doubt: str  # why this user may not have written it; "" when they did
+
+
+def verified(paper: Paper) -> Paper:
+    """The files of a capsule are those that its description names. Needs no torch. Raises CapsuleError."""
     for name in FILES:
-        try:
-            same = sha256_of(folder / name) == manifest["files"].get(name)
-        except OSError as error:
-            raise CapsuleError(
-                f"`{name}` of the capsule {folder} cannot be read ({error.strerror})"
-            ) from error
-        if not same:
-            raise CapsuleError(
-                f"`{name}` of the capsule {folder} is not the file that was written; it is damaged"
-            )
-    return manifest
+        sums = hashlib.sha256()
+        with _opened(paper.folder, name) as file:
+            while block := file.read(_BLOCK):
+                sums.update(block)
+        if sums.hexdigest() != paper.manifest["files"].get(name):
+            raise _damaged(paper.folder, name)
+    return paper
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The JSON of a capsule, checked so far that the rest can rely on its shape."""
+def read(folder: Path, digest: str = "") -> Paper:
+    """The description of a capsule, checked so far that the rest can rely on its shape; with `digest`, no other one."""
     path = folder / MANIFEST
     if not folder.is_dir() or not path.is_file():
         what = "is no capsule" if folder.exists() else "does not exist"
         raise CapsuleError(f"`{folder}` {what}; a capsule is a folder with a {MANIFEST} in it")
+    text = _content(folder, MANIFEST, _MOST_MANIFEST)
+    if digest and trust.digest(text) != digest:
+        raise CapsuleError(f"{path} was exchanged while it was read")
+    signature = ""
+    if (folder / SIGNATURE).is_file():
+        signature = _content(folder, SIGNATURE, _MOST_SIGNATURE).decode("ascii", "replace").strip()
+    return Paper(folder, _manifest(path, text), trust.digest(text), trust.doubt(PURPOSE, text, signature))
+
+
+def _manifest(path: Path, text: bytes) -> dict[str, Any]:
     try:
-        if path.stat().st_size > _MOST_MANIFEST:
-            raise CapsuleError(f"{path} is far too large to be the description of a capsule")
-        manifest = json.loads(path.read_text(encoding="utf-8"), parse_constant=_not_strict)
+        manifest = json.loads(text, parse_constant=_not_strict)
     except (ValueError, RecursionError) as error:
         raise CapsuleError(f"{path} is damaged; it is not valid JSON ({error})") from None
-    except OSError as error:
-        raise CapsuleError(f"{path} cannot be read ({error.strerror})") from error
     if not isinstance(manifest, dict) or manifest.get("capsule") != FORMAT:
         version = manifest.get("capsule") if isinstance(manifest, dict) else None
         raise CapsuleError(f"{path} is a capsule of format {version!r}; this premortem reads format {FORMAT}")
@@ -119,6 +147,25 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
         raise CapsuleError(f"{path} does not say how its script was started")
     return manifest
+
+
+def _opened(folder: Path, name: str) -> BinaryIO:
+    try:
+        return trust.opened(folder / name)
+    except OSError as error:
+        raise CapsuleError(f"`{name}` of the capsule {folder} cannot be read ({error.strerror})") from error
+
+
+def _content(folder: Path, name: str, most: int = -1) -> bytes:
+    with _opened(folder, name) as file:
+        data = file.read(most + 1 if most >= 0 else -1)
+    if 0 <= most < len(data):
+        raise CapsuleError(f"{folder / name} is far too large to be a part of a capsule")
+    return data
+
+
+def _damaged(folder: Path, name: str) -> CapsuleError:
+    return CapsuleError(f"`{name}` of the capsule {folder} is not the file that was written; it is damaged")
 
 
 _SHAPE: dict[str, type] = {

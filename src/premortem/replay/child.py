@@ -102,12 +102,12 @@ class Child:
         import torch
 
         from premortem.probes import Attachment
-        from premortem.replay.capsule import Capsule, read_manifest
+        from premortem.replay.capsule import Capsule, read
         from premortem.replay.stage import Stage
 
         self.sandbox.cover_torch()
         order = self.order
-        capsule = Capsule.load(order.capsules[order.rank])
+        capsule = Capsule.load(order.capsules[order.rank], order.digests[order.rank])
         if not order.alone:
             check_devices(capsule.manifest, order, torch.cuda.device_count())
         attachment = Attachment(lambda _event: None, self._fault)
@@ -119,7 +119,8 @@ class Child:
         self.tell(here=versions())
         earlier = order.earlier()
         self.before = len(earlier)
-        self.plan = Plan(joined([read_manifest(each) for each in order.capsules]), order.options, earlier)
+        papers = map(read, order.capsules, order.digests)
+        self.plan = Plan(joined([paper.manifest for paper in papers]), order.options, earlier)
         self.stage = Stage(capsule, attachment, self._next, order)
         self.stage.install()
         if order.launch.get("eager"):

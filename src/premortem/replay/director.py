@@ -7,32 +7,22 @@ a file, what it writes goes to a folder that is thrown away (`sandbox.py`).
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from premortem.errors import UsageError
 from premortem.replay.autopsy import Plan, Report
-from premortem.replay.capsule import NotReplayable, read_manifest
+from premortem.replay.capsule import NotReplayable, verified
 from premortem.replay.crew import launch
 from premortem.replay.order import Order
+from premortem.replay.permission import check, recorded_environment
 from premortem.replay.siblings import found, siblings
 from premortem.replay.started import script_of
 from premortem.replay.together import joined
 
 MOST_LAUNCHES = 24
 SECONDS = 600  # for one launch
-# Of the recorded environment only these are set again, and only to words of this kind.
-_AGAIN = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "PYTHONHASHSEED",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "NVIDIA_TF32_OVERRIDE",
-)
-_WORD = re.compile(r"[\w:,.-]{1,64}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,18 +50,20 @@ class Replayed:
 
 def replay(options: ReplayOptions) -> Replayed:
     """Raises PremortemError when there is nothing to launch."""
-    capsules = siblings(found(options.capsule))
-    manifests = [read_manifest(each) for each in capsules]
-    manifest = joined(manifests)
+    papers = siblings(found(options.capsule))
+    if not options.trust:
+        check(papers, options.cwd)
+    manifest = joined([paper.manifest for paper in papers])
     cwd = _folder(options, manifest)
-    for capsule in capsules:
-        _check_trust(options, capsule, cwd, manifest)
+    for paper in papers:
+        verified(paper)
     with tempfile.TemporaryDirectory(prefix="premortem-replay-") as scratch:
         order = Order(
-            capsules=capsules,
+            capsules=[paper.folder for paper in papers],
             scratch=Path(os.path.realpath(scratch)),
             cwd=str(cwd),
-            argvs=[each["started"]["argv"] for each in manifests],
+            argvs=[paper.manifest["started"]["argv"] for paper in papers],
+            digests=[paper.digest for paper in papers],
             options={"quick": options.quick, "cpu": options.cpu},
         )
         return _direct(order, manifest, options)
@@ -114,25 +106,17 @@ def _first_problem(order: Order, told: list[tuple[int, dict[str, Any]]]) -> str:
 
 
 def _environment(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> dict[str, str]:
-    recorded = manifest["started"].get("environment", {})
-    variables = {
-        name: recorded[name]
-        for name in _AGAIN
-        if isinstance(recorded.get(name), str) and _WORD.fullmatch(recorded[name])
-    }
+    variables = recorded_environment(manifest)
     variables["TORCHINDUCTOR_CACHE_DIR"] = str(order.scratch / "tmp")
     if options.cpu:
         variables["CUDA_VISIBLE_DEVICES"] = ""
     return variables
 
 
-# --- may it be launched? ---------------------------------------------------------------------
-
-
 def _folder(options: ReplayOptions, manifest: dict[str, Any]) -> Path:
-    recorded = manifest["started"].get("cwd")
-    cwd = options.cwd or Path(str(recorded))
-    if not cwd.is_dir():
+    recorded = Path(str(manifest["started"].get("cwd") or ""))
+    cwd = options.cwd or recorded
+    if not cwd.is_dir() or (options.cwd is None and not recorded.is_absolute()):
         raise NotReplayable(
             f"the folder {cwd} of the recorded run is not here; say where its script is with --cwd DIR"
         )
@@ -141,14 +125,3 @@ def _folder(options: ReplayOptions, manifest: dict[str, Any]) -> Path:
     if script is not None and not script.is_file():
         raise NotReplayable(f"the script {script} is not here any more; a replay runs the script itself")
     return cwd
-
-
-def _check_trust(options: ReplayOptions, capsule: Path, cwd: Path, manifest: dict[str, Any]) -> None:
-    """A capsule brings no code, but it says which command to start: one from a stranger must be asked about."""
-    if options.trust or (capsule.is_relative_to(cwd) and options.cwd is None):
-        return
-    command = " ".join(["python", *manifest["started"]["argv"]])
-    raise UsageError(
-        f"this capsule does not lie in the folder of its run; it would start `{command}` in {cwd}. "
-        "If that is what you want, add --trust"
-    )

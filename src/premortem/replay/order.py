@@ -22,6 +22,7 @@ class Order:
     scratch: Path  # one for all ranks: what one of them writes another may read
     cwd: str
     argvs: list[list[str]]  # of each rank
+    digests: list[str]  # of each rank's capsule, as it was when it was checked
     launch: dict[str, Any] = field(default_factory=dict)  # what only a new process can change
     options: dict[str, Any] = field(default_factory=dict)
     rank: int = 0

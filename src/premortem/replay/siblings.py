@@ -13,10 +13,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from premortem.replay.capsule import MANIFEST, CapsuleError, NotReplayable, verified
+from premortem.replay.capsule import MANIFEST, CapsuleError, NotReplayable, Paper, read
 from premortem.replay.together import named
 
 _RANK = re.compile(r"rank-\d+")
+_MOST = 1 << 16  # ranks of one step
 _PLACES = ("step-*", "capsules/step-*", "rank-*/capsules/step-*", "rank-*/run-*/capsules/step-*")
 
 
@@ -38,13 +39,15 @@ def _step(path: Path) -> float:
     return int(number) if number.isdigit() else float("inf")
 
 
-def siblings(capsule: Path) -> list[Path]:
-    """The capsules of all ranks that made this step, by rank. Raises CapsuleError and NotReplayable."""
-    manifest = verified(capsule)
-    ranks = manifest.get("ranks")
-    if not ranks:
-        return [capsule]
-    count, mine = ranks["ranks"], ranks["rank"]
+def siblings(capsule: Path) -> list[Paper]:
+    """The capsules of all ranks that made this step, by rank. Their tensors are not read yet.
+
+    Raises CapsuleError and NotReplayable."""
+    paper = read(capsule)
+    manifest = paper.manifest
+    if not manifest.get("ranks"):
+        return [paper]
+    count, mine, ranks = _ranks(paper)
     if not ranks.get("told"):
         raise NotReplayable(
             f"this is what rank {mine} of {count} had, and the script has started its ranks by itself, without the variables "
@@ -59,9 +62,19 @@ def siblings(capsule: Path) -> list[Path]:
             "into this run's folder. Where only some ranks saw a failure, the others have written none, and the step "
             "cannot be run again"
         )
-    for rank, path in enumerate(paths):
-        _check(rank, verified(path) if path != capsule else manifest, manifest)
-    return paths
+    papers = [paper if rank == mine else read(path) for rank, path in enumerate(paths)]
+    for rank, each in enumerate(papers):
+        _check(rank, each.manifest, manifest)
+    return papers
+
+
+def _ranks(paper: Paper) -> tuple[int, int, dict[str, Any]]:
+    """How many there were, and which of them this is."""
+    ranks = paper.manifest["ranks"]
+    count, mine = (ranks.get(key) if isinstance(ranks, dict) else None for key in ("ranks", "rank"))
+    if not isinstance(count, int) or not isinstance(mine, int) or not 0 <= mine < count <= _MOST:
+        raise CapsuleError(f"{paper.folder / MANIFEST} is damaged; it does not say of which rank it is")
+    return count, mine, ranks
 
 
 def beside(capsule: Path, rank: int) -> Path:

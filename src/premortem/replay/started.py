@@ -25,10 +25,19 @@ def how_started(argv: list[str], cwd: str) -> dict[str, Any]:
     return {
         "argv": without_secrets(argv),
         "cwd": cwd,
+        "owner": _owner(cwd),
         "python": sys.executable,
         "environment": environment(os.environ),
         "git": git_revision(cwd),
     }
+
+
+def _owner(folder: str) -> int | None:
+    """Whose folder it is: a replay does not look for the script in one that has another owner by then."""
+    try:
+        return Path(folder).stat().st_uid
+    except OSError:
+        return None
 
 
 def environment(variables: Any) -> dict[str, str]:

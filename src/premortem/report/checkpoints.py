@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from premortem.errors import PremortemError
 from premortem.journal import Run
+from premortem.journal.folders import HOME
 from premortem.report import words
 from premortem.vault.found import checkpoints
 from premortem.vault.place import place_of
@@ -63,9 +65,17 @@ def _own(run: Run, folder: Path) -> list[Saved]:
             _judge(each, event)
     for path, each in found.items():
         with suppress(OSError):
-            if not path.exists():
+            if _near(path, folder) and not path.exists():
                 each.state, each.tone = "not there any more", ""
     return list(found.values())
+
+
+def _near(path: Path, folder: Path) -> bool:
+    """In the project of the run, or where the report is made. A journal from elsewhere may name any path of this machine, and
+    its report must not tell what is there."""
+    project = next((each.parent for each in folder.parents if each.name == HOME.name), None)
+    places = [each.resolve() for each in (Path.cwd(), project) if each is not None]
+    return any(Path(os.path.normpath(path)).is_relative_to(place) for place in places)
 
 
 def _judge(saved: Saved, event: dict[str, Any]) -> None:

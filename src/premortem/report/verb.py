@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from premortem.errors import PremortemError, UsageError
@@ -32,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "-":
         return _print(render)
     target = Path(options.output) if options.output else _default(journals[0], default, form)
-    _write(target, render)
+    _write(target, render, named=bool(options.output))
     sys.stdout.write(f"{_shown(target)}\n")
     return 0
 
@@ -58,17 +60,20 @@ def _default(journal: Path, name: str, form: str) -> Path:
     return Path(f"{name}.{form}") if name else journal.parent / f"report.{form}"
 
 
-def _write(target: Path, text: str) -> None:
-    """Whole or not at all: somebody may be looking at the old one."""
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
+def _write(target: Path, text: str, *, named: bool) -> None:
+    """Whole or not at all: a person may be looking at the old one. Beside a journal that came from elsewhere there may be
+    links of any name: only a target that the user has `named` is followed."""
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        if target.exists() and not target.is_file():
+        if named and target.exists() and not target.is_file():
             target.write_text(text, encoding="utf-8")  # a pipe, /dev/stderr
             return
-        draft.write_text(text, encoding="utf-8")
+        with draft.open("x", encoding="utf-8") as file:
+            file.write(text)
         draft.replace(target)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
         raise PremortemError(
             f"the report cannot be written to {target} ({error.strerror}); choose with -o FILE"
         ) from error

@@ -15,7 +15,7 @@ from premortem.vault import prints
 from premortem.vault.formats.distributed import METADATA, Distributed
 from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import SUFFIX
-from premortem.vault.shelf import slug, written_at
+from premortem.vault.shelf import linked, slug, written_at
 from premortem.vault.verify import verify
 from premortem.vault.zips import MAGIC, Archive
 
@@ -85,5 +85,11 @@ def newest_whole(runs: Path, path: Path) -> tuple[Path, int | None] | None:
 def _versions(runs: Path, path: Path) -> Iterator[Path]:
     name = slug(path)
     for room in [*runs.glob(f"*/kept/{name}"), path.parent / ".premortem" / "kept" / name]:
-        if room.is_dir():
-            yield from (each for each in room.iterdir() if not each.name.endswith(SUFFIX))
+        if room.is_dir() and not linked(room):
+            yield from (
+                each
+                for each in room.iterdir()
+                if not each.name.endswith(SUFFIX)
+                and not each.is_symlink()
+                and (each.is_file() or each.is_dir())
+            )

@@ -19,7 +19,7 @@ from premortem.vault.mirror import SUFFIX
 from premortem.vault.place import Advance, Place
 from premortem.vault.store import STATE
 
-_FILES = (".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".tar", ".pt2")
+SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".tar", ".pt2")
 _SURE = (".pt", ".pth", ".ckpt", ".safetensors", ".pth.tar", ".pt.tar")
 _QUARANTINE = "quarantine/"
 _STEP = re.compile(r"step-\d+")
@@ -137,7 +137,7 @@ def _is_checkpoint(place: Place, name: str, *, sure: bool) -> bool:
     lower = name.lower()
     if sure and not lower.endswith(SUFFIX):
         return True
-    if not lower.endswith(_FILES):
+    if not lower.endswith(SUFFIXES):
         return False
     path = place.local(name)
     if path is None or lower.endswith(_SURE):

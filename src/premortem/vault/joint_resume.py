@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from premortem.vault import opening, pieces
+from premortem.vault import opening, pieces, sharded_reading
 from premortem.vault.assembly import from_first, gathered
 from premortem.vault.formats.distributed import Distributed
 from premortem.vault.joint import state_of
@@ -100,6 +100,4 @@ def _put_optimizer(
 
 def _read(path: Path, state: dict[str, Any]) -> None:
     """Into the tensors that are there."""
-    from torch.distributed.checkpoint.state_dict_loader import load
-
-    load(state, checkpoint_id=path, no_dist=pieces.processes() == 1)
+    sharded_reading.load(path, state, alone=pieces.processes() == 1)

@@ -28,17 +28,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from premortem import trust
 from premortem.errors import VaultError
 from premortem.plain import plain
 from premortem.vault.atomic import Written, write_whole
 
 FORMAT = 1
 NAME = "manifest.json"
+_PURPOSE = "source"  # of a signature
 _ENTRIES = ("files", "tensors")
 _MOST = 256 << 20  # bytes; a larger one is not ours
 
@@ -90,6 +93,7 @@ class Manifest:
     time: float = 0.0  # seconds since the epoch
     kind: str = "checkpoint"  # or "kept": a file that a script saved itself
     source: str = ""  # of a kept file: the path it was saved to
+    signature: str = ""  # of that path, by the key of the user who saved it there (trust.py)
     files: dict[str, FileRecord] = field(default_factory=dict)
     tensors: dict[str, TensorEntry] = field(default_factory=dict)
     pieces: dict[str, str] = field(default_factory=dict)  # what was saved → the class it was saved from
@@ -125,6 +129,11 @@ class Manifest:
             file.write(content)
 
         return write_whole(path, pour)
+
+    @property
+    def doubt(self) -> str:
+        """Why this user may not have saved anything at `source`; "" when they did."""
+        return trust.doubt(_PURPOSE, os.fsencode(self.source), self.signature)
 
     @property
     def size(self) -> int:
@@ -165,6 +174,12 @@ class Manifest:
             return cls(**_parts(body))
         except (TypeError, ValueError, AttributeError) as error:
             raise VaultError(f"{where} is damaged; a field is not what it should be ({error})") from None
+
+
+def saved_at(source: Path) -> dict[str, Any]:
+    """Fields of a manifest. `ckpt restore` writes to the path that a manifest names only where its user has signed that."""
+    named = str(source)
+    return {"source": named, "signature": trust.sign(_PURPOSE, os.fsencode(named))}
 
 
 def _parts(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,9 @@
                        ▼
                      the job's folder is removed
 
+A spool may have come from elsewhere, with a vault or a run that was copied. So a job is only sent when it is nothing but a job
+(`spooled.py`): it names files of its own folder, and names below the mirror's address.
+
 The script may overwrite its file meanwhile: a link keeps the bytes that were saved. A process that is killed leaves
 its spool, and the next mirror with the same spool goes on with it. What is there without its manifest does not exist:
 
@@ -37,6 +40,7 @@ from premortem.vault.links import link_or_copy
 from premortem.vault.manifest import NAME as MANIFEST
 from premortem.vault.manifest import FileRecord, Manifest
 from premortem.vault.remote import Remote
+from premortem.vault.spooled import NotAJob, sound
 from premortem.vault.within import within
 
 SUFFIX = ".manifest.json"
@@ -149,7 +153,10 @@ class Mirror:
                 continue
             for job in sorted(path for path in spool.iterdir() if (path / JOB).is_file()):
                 with suppress(OSError, ValueError, KeyError):
-                    if _read(job)["url"] == self.remote.shown:
+                    found = _read(job)
+                    # Under the name of its own run: it cannot take the place of what others have sent.
+                    own = not spool.is_symlink() and str(found["name"]).startswith(f"{spool.parent.name}/")
+                    if own and found["url"] == self.remote.shown:
                         with self._lock:
                             job.replace(self.spool / f"{self._next():06d}-{job.name.partition('-')[2]}")
                         taken += 1
@@ -234,6 +241,9 @@ class Mirror:
             job = _hashed(folder)
             size = sum(int(file["bytes"]) for file in job["files"].values())
             within(self._patience + size / _SLOWEST, lambda: self._upload(folder, job))
+        except NotAJob as error:  # nothing of it is sent, and it does not hold up the others
+            self._refuse(folder, error)
+            return
         except Exception as error:  # noqa: BLE001 - the network, the server, the disk, the library: try again later
             self._failures += 1
             self._problem = _first_line(error)
@@ -245,6 +255,13 @@ class Mirror:
         _drop(folder)
         with suppress(Exception):  # an old copy too many harms nobody
             self._rotate(job)
+
+    def _refuse(self, folder: Path, error: NotAJob) -> None:
+        self._problem = _first_line(error)
+        try:
+            (folder / JOB).replace(folder / "refused.json")
+        except OSError:
+            self._failures += 1
 
     def _upload(self, folder: Path, job: dict[str, Any]) -> None:
         name = job["name"]
@@ -286,8 +303,8 @@ def _drop(folder: Path) -> None:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    job: dict[str, Any] = json.loads((folder / JOB).read_text(encoding="utf-8"))
-    return job
+    """Raises OSError, ValueError, and NotAJob, which is one."""
+    return sound(folder, json.loads((folder / JOB).read_text(encoding="utf-8")))
 
 
 def _hashed(folder: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from premortem.vault.remote import Remote
 
 Advance = Callable[[int], None]
 
-_PASSED_BY = {
+PASSED_BY = {
     ".git",
     ".hg",
     ".venv",
@@ -115,7 +115,7 @@ class Here(Place):
     def _walk(self) -> Iterator[Path]:
         count = 0
         for folder, below, files in os.walk(self._folder):
-            below[:] = sorted(each for each in below if each not in _PASSED_BY and ".partial-" not in each)
+            below[:] = sorted(each for each in below if each not in PASSED_BY and ".partial-" not in each)
             for name in sorted(files):
                 count += 1
                 if count > _MOST:

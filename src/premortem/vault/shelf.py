@@ -22,7 +22,7 @@ from pathlib import Path
 
 from premortem.vault.atomic import claim, owner_is_dead
 from premortem.vault.clerk import Clerk
-from premortem.vault.manifest import FileRecord, HealthRecord, Manifest
+from premortem.vault.manifest import FileRecord, HealthRecord, Manifest, saved_at
 from premortem.vault.mirror import SUFFIX
 
 VERSIONS = 2  # earlier ones of each path
@@ -166,7 +166,7 @@ class Shelf:
         rooms = [
             room
             for room in self.folder.parent.glob(f"*/kept/{slug(path)}")
-            if room.parent.parent != self.folder and owner_is_dead(room.parent)
+            if room.parent.parent != self.folder and not linked(room) and owner_is_dead(room.parent)
         ]
         left = [self._left[path]] if path in self._left else []
         left += [each for room in rooms for each in room.iterdir() if not each.name.endswith(SUFFIX)]
@@ -195,7 +195,7 @@ class Shelf:
     def _describe(self, version: Path, path: Path, step: int | None, size: int, health: HealthRecord) -> None:
         files = {version.name: FileRecord("", size)}
         manifest = Manifest(
-            step=step, time=time.time(), kind="kept", source=str(path), files=files, health=health
+            step=step, time=time.time(), kind="kept", files=files, health=health, **saved_at(path)
         )
         beside = version.with_name(version.name + SUFFIX)
         beside.write_bytes(manifest.render())
@@ -207,6 +207,11 @@ def slug(path: Path) -> str:
     """A name for a folder about this path: readable, and another one for every path."""
     readable = re.sub(r"[^\w.-]", "_", path.name)[:80]
     return f"{readable}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:6]}"
+
+
+def linked(room: Path) -> bool:
+    """Whether RUN/kept/SLUG leads elsewhere. A run that came from elsewhere may hold such links; files there are not its own."""
+    return any(each.is_symlink() for each in (room, *room.parents[:2]))
 
 
 def _link(path: Path, version: Path) -> None:

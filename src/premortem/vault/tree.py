@@ -150,14 +150,19 @@ def _read_foreign(word: str, value: Any, tensors: Callable[[str], Any]) -> Any:
     if word in {"dtype", "device"}:
         import torch
 
-        return getattr(torch, value) if word == "dtype" else torch.device(value)
+        if word == "device":
+            return torch.device(value)
+        kind = getattr(torch, str(value), None)
+        if not isinstance(kind, torch.dtype):  # the file may be a stranger's, and torch has more than types
+            raise ValueError(f"there is no type `{value}`")
+        return kind
     if word in {"number", "array"}:
         import numpy as np
 
-        kind = np.dtype(value[0])
+        numbers = np.dtype(value[0])
         if word == "number":
-            return kind.type(together(value[1], tensors))
-        return tensors(value[1]).numpy().view(kind)
+            return numbers.type(together(value[1], tensors))
+        return tensors(value[1]).numpy().view(numbers)
     raise ValueError(f"`{word}` is no word of this format")
 
 

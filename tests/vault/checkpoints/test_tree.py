@@ -82,3 +82,12 @@ def test_what_would_need_a_pickle_is_left_out_and_named():
         "`drop.f` is a builtin_function_or_method, which cannot be stored without a pickle",
         "`drop.sparse` is sparse, nested or quantized, which safetensors cannot hold",
     ]
+
+
+@pytest.mark.parametrize("name", ["load", "__doc__", "nothing"])
+def test_a_type_is_a_type_and_no_other_part_of_torch(name):
+    taken = Taken()
+    tree = json.loads(json.dumps(taken.apart({"kind": torch.float16})).replace("float16", name))
+    with pytest.raises(ValueError, match="there is no type"):
+        together(tree, taken.tensors.__getitem__)
+    assert round_trip({"kind": torch.float16}) == {"kind": torch.float16}

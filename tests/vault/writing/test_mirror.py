@@ -168,11 +168,12 @@ def test_what_a_killed_process_left_is_mirrored_by_the_next(tmp_path, mirrors):
 def test_what_an_ended_run_could_not_send_is_sent_by_the_next_one_beside_it(tmp_path, mirrors):
     runs = tmp_path / "runs"
     (runs / "one").mkdir(parents=True)
-    subprocess.run([sys.executable, "-c", KILLED.replace('"spool"', '"mirror"'), runs / "one"], check=False)
+    killed = KILLED.replace('"spool"', '"mirror"').replace('f"{n}.pt"', 'f"one/{n}.pt"')
+    subprocess.run([sys.executable, "-c", killed, runs / "one"], check=False)
     mirror = mirrors(str(runs / "one" / "elsewhere"), runs / "two" / "mirror")
     assert mirror.adopt(runs) == 3
     assert mirror.flush(20)
-    assert [(runs / f"one/elsewhere/{n}.pt").read_bytes() for n in range(3)] == [b"0", b"1", b"2"]
+    assert [(runs / f"one/elsewhere/one/{n}.pt").read_bytes() for n in range(3)] == [b"0", b"1", b"2"]
     other = mirrors(str(tmp_path / "another"), runs / "three" / "mirror")
     assert other.adopt(runs) == 0
 

@@ -20,8 +20,12 @@ _SMI_PATIENCE = 15.0  # seconds; the first call wakes a sleeping driver
 _TORCH_PATIENCE = 120.0  # seconds; importing torch from a network disk is slow
 _VERSION = re.compile(r"\b(\d{3}\.\d+(?:\.\d+)?)\b")
 _ASSIGNED = re.compile(r"^(__version__|cuda|hip)\b[^=\n]*=\s*(None|'[^']*'|\"[^\"]*\")", re.MULTILINE)
+# Without the project's folder: a `json.py` of its own must not be run.
 _ASK_TORCH = """
-import json, sys, warnings
+import sys
+if not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]
+import json, warnings
 warnings.simplefilter("ignore")
 try:
     import torch

@@ -19,7 +19,7 @@ from premortem.vault.zips import MAGIC, Archive
 
 METADATA = ".metadata"
 # What `.metadata` is made of. It has no checksum, but a name that differs from one of these in one letter is damage.
-_CLASSES = {
+CLASSES = {
     f"torch.distributed.checkpoint.{name}"
     for name in (
         "metadata.Metadata",
@@ -61,7 +61,7 @@ class Distributed(Contents):
         found = read.value
         told = found.state if isinstance(found, Opaque) else None
         for name in read.foreign:
-            if any(_one_letter_off(name, known) for known in _CLASSES):
+            if any(_one_letter_off(name, known) for known in CLASSES):
                 raise VaultError(f"`{METADATA}` is damaged: there is no `{name}`", record=METADATA)
         if not isinstance(told, Mapping) or not isinstance(told.get("storage_data"), Mapping):
             raise VaultError(f"`{METADATA}` does not say where the tensors are", record=METADATA)

@@ -13,7 +13,7 @@ from premortem.arguments import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.vault import records
 from premortem.vault.atomic import write_whole
-from premortem.vault.manifest import FileRecord, HealthRecord, Manifest
+from premortem.vault.manifest import FileRecord, HealthRecord, Manifest, saved_at
 from premortem.vault.mirror import SUFFIX
 from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, terminal, words
 from premortem.vault.verify import Verdict, checksum, verify
@@ -74,7 +74,7 @@ def _adopted(path: Path, verdict: Verdict, into: Path | None) -> Manifest:
     manifest = Manifest(
         time=time.time(),
         kind="adopted",
-        source=str(path.resolve()),
+        **saved_at(path.resolve()),
         files=dict(_sums(path)),
         health=HealthRecord(True, [], health.all_zero if health else []),
     )

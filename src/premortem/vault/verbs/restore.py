@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 import uuid
@@ -13,13 +14,14 @@ from rich.text import Text
 
 from premortem.arguments import Parser
 from premortem.errors import UsageError, VaultError
+from premortem.trust import shown
 from premortem.vault import formats
 from premortem.vault.atomic import draft_beside, drafted, in_one_sentence, publish_folder, sweep
-from premortem.vault.found import Found, copied, recorded
+from premortem.vault.found import SUFFIXES, Found, copied, recorded
 from premortem.vault.links import link_or_copy
-from premortem.vault.manifest import Manifest
+from premortem.vault.manifest import Manifest, saved_at
 from premortem.vault.mirror import SUFFIX
-from premortem.vault.place import Place
+from premortem.vault.place import PASSED_BY, Place
 from premortem.vault.records import HOME
 from premortem.vault.shelf import slug
 from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, size, terminal, words
@@ -55,14 +57,13 @@ def call(tokens: Sequence[str]) -> int:
     if options.path is None:
         raise UsageError("what? premortem ckpt restore PATH --to TARGET")
     place, versions = candidates(options.path, step=options.step, file=options.file, option="--file NAME")
-    target = options.to or (Path(versions[0].source) if versions[0].source else None)
-    if target is None:
-        raise UsageError("it does not say where it was saved; give it a place with --to")
+    target = options.to or _where_it_was(versions[0])
     if target.is_dir() and not (
         versions[0].is_folder and any(each.recognises(target) for each in formats.ALL)
     ):
         # Into the folder: only another checkpoint is ever replaced as a whole.
-        target /= Path(versions[0].source or versions[0].name).name or place.title
+        name = Path(versions[0].source or versions[0].name).name
+        target /= name if name not in {"", ".."} else place.title
     if target.exists() and not options.force:
         raise UsageError(f"`{target}` exists; `--force` replaces it")
     passed_over: list[str] = []
@@ -79,6 +80,27 @@ def call(tokens: Sequence[str]) -> int:
             terminal().print(Text("damaged  ", "bold red") + words(sentence), soft_wrap=True)
         terminal().print(words(f"Nothing was restored; {target} is as it was."))
     return FAILED
+
+
+def _where_it_was(version: Found) -> Path:
+    """The path that its manifest names. Raises UsageError when there is none, or when it may be a stranger's choice.
+
+    One's own goes wherever it was. A stranger's may become a checkpoint in the current folder, and nothing else: not a file
+    of another kind, and not one that Python or the shell reads by itself."""
+    if not version.source or version.manifest is None:
+        raise UsageError("it does not say where it was saved; give it a place with --to")
+    path = Path(version.source)
+    if not version.manifest.doubt:
+        return path
+    real, here = Path(os.path.realpath(path)), Path(os.path.realpath(Path.cwd()))
+    below = real.relative_to(here).parts if real.is_relative_to(here) else ()
+    hidden = any(part.startswith(".") or part in PASSED_BY for part in below)
+    if not below or hidden or version.is_folder or path.suffix.lower() not in SUFFIXES:
+        raise UsageError(
+            f"it says that it was saved as {shown([version.source])}, but it may not be yours: {version.manifest.doubt}. "
+            "Say where to put it: --to PATH"
+        )
+    return path
 
 
 def _brought(place: Place, version: Found, target: Path) -> Verdict:
@@ -108,7 +130,7 @@ def _set_aside(target: Path) -> None:
     if target.is_file():
         kept = _aside(target)
         link_or_copy(target, kept)
-        about = Manifest(time=time.time(), kind="kept", source=str(target.resolve()))
+        about = Manifest(time=time.time(), kind="kept", **saved_at(target.resolve()))
         about.files[kept.name] = checksum(kept)
         about.write(kept.with_name(kept.name + SUFFIX))
 
