@@ -23,6 +23,7 @@ VOCABULARY = {
     "failures",
     "configs",
     "asked",
+    "untrusted",
 }
 
 # What a room may import besides the standard library, the vocabulary and itself.
