@@ -10,7 +10,6 @@ The folder is written under another name and renamed when it is complete, so the
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from premortem.errors import MissingExtra, PremortemError
 from premortem.plain import dumps
+from premortem.untrusted import loads, read_text
 from premortem.vault.atomic import draft_beside, publish_folder, sha256_of, sweep
 
 if TYPE_CHECKING:
@@ -101,10 +101,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         what = "is no capsule" if folder.exists() else "does not exist"
         raise CapsuleError(f"`{folder}` {what}; a capsule is a folder with a {MANIFEST} in it")
     try:
-        if path.stat().st_size > _MOST_MANIFEST:
-            raise CapsuleError(f"{path} is far too large to be the description of a capsule")
-        manifest = json.loads(path.read_text(encoding="utf-8"), parse_constant=_not_strict)
-    except (ValueError, RecursionError) as error:
+        manifest = loads(read_text(path, _MOST_MANIFEST), parse_constant=_not_strict)
+    except ValueError as error:
         raise CapsuleError(f"{path} is damaged; it is not valid JSON ({error})") from None
     except OSError as error:
         raise CapsuleError(f"{path} cannot be read ({error.strerror})") from error
