@@ -24,6 +24,7 @@ VOCABULARY = {
     "configs",
     "asked",
     "trust",
+    "untrusted",
 }
 
 # What a room may import besides the standard library, the vocabulary and itself.

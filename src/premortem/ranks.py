@@ -12,7 +12,6 @@ run: what an earlier one has found stands, and how the run ended is what the las
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ from premortem.errors import STOPPED
 from premortem.findings import Certainty, Finding, Severity
 from premortem.findings_file import FindingsFile
 from premortem.folding import fold
+from premortem.untrusted import loads, read_text
 
 LAUNCHED = "PREMORTEM_LAUNCHED"  # set by `premortem run --nproc`, which then says the last words itself
 FILE = "findings.json"
@@ -142,9 +142,13 @@ def reports(folder: Path) -> list[Report]:
     """What each rank of the newest launch has written, in every attempt; by attempt and rank."""
     found = []
     for path in [*folder.glob(f"rank-*/{FILE}"), *folder.glob(f"rank-*/run-*/{FILE}")]:
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            record = json.loads(path.read_text())
-            found.append((record["run"], [Finding.from_json(each) for each in record["findings"]]))
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            record = loads(read_text(path))
+            run = record["run"]
+            numbers = {"rank": int(run["rank"]), "attempt": int(run.get("attempt", 0))}
+            names = {name: str(run[name]) for name in ("launch", "started")}
+            findings = [Finding.from_json(each) for each in record["findings"]]
+            found.append(({**run, **numbers, **names}, findings))
     if not found:
         return []
     newest = max(found, key=lambda each: str(each[0]["started"]))[0]["launch"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from premortem import cli
+from premortem import cli, untrusted
 
 BAD = "import torch\n\n\ndef move(x: torch.Tensor, device):\n    x.to(device)\n    return x\n"
 GOOD = BAD.replace("    x.to", "    x = x.to")
@@ -318,24 +318,39 @@ def test_an_empty_file_is_clean(project, lint, data):
 
 def test_a_file_that_cannot_be_opened_does_not_stop_the_others(project, lint, monkeypatch):
     (project / "secret.py").write_text("x = 1\n")
-    plain = Path.read_bytes
+    plain = untrusted.read
 
-    def read_bytes(self):
-        if self.name == "secret.py":
+    def read(path, *limit):
+        if Path(path).name == "secret.py":
             raise PermissionError(13, "Permission denied")
-        return plain(self)
+        return plain(path, *limit)
 
-    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    monkeypatch.setattr(untrusted, "read", read)
     found = {one["path"]: one["message"] for one in json.loads(lint("--format", "json", ".")[1])}
     assert found["secret.py"] == "this file cannot be opened (Permission denied)"
     assert "train.py" in found
 
 
-def test_a_config_that_cannot_be_read_is_only_a_remark(project, lint):
-    (project / "c.yaml").write_text("fp16: true\nbf16: [true\nlr: 1e-4\n")
-    code, out, _err = lint("--format", "json", "--preview", "c.yaml")
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("c.yaml", "fp16: true\nbf16: [true\nlr: 1e-4\n", 3),
+        ("d.yaml", "name: x\ndrivers: [a\nother: b\n", 3),  # no rule has a word to look for in it
+        ("e.toml", "name = 'x'\nother = = 1\n", 2),
+        ("f.json", '{"name": "x",\n "other": 1}}\n', 2),
+    ],
+)
+def test_a_config_that_cannot_be_read_is_a_remark_in_a_folder_and_a_warning_by_its_name(
+    project, lint, name, text, line
+):
+    (project / "settings").mkdir()
+    (project / "settings" / name).write_text(text)
+    code, out, _err = lint("--format", "json", "settings")
     (found,) = json.loads(out)
-    assert (code, found["code"], found["severity"]) == (0, "PM590", "info")
+    assert (code, found["code"], found["severity"], found["line"]) == (0, "PM590", "info", line)
+    code, out, _err = lint("--format", "json", f"settings/{name}")
+    (found,) = json.loads(out)
+    assert (code, found["code"], found["severity"], found["line"]) == (1, "PM590", "warning", line)
 
 
 def test_a_folder_without_python(project, lint):

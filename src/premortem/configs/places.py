@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import bisect
 import re
+import sys
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
@@ -46,10 +47,16 @@ def compose_yaml(text: str) -> tuple[YAML, list[Node | None]]:
     except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        what = getattr(error, "problem", None) or "it is nested too deeply"
+        what = getattr(error, "problem", None) or _why(error)
         if re.match(r" *\t", "".join(text.splitlines()[line - 1 : line])):
             what = f"line {line} is indented with a tab, and YAML allows only spaces there"
         raise Broken(f"this file cannot be read as YAML ({what})", line=line, column=column) from None
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 _TOKEN = re.compile(
@@ -101,6 +108,25 @@ def json_scalars(data: bytes) -> Iterator[Scalar]:
         name = None
     if inside:
         raise Broken("this file cannot be read as JSON: it ends too early", offset=len(data))
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """Raises Broken."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise Broken("this file cannot be read as TOML (it is nested too deeply)") from None
+    except ValueError as error:  # TOMLDecodeError, or a number with too many digits
+        sentence, _at, place = str(error).partition(" (at line ")
+        number = place.partition(",")[0]
+        if "integer string conversion" in sentence:
+            sentence = "a number in it has thousands of digits"
+        line = int(number) if number.isdecimal() else 1
+        raise Broken(f"this file cannot be read as TOML ({sentence})", line=line) from None
 
 
 _TABLE = re.compile(rb"^[ \t]*\[+\s*([^\]\r\n]+?)\s*\]+", re.MULTILINE)

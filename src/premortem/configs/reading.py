@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from premortem.configs.places import Broken, Scalar, compose_yaml, json_scalars, toml_scalars
+from premortem import untrusted
+from premortem.configs.places import Broken, Scalar, compose_yaml, json_scalars, load_toml, toml_scalars
+from premortem.untrusted import loads
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
@@ -37,12 +38,12 @@ def read(path: Path) -> Read:
     if kind is None:
         raise Broken(f"a configuration ends in {', '.join(_KINDS)}, not in {path.suffix or 'nothing'}")
     try:
-        data = path.read_bytes()
+        data = untrusted.read(path)
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Broken("this file is not UTF-8 text") from None
     except OSError as error:
-        raise Broken(f"this file cannot be opened ({error.strerror or error})") from None
+        raise Broken(f"this file cannot be opened ({untrusted.why(error)})") from None
     return kind(text)
 
 
@@ -89,25 +90,16 @@ def _plain(reader: YAML, node: Node, key: Key, lines: dict[Key, int], around: tu
 
 def _json(text: str) -> Read:
     try:
-        data = json.loads(text)
+        data = loads(text)
     except json.JSONDecodeError as error:
         raise Broken(f"this file cannot be read as JSON ({error.msg})", line=error.lineno) from None
-    except RecursionError:
-        raise Broken("this file cannot be read as JSON (it is nested too deeply)") from None
+    except ValueError as error:
+        raise Broken(f"this file cannot be read as JSON ({error})") from None
     return Read(data, _lines(text.encode(), list(json_scalars(text.encode()))))
 
 
 def _toml(text: str) -> Read:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        sentence, _at, place = str(error).partition(" (at line ")
-        line = int(place.partition(",")[0]) if place else 1
-        raise Broken(f"this file cannot be read as TOML ({sentence})", line=line) from None
+    data = load_toml(text)
     return Read(data, _lines(text.encode(), list(toml_scalars(text.encode()))))
 
 

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from premortem import untrusted
 from premortem.errors import UsageError
 from premortem.fit.trials import Asked
 from premortem.program import Program
@@ -75,7 +76,7 @@ def _environment(place: Path) -> dict[str, str]:
 
 def _read(answer: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        found: dict[str, Any] = untrusted.loads(untrusted.read_text(answer))
     except (OSError, ValueError):
         return {"problem": ""}
     return found

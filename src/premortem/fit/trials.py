@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from premortem import untrusted
 from premortem.errors import PremortemError
 from premortem.fit.gpus import Gpu
 
@@ -95,7 +96,10 @@ class Trials:
             tail = _tail(said)
             if not answer.exists() or not answer.stat().st_size:
                 raise NotRehearsed("the process of the rehearsal died without an answer", tail)
-            found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+            try:
+                found: dict[str, Any] = untrusted.loads(untrusted.read_text(answer))
+            except ValueError:
+                raise NotRehearsed("the process of the rehearsal died while it answered", tail) from None
         return _checked(found, tail)
 
     # -- the process ----------------------------------------------------------------------

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from premortem.errors import JournalError
 from premortem.findings import Finding
-from premortem.journal import schema
+from premortem.journal import opening, schema
+from premortem.untrusted import loads, why
 
 T = TypeVar("T")
 
@@ -67,15 +66,15 @@ class Run:
     Raises JournalError when there is no journal, or none that can be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience: float = opening.PATIENCE) -> None:
         self.path = path / schema.FILE if path.is_dir() else path
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
-        if not self.path.is_file():
+        if not self.path.exists():
             raise JournalError(f"there is no journal at {self.path}")
         try:
-            self._connection = self._connect()
-        except OSError as error:
-            raise JournalError(f"the journal {self.path} cannot be opened ({error})") from error
+            self._opened = opening.Opened(self.path, patience)
+        except (OSError, sqlite3.Error) as error:
+            said = why(error) if isinstance(error, OSError) else error
+            raise JournalError(f"the journal {self.path} cannot be opened ({said})") from error
         try:
             self._check()
         except JournalError:
@@ -84,12 +83,10 @@ class Run:
 
     @property
     def meta(self) -> dict[str, Any]:
-        return dict(self._read("SELECT key, value FROM meta", lambda key, value: (key, json.loads(value))))
+        return dict(self._read("SELECT key, value FROM meta", lambda key, value: (key, loads(value))))
 
     def findings(self) -> list[Finding]:
-        return self._read(
-            "SELECT record FROM findings ORDER BY id", lambda r: Finding.from_json(json.loads(r))
-        )
+        return self._read("SELECT record FROM findings ORDER BY id", lambda r: Finding.from_json(loads(r)))
 
     def codes(self) -> dict[str, int]:
         """How often each diagnosis was written down."""
@@ -103,7 +100,7 @@ class Run:
             "SELECT record FROM (SELECT id, record, row_number() OVER (PARTITION BY code ORDER BY id) AS nth "
             "FROM findings) WHERE nth <= ? ORDER BY id"
         )
-        return self._read(query, lambda r: Finding.from_json(json.loads(r)), most)
+        return self._read(query, lambda r: Finding.from_json(loads(r)), most)
 
     def optimizers(self) -> dict[int, int]:
         """Of each optimizer that stepped: how many of its steps are kept."""
@@ -112,12 +109,9 @@ class Run:
     def blocks(self, optimizer: int, size: int) -> Iterator[Columns]:
         """The steps of one optimizer, `size` at a time: a million of them are not made into objects one by one."""
         query = "SELECT step, loss, grad_norm, lr FROM steps WHERE optimizer = ? ORDER BY rowid"
-        try:
-            cursor = self._connection.execute(query, (optimizer,))
-            while rows := cursor.fetchmany(size):
-                yield Columns(*zip(*rows, strict=True))
-        except sqlite3.DatabaseError as error:
-            raise JournalError(f"the journal {self.path} is damaged ({error})") from error
+        rows = self._opened.rows(query, (optimizer,), opening.STEPS)
+        while block := list(islice(rows, size)):
+            yield Columns(*zip(*block, strict=True))
 
     def around(self, step: int, radius: int) -> list[Step]:
         """The steps near this one. They are written in their order, so they are found without reading all."""
@@ -158,7 +152,7 @@ class Run:
         return self._read_new(
             "SELECT step, what, record FROM layers WHERE what = ? ORDER BY rowid",
             lambda step, name, record: Audit(
-                step, name, {layer: float(value) for layer, value in json.loads(record).items()}
+                step, name, {layer: float(value) for layer, value in loads(record).items()}
             ),
             what,
         )
@@ -166,9 +160,7 @@ class Run:
     def latest(self) -> dict[str, Any]:
         """What only has a newest state: the chain of custody, where the time went, the loss ledger."""
         return dict(
-            self._read_new(
-                "SELECT name, record FROM latest ORDER BY name", lambda name, r: (name, json.loads(r))
-            )
+            self._read_new("SELECT name, record FROM latest ORDER BY name", lambda name, r: (name, loads(r)))
         )
 
     def sources(self) -> dict[str, str]:
@@ -190,7 +182,7 @@ class Run:
         """As `Event.to_json` made them, with the time they were written down."""
         return self._read(
             "SELECT time, record FROM events WHERE ?1 IS NULL OR kind = ?1 ORDER BY id",
-            lambda time, record: {"time": time, **json.loads(record)},
+            lambda time, record: {"time": time, **loads(record)},
             kind,
         )
 
@@ -198,9 +190,7 @@ class Run:
         return self._read("SELECT time, unit, error FROM faults ORDER BY rowid", Fault)
 
     def close(self) -> None:
-        self._connection.close()
-        if self._copy is not None:
-            self._copy.cleanup()
+        self._opened.close()
 
     def __enter__(self) -> Run:  # noqa: PYI034 - `Self` is in typing from Python 3.11 only
         return self
@@ -209,23 +199,6 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = _connect(self.path)
-        try:
-            connection.execute("PRAGMA schema_version").fetchone()
-        except sqlite3.OperationalError:
-            # SQLite must be able to write beside a WAL journal even to read it, and this folder
-            # does not let it (read-only, or someone else's): read a copy.
-            connection.close()
-            self._copy = tempfile.TemporaryDirectory(prefix="premortem-")
-            for file in self.path.parent.glob(f"{self.path.name}*"):
-                if not file.name.endswith("-shm"):  # rebuilt from the others
-                    shutil.copy(file, self._copy.name)
-            return _connect(Path(self._copy.name) / self.path.name)
-        except sqlite3.DatabaseError:
-            pass  # damaged; _check says so
-        return connection
 
     def _check(self) -> None:
         header = ("application_id", "user_version")
@@ -242,6 +215,7 @@ class Run:
                 f"(format {version}, this one reads {schema.VERSION}); "
                 f"read it with {'the premortem that wrote it' if older else 'a newer premortem'}"
             )
+        self._opened.check_tables()
 
     def _read_new(self, query: str, decode: Callable[..., T], *values: Any) -> list[T]:
         """From a table that the first format did not have."""
@@ -250,13 +224,7 @@ class Run:
     def _read(self, query: str, decode: Callable[..., T], *values: Any) -> list[T]:
         try:
             # All rows at once: an open cursor would keep the writer from tidying its WAL file.
-            rows = self._connection.execute(query, values).fetchall()
-            return [decode(*row) for row in rows]
-        except (sqlite3.DatabaseError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            most = opening.STEPS if " FROM steps " in query else opening.ROWS
+            return [decode(*row) for row in list(self._opened.rows(query, values, most))]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise JournalError(f"the journal {self.path} is damaged ({error})") from error
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0, check_same_thread=False
-    )

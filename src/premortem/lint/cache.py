@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from premortem import __version__
+from premortem import __version__, untrusted
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Edit, Fix
@@ -24,6 +24,7 @@ from premortem.lint.rule import ConfigRule, Rule
 from premortem.lint.settings import Settings
 
 FORMAT = 2
+MOST = 1 << 30  # bytes
 KEPT = 12  # combinations of settings per project; the oldest go
 
 
@@ -76,9 +77,9 @@ class Cache:
         if self._file is None:
             return {}
         try:
-            seal, _line, data = self._file.read_bytes().partition(b"\n")
+            seal, _line, data = untrusted.read(self._file, MOST).partition(b"\n")
             # Whatever changed it, half a disk or a curious hand: only what was written here is believed.
-            found: dict[str, dict[str, Any]] = json.loads(data) if seal.decode() == hash_of(data) else {}
+            found: dict[str, dict[str, Any]] = untrusted.loads(data) if seal.decode() == hash_of(data) else {}
         except (OSError, ValueError):
             return {}
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from premortem.configs.places import Broken, Scalar, compose_yaml, json_scalars, toml_scalars
+from premortem.configs.places import Broken, Scalar, compose_yaml, json_scalars, load_toml, toml_scalars
 from premortem.lint.configs import Config, Entry
 from premortem.lint.parsing import Unreadable
 from premortem.lint.text import BOM
@@ -51,6 +51,8 @@ def read_yaml(config: Config) -> list[Entry]:
 
 
 def read_json(config: Config) -> list[Entry]:
+    if not config.data.removeprefix(BOM).strip():
+        raise Unreadable("this file is empty, which is no JSON")
     try:
         return _entries(config, json_scalars(config.data))
     except Broken as broken:
@@ -58,6 +60,10 @@ def read_json(config: Config) -> list[Entry]:
 
 
 def read_toml(config: Config) -> list[Entry]:
+    try:
+        load_toml(config.text)
+    except Broken as broken:
+        raise Unreadable(str(broken), broken.line, broken.column) from None
     return _entries(config, toml_scalars(config.data))
 
 

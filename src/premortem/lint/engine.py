@@ -23,6 +23,7 @@ from premortem.lint.suppress import Suppressions
 from premortem.lint.target import Target
 
 TOO_LARGE = 800_000  # bytes of code: nobody writes that by hand, and its tree would fill the memory
+SMALL_CONFIG = 50_000  # bytes of YAML: written by hand, and read in a moment
 LARGE_CONFIG = 200_000  # bytes: that is data
 
 
@@ -72,6 +73,9 @@ def check_file(path: str, data: bytes, rules: Iterable[Rule | ConfigRule], proje
             _check_python(path, data, rules, project, checked)
     except Unreadable as problem:
         checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
+    except (RecursionError, MemoryError):
+        sentence = "this file is nested too deeply to be read"
+        checked.tell(path, problems.UnreadableFile.card, sentence)
     return checked
 
 
@@ -111,6 +115,8 @@ def _check_config(
 ) -> None:
     if len(config.data) > LARGE_CONFIG:
         return
+    if len(config.data) <= SMALL_CONFIG or not config.yaml:
+        _ = config.entries  # a broken one is told whatever stands in it
     for rule in rules:
         if isinstance(rule, ConfigRule) and rule.wants(config.data):
             _run(rule, config.path, rule.check(config, project), checked)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
 
+from premortem import untrusted
 from premortem.errors import UsageError
 from premortem.lint.configs import SUFFIXES as CONFIGS
 
@@ -43,10 +43,10 @@ def _refuse_other_kinds(path: str) -> None:
     if path.endswith(SUFFIXES):
         return
     try:
-        with Path(path).open("rb") as file:
+        with untrusted.opened(path) as file:
             first = file.readline(200)
     except OSError as error:
-        raise UsageError(f"`{path}` cannot be read ({error.strerror})") from None
+        raise UsageError(f"`{path}` cannot be read ({untrusted.why(error)})") from None
     if not (first.startswith(b"#!") and b"python" in first):
         raise UsageError(f"`{path}` is no Python file, no notebook and no config (YAML, TOML, JSON)")
 

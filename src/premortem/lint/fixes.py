@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from premortem import untrusted
 from premortem.errors import PremortemError
 from premortem.lint import notebooks
 from premortem.lint.cache import hash_of
@@ -126,7 +127,7 @@ def _mended(
     """Each file with fixes: its path, its bytes, and what becomes of them."""
     for path, reports in _by_file(diagnostics).items():
         try:
-            data = Path(path).read_bytes()
+            data = untrusted.read(path)
         except OSError as error:
             raise PremortemError(f"`{path}` cannot be read again ({error.strerror})") from None
         # The places of a report are those of the text it was made from: somebody may have saved another one since.

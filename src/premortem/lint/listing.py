@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from premortem import untrusted
 from premortem.lint import notebooks
 from premortem.lint.diagnostics import Edit
 from premortem.lint.parsing import Unreadable, reencoded
@@ -36,7 +36,7 @@ class Listing(Lines):
     def read(cls, path: str) -> Listing:
         """From the disk; empty when the file is gone."""
         try:
-            return cls.of(path, Path(path).read_bytes())
+            return cls.of(path, untrusted.read(path))
         except OSError:
             return cls(b"")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from premortem.lint.diagnostics import Edit
 from premortem.lint.source import Cell, Source, Unreadable
+from premortem.untrusted import loads
 
 # Magics whose cell is still Python.
 _PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%memit", "%%py")
@@ -25,10 +26,12 @@ _ASSIGNED_MAGIC = re.compile(r"^(?P<before>\s*[\w, .\[\]'\"]+=\s*)(?P<magic>[%!]
 def read(path: str, data: bytes, module: str = "") -> tuple[Source, list[Unreadable]]:
     """The joined source and, for each cell that is not Python, why; raises `Unreadable` for the whole file."""
     try:
-        notebook = json.loads(data.decode("utf-8-sig"))
+        notebook = loads(data.decode("utf-8-sig"))
         cells = list(_code_cells(notebook))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except ValueError as error:
         raise Unreadable(f"this is not a notebook ({error})") from None
+    except (TypeError, LookupError, AttributeError):
+        raise Unreadable("this is not a notebook (its cells are not where a notebook has them)") from None
     joined: list[str] = []
     places: list[Cell] = []
     broken: list[Unreadable] = []
@@ -80,10 +83,10 @@ def edited(data: bytes, source: Source, edits: Iterable[Edit]) -> bytes | None:
         place = bisect.bisect_right(starts, edit.start) - 1
         cell = cells[source.cells[place].number]
         key = "source" if "source" in cell else "input"
-        text = _text(cell).encode()
+        text = _text(cell).encode(errors="replace")
         start, end = edit.start - starts[place], edit.end - starts[place]
-        if end > len(text) or b"\r" in text:
-            return None  # across two cells, or with line ends that the joined source does not have
+        if end > len(text) or b"\r" in text or text.decode() != _text(cell):
+            return None  # across two cells, or with line ends or halves of characters that the joined source does not have
         text = text[:start] + edit.text.encode() + text[end:]
         cell[key] = text.decode() if isinstance(cell[key], str) else text.decode().splitlines(keepends=True)
     return write(notebook)
@@ -106,7 +109,8 @@ def _dump(notebook: dict[str, Any], *, indent: int | str | None, ascii_only: boo
 
 def as_python(text: str) -> tuple[str, Unreadable | None]:
     """The cell with what is not Python blanked out, byte for byte as long as it was, so that places stay true."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    # JSON can spell half a character, which no file can hold.
+    text = text.encode(errors="replace").decode().replace("\r\n", "\n").replace("\r", "\n")
     if not _problem(text):
         return text, None
     lines = text.split("\n")
@@ -147,6 +151,8 @@ def _problem(code: str) -> Unreadable | None:
             )
     except SyntaxError as error:
         return Unreadable(f"this cell cannot be parsed ({error.msg})", error.lineno or 1, error.offset or 1)
-    except (ValueError, RecursionError, MemoryError) as error:
+    except (RecursionError, MemoryError):
+        return Unreadable("this cell is nested too deeply to be read")
+    except ValueError as error:
         return Unreadable(f"this cell cannot be parsed ({error})")
     return None

@@ -13,6 +13,8 @@ from fnmatch import translate
 from functools import cache
 from pathlib import Path
 
+from premortem import untrusted
+
 # How a distribution is called elsewhere: on conda, and by its older name.
 NAMES = {
     "torch": ("torch", "pytorch"),
@@ -81,7 +83,7 @@ def _said(documents: Iterable[Path], prefix: str = "") -> dict[str, Said]:
     found: dict[str, Said] = {}
     for path in dict.fromkeys(documents):
         try:
-            with path.open("rb") as file:
+            with untrusted.opened(path) as file:
                 text = file.read(MOST).decode("utf-8", errors="replace").replace("\r\n", "\n")
         except OSError:
             continue

@@ -24,7 +24,8 @@ class UnreadableFile:
     Mend the syntax, or leave the file out: `exclude = ["old/*.py"]` in `[tool.premortem.lint]`.
 
     ## When it is only a remark
-    For files that are written for another Python, cells of notebooks, configs, and files too large to be written by hand.
+    For files that are written for another Python, cells of notebooks, configs that were found in a folder (not those that were
+    named), and files too large to be written by hand.
     """
 
     card: ClassVar[Card] = Card(

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from premortem import untrusted
 from premortem.cards import Card
 from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, selection, summaries
@@ -96,7 +97,7 @@ def _remembered(path: str, cache: Cache, workers: Workers) -> dict[str, Any] | N
     if not cache.has(full):
         return None
     try:
-        content = caching.hash_of(Path(full).read_bytes())
+        content = caching.hash_of(untrusted.read(full))
     except OSError:
         return None
     return cache.same_content(full, content, stat, place)

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from premortem import untrusted
 from premortem.errors import UsageError
 
+MOST = 4 << 20  # bytes of a pyproject.toml
 TABLE = "[tool.premortem.lint]"
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
@@ -59,7 +61,7 @@ def _settings_of(folder: Path) -> Mapping[str, Any] | None:
     """The table of this folder's pyproject.toml, if there is one."""
     file = folder / "pyproject.toml"
     try:
-        data = file.read_bytes()
+        data = untrusted.read(file, MOST)
     except OSError:
         return None
     return _table(data, file) if b"premortem" in data else None
@@ -72,7 +74,9 @@ def _table(data: bytes, file: Path) -> Mapping[str, Any] | None:
         import tomli as tomllib
     try:
         found: Any = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise UsageError(f"{file} is not valid TOML: it is nested too deeply") from None
+    except ValueError as error:  # not TOML, not UTF-8, a number that is none
         raise UsageError(f"{file} is not valid TOML: {error}") from None
     for part in ("tool", "premortem", "lint"):
         found = found.get(part) if isinstance(found, Mapping) else None

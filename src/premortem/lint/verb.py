@@ -7,14 +7,18 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from premortem import __version__
+from premortem import __version__, untrusted
 from premortem.errors import PremortemError, UsageError
 from premortem.findings import Certainty, Finding, Severity, Where
-from premortem.lint import cache, files, fixes, output, progress, project, settings, watch
+from premortem.lint import cache, engine, files, fixes, output, progress, project, settings, watch
+from premortem.lint.configs import SUFFIXES as CONFIGS
+from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.parsing import Unreadable
+from premortem.lint.problems import UnreadableFile
 from premortem.lint.project import Outcome, Plan
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C
@@ -73,7 +77,9 @@ class Lint:
             sys.stderr.write(
                 f"premortem: there is no Python file, notebook or config under {', '.join(self.paths)}\n"
             )
-        return project.check(found, self.plan, self.folder, progress.bar())
+        outcome = project.check(found, self.plan, self.folder, progress.bar())
+        _tell_of_named(outcome, self.paths)
+        return outcome
 
 
 def run(options: argparse.Namespace) -> int:
@@ -102,6 +108,36 @@ def once(options: argparse.Namespace) -> int:
     if options.findings:
         _write_findings(options.findings, outcome)
     return int(any(one.severity is not Severity.INFO for one in outcome.diagnostics))
+
+
+def _tell_of_named(outcome: Outcome, paths: Sequence[str]) -> None:
+    """A config that cannot be read is a remark where it lies in a folder, and an answer where it was asked about."""
+    named = {os.path.normpath(path) for path in paths if path.endswith(CONFIGS)}
+    for place, one in enumerate(outcome.diagnostics):
+        if one.card is UnreadableFile.card and os.path.normpath(one.path) in named:
+            outcome.diagnostics[place] = replace(one, severity=Severity.WARNING)
+    known = {os.path.normpath(one.path) for one in outcome.diagnostics}
+    for path in sorted(named - known):
+        size = Path(path).stat().st_size if untrusted.is_regular(path) else 0
+        if size > engine.SMALL_CONFIG:
+            outcome.diagnostics += _not_checked(path, size)
+
+
+def _not_checked(path: str, size: int) -> list[Diagnostic]:
+    """Of a config too large to be one: that it was passed over, or that it cannot be read."""
+    told = engine.Checked()
+    try:
+        if size <= engine.LARGE_CONFIG:
+            _ = Config(path, untrusted.read(path)).entries
+            return []
+        sentence = f"this file has {size:,} bytes, which is data and no settings, and was not checked"
+        told.tell(path, UnreadableFile.card, sentence)
+    except OSError:  # it has gone meanwhile
+        return []
+    except Unreadable as problem:
+        told.tell(path, UnreadableFile.card, str(problem), problem)
+        return [replace(one, severity=Severity.WARNING) for one in told.diagnostics]
+    return told.diagnostics
 
 
 def _mend(lint: Lint, outcome: Outcome, *, unsafe: bool) -> Outcome:

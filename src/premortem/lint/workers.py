@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from premortem import untrusted
 from premortem.errors import PremortemError
 from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, summaries
@@ -66,10 +67,10 @@ class _Bench:
         known = None if task.known is None else [task.known]
         try:
             stat = os.stat(task.path)  # noqa: PTH116 - once for every file
-            data = Path(task.path).read_bytes()
+            data = untrusted.read(task.path)
         except OSError as error:
             lost = engine.Checked()
-            sentence = f"this file cannot be opened ({error.strerror})"
+            sentence = f"this file cannot be opened ({untrusted.why(error)})"
             lost.tell(task.path, problems.UnreadableFile.card, sentence)
             return _entry(lost, place, "", [])
         target = self.targets.of(task.path) if self.targets else None

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from premortem import untrusted
 from premortem.lint import files, settings
 from premortem.lint.source import Source, Unreadable, dotted
 from premortem.preflight.project import Project
@@ -176,11 +177,13 @@ def _follow(reading: Reading) -> None:
 
 def _source(path: Path, reading: Reading) -> Source | None:
     try:
-        return Source.read(str(path), path.read_bytes(), module=files.module_name(str(path)))
+        return Source.read(str(path), untrusted.read(path), module=files.module_name(str(path)))
     except Unreadable as problem:
         reading.problems.append((str(path), problem))
     except OSError as error:
-        reading.problems.append((str(path), Unreadable(f"this file cannot be opened ({error.strerror})")))
+        reading.problems.append(
+            (str(path), Unreadable(f"this file cannot be opened ({untrusted.why(error)})"))
+        )
     return None
 
 

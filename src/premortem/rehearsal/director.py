@@ -7,7 +7,6 @@ resumed      a save of its own, and a fresh process that goes on from it (premor
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from premortem import untrusted
 from premortem.children import run_child
 from premortem.findings import Finding
 from premortem.plain import dumps
@@ -163,16 +163,16 @@ class _Director:
 
     def _read(self, result: Path) -> Rehearsed:
         try:
-            return Rehearsed.from_json(json.loads(self._named(result.read_text(encoding="utf-8"))))
-        except (OSError, ValueError):
+            return Rehearsed.from_json(untrusted.loads(self._named(untrusted.read_text(result))))
+        except (OSError, ValueError, TypeError, AttributeError, LookupError):
             return Rehearsed(asked=self.options.steps)
 
     def _findings(self) -> list[Finding]:
         """As the user knows the paths: without the scratch folder."""
         try:
-            text = (self.scratch / "findings.json").read_text(encoding="utf-8")
-            return [Finding.from_json(each) for each in json.loads(self._named(text))["findings"]]
-        except (OSError, ValueError, KeyError):
+            text = untrusted.read_text(self.scratch / "findings.json")
+            return [Finding.from_json(each) for each in untrusted.loads(self._named(text))["findings"]]
+        except (OSError, ValueError, TypeError, AttributeError, LookupError):
             return []
 
     def _named(self, text: str) -> str:

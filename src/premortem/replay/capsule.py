@@ -15,7 +15,6 @@ The folder is written under another name and renamed when it is complete, so the
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from premortem import trust
 from premortem.errors import MissingExtra, PremortemError
 from premortem.plain import dumps
+from premortem.untrusted import loads
 from premortem.vault.atomic import draft_beside, publish_folder, sha256_of, sweep
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def read(folder: Path, digest: str = "") -> Paper:
 
 def _manifest(path: Path, text: bytes) -> dict[str, Any]:
     try:
-        manifest = json.loads(text, parse_constant=_not_strict)
-    except (ValueError, RecursionError) as error:
+        manifest = loads(text, parse_constant=_not_strict)
+    except ValueError as error:
         raise CapsuleError(f"{path} is damaged; it is not valid JSON ({error})") from None
     if not isinstance(manifest, dict) or manifest.get("capsule") != FORMAT:
         version = manifest.get("capsule") if isinstance(manifest, dict) else None

@@ -20,6 +20,8 @@ def journal_of(given: str | None) -> Path:
             return candidate / schema.FILE
         if candidate.is_file():
             return candidate
+    if path.exists() and not path.is_dir():
+        return path  # a pipe, a device: whoever reads it says so
     if not path.exists():
         raise UsageError(
             f"there is no `{given}`; a run is a folder in {HOME / 'runs'}, or what --folder named"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from premortem.errors import JournalError
+from premortem.errors import JournalError, PremortemError
 from premortem.journal import Fault, Number, Run
 from premortem.report import checkpoints, curves, custody, layers, setup, told, verdict
 from premortem.report.curves import Curve
@@ -88,11 +89,22 @@ class Story:
 def read(journal: Path) -> Story:
     """Raises JournalError."""
     journal = journal.absolute()
-    try:
+    with telling(journal):
         return _read(journal)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # SQLite has found nothing wrong with it, but records are not what they were.
-        raise JournalError(f"the journal {journal} is damaged ({type(error).__name__}: {error})") from error
+
+
+@contextmanager
+def telling(*journals: Path) -> Iterator[None]:
+    """SQLite may find nothing wrong with a journal whose records are not what they were; whatever then goes wrong
+    while they are read or drawn is a JournalError."""
+    try:
+        yield
+    except PremortemError:
+        raise
+    except Exception as error:
+        which = " or ".join(map(str, journals))
+        said = f"{type(error).__name__}: {error}"[:300]
+        raise JournalError(f"the journal {which} is damaged ({said})") from error
 
 
 def _read(journal: Path) -> Story:

@@ -23,14 +23,15 @@ def run(options: argparse.Namespace) -> int:
     if len(runs) > 2:
         raise UsageError("a report is about one run, or compares two: premortem report A B")
     journals = [journal_of(each) for each in runs]
-    if len(journals) == 2:
-        told = comparison.compare(*journals)
-        render = {"html": html.comparison_page, "md": markdown.comparison_page}[form](told)
-        default = f"{told.left.name}-{told.right.name}"
-    else:
-        one = story.read(journals[0])
-        render = {"html": html.page, "md": markdown.page}[form](one)
-        default = ""
+    with story.telling(*journals):
+        if len(journals) == 2:
+            told = comparison.compare(*journals)
+            render = {"html": html.comparison_page, "md": markdown.comparison_page}[form](told)
+            default = f"{told.left.name}-{told.right.name}"
+        else:
+            one = story.read(journals[0])
+            render = {"html": html.page, "md": markdown.page}[form](one)
+            default = ""
     if options.output == "-":
         return _print(render)
     target = Path(options.output) if options.output else _default(journals[0], default, form)

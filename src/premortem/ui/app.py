@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from premortem import asked
 from premortem.errors import JournalError
-from premortem.report import html
+from premortem.report import html, story
 from premortem.ui.runs import VERDICTS, Runs
 from premortem.ui.stories import Stories
 
@@ -63,8 +63,7 @@ class Pages:
         query = request.query_params.get("q", "")[:200]
         wanted = request.query_params.get("verdict", "")
         wanted = wanted if wanted in VERDICTS else ""
-        number = request.query_params.get("page", "1")
-        listing = self._runs.listing(query, wanted, int(number) if number.isdecimal() else 1)
+        listing = self._runs.listing(query, wanted, _page_number(request.query_params.get("page", "1")))
         return self._page(
             "list.html",
             listing=listing,
@@ -81,27 +80,31 @@ class Pages:
             return self._sorry(name, "There is no such run in this folder. It may have been deleted.", 404)
         try:
             opened = self._stories.open(journal)
+            with story.telling(journal):
+                return self._page(
+                    "run.html",
+                    name=name,
+                    story=opened.story,
+                    items=sorted(opened.drawings),
+                    running=opened.running,
+                    state=self._stories.state(journal),
+                    waiting=asked.waiting(journal.parent) if opened.running else [],
+                    answer=opened.story.meta.get("asked"),
+                )
         except JournalError as error:
             return self._sorry(name, str(error), 422 if journal.is_file() else 404)
-        told = opened.story
-        return self._page(
-            "run.html",
-            name=name,
-            story=told,
-            items=sorted(opened.drawings),
-            running=opened.running,
-            state=self._stories.state(journal),
-            waiting=asked.waiting(journal.parent) if opened.running else [],
-            answer=told.meta.get("asked"),
-        )
 
     def plot(self, request: Request) -> Response:
         journal = self._runs.find(request.path_params["name"])
         if journal is None:
             return PlainTextResponse("there is no such run", 404)
         try:
-            text = self._stories.open(journal).plot(request.path_params["plot"])
-        except (JournalError, KeyError):
+            opened = self._stories.open(journal)
+            if request.path_params["plot"] not in opened.drawings:
+                return PlainTextResponse("there is no such plot", 404)
+            with story.telling(journal):
+                text = opened.plot(request.path_params["plot"])
+        except JournalError:
             return PlainTextResponse("there is no such plot", 404)
         return Response(text, media_type="application/json", headers={"cache-control": "no-store"})
 
@@ -165,6 +168,11 @@ class Pages:
 
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(events(), media_type="text/event-stream", headers=headers)
+
+
+def _page_number(text: str) -> int:
+    """1 for whatever is no number; the last page is shown for one that is too large."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
 
 
 def make(runs: Runs, over: Callable[[], bool]) -> Starlette:

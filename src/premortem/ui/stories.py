@@ -61,7 +61,9 @@ class Stories:
                 told.verdict = told.verdict._replace(ending="It is running.")
                 told.meta["seconds"] = since(told.meta.get("started"))  # its own are written at the end
             now = time.monotonic()
-            opened = Opened(key, told, running, now - began, now, html.drawings(told))
+            with story.telling(journal):
+                drawings = html.drawings(told)
+            opened = Opened(key, told, running, now - began, now, drawings)
             with self._lock:
                 self._opened[journal] = opened
                 self._opened.move_to_end(journal)

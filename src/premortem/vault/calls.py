@@ -9,7 +9,7 @@ from typing import Any
 
 from premortem.errors import Refused, VaultError
 from premortem.vault import dtypes
-from premortem.vault.stubs import Named, Opaque, Storage, TensorStub
+from premortem.vault.stubs import Named, Opaque, Storage, TensorStub, sizes_of
 
 TORCH = {"torch._utils", "torch._tensor", "torch.nn.parameter"}
 _DATA_CALLS = {
@@ -64,6 +64,8 @@ _DATA_CALLS = {
 }
 
 
+_MOST_LEVELS = 16  # of a key
+_MOST_PARTS = 1000
 _PACKAGES = {
     "asyncio", "collections", "concurrent", "ctypes", "distutils", "email", "encodings", "html", "http", "importlib",
     "json", "logging", "multiprocessing", "os", "pathlib", "re", "sqlite3", "sys", "tkinter", "unittest", "urllib",
@@ -86,6 +88,20 @@ def check_name(name: Named) -> None:
         name.module in {"builtins", "io"} and name.name in _NEVER_BUILT_IN
     ):
         raise Refused(f"holds `{name}`, which has no place in a checkpoint; do not load this file")
+
+
+def check_key(key: Any) -> None:
+    """Raises Refused for a key that takes long, or the whole stack, to be looked up."""
+    level = [key] if isinstance(key, tuple) else []
+    count = 0
+    for _ in range(_MOST_LEVELS):
+        if not level:
+            return
+        count += sum(map(len, level))
+        if count > _MOST_PARTS:
+            break
+        level = [inner for each in level for inner in each if isinstance(inner, tuple)]
+    raise Refused("has a key that is nested without end; it is made to fill the memory or the time")
 
 
 def is_data(maker: Named) -> bool:
@@ -128,7 +144,7 @@ def _tensor(storage: Any, offset: Any, size: Any, stride: Any, *_rest: Any) -> T
     if not isinstance(storage, Storage):
         raise VaultError("a tensor has no storage")
     shape, steps = _whole(size), _whole(stride)
-    if len(shape) != len(steps) or not isinstance(offset, int) or offset < 0:
+    if len(shape) != len(steps) or not isinstance(offset, int) or not 0 <= offset < 1 << 63:
         raise VaultError("the shape and the strides of a tensor do not fit together")
     # Conjugated and negated views are kept as a mark on the bytes of the original.
     marks = [key for each in _rest if isinstance(each, dict) for key, value in each.items() if value is True]
@@ -154,6 +170,8 @@ def _qtensor(storage: Any, offset: Any, size: Any, stride: Any, *_rest: Any) -> 
 
 def _sparse(layout: Any, data: Any) -> TensorStub:
     parts = tuple(part for part in data if isinstance(part, TensorStub))
+    if any(part.parts for part in parts) or len(parts) > _MOST_LEVELS:
+        raise VaultError("a sparse tensor is made of sparse tensors")
     sizes = [part for part in data if isinstance(part, tuple)]
     values = parts[-1] if parts else None
     shape = _whole(sizes[-1]) if sizes else ()
@@ -176,9 +194,7 @@ def _subclass(function: Any, _kind: Any, args: Any, *_state: Any) -> Any:
 
 
 def _whole(sizes: Any) -> tuple[int, ...]:
-    if not isinstance(sizes, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in sizes):
-        raise VaultError("a tensor has a size that is no number")
-    return tuple(sizes)
+    return sizes_of(sizes, "a tensor")
 
 
 def _method(target: Any, name: Any, *_rest: Any) -> Opaque:
@@ -207,7 +223,11 @@ def _of_typing(target: Any, _key: Any) -> Opaque:
 
 
 def _ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
-    return OrderedDict(pairs)
+    made: OrderedDict[Any, Any] = OrderedDict()
+    for key, value in pairs.items() if isinstance(pairs, dict) else pairs:
+        check_key(key)
+        made[key] = value
+    return made
 
 
 def _encoded(text: Any, coding: Any = "latin1") -> bytes:
@@ -218,7 +238,10 @@ def _encoded(text: Any, coding: Any = "latin1") -> bytes:
 
 
 def _set(items: Any = ()) -> set[Any]:
-    return {item for item in items if not isinstance(item, (list, dict, set))}
+    kept = [item for item in items if not isinstance(item, (list, dict, set))]
+    for item in kept:
+        check_key(item)
+    return set(kept)
 
 
 def _bytes(*given: Any) -> bytes:

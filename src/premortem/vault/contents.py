@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from premortem import untrusted
 from premortem.errors import VaultError
 from premortem.vault import leaves, lift
 from premortem.vault.leaves import StateDict
@@ -150,6 +151,8 @@ def open_contents(path: str | Path) -> Contents:
     try:
         if not path.exists():
             raise VaultError(f"`{path}` does not exist")
+        if not path.is_dir():
+            untrusted.opened(path).close()  # a pipe would be waited for
         for each in formats.ALL:
             if each.recognises(path):
                 return each.open(path)

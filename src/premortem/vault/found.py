@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 import shutil
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from premortem.errors import VaultError
+from premortem.untrusted import loads, why
 from premortem.vault import formats
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.mirror import SUFFIX
@@ -81,11 +81,11 @@ def _described(place: Place, sizes: dict[str, int]) -> Iterator[Found]:
             files = (target,) if target in sizes else _below(target, sizes)
         else:
             continue
-        raw = place.read(name)
-        if b'"vault"' not in raw:
-            continue  # many things are called a manifest
         size = sum(sizes[each] for each in files)
         try:
+            raw = _small(place, name)
+            if b'"vault"' not in raw:
+                continue  # many things are called a manifest
             manifest = Manifest.parse(raw, name)
         except VaultError as error:
             yield Found(target, "file", files, size, time=place.written(name), problem=str(error))
@@ -108,13 +108,24 @@ def _folders(place: Place, sizes: dict[str, int], taken: set[str]) -> Iterator[F
         elif base == ".metadata":
             files = _below(folder, sizes)
         elif base.endswith(".index.json"):
-            shards = {posixpath.join(folder, each) for each in _shards(place.read(name))}
+            try:
+                shards = {posixpath.join(folder, each) for each in _shards(_small(place, name))}
+            except VaultError as error:
+                shards, problem = set(), str(error)
             files = (name, *(each for each in sizes if each in shards))
         else:
             continue
         taken.update(files)
         size = sum(sizes[each] for each in files)
         yield Found(folder or ".", "file", files, size, time=place.written(name), problem=problem)
+
+
+def _small(place: Place, name: str) -> bytes:
+    """A manifest or an index. Raises VaultError."""
+    try:
+        return place.read(name)
+    except OSError as error:
+        raise VaultError(f"{name} cannot be read ({why(error)})") from None
 
 
 def _capsules(sizes: dict[str, int]) -> set[str]:
@@ -128,7 +139,7 @@ def _below(folder: str, sizes: dict[str, int]) -> tuple[str, ...]:
 
 def _shards(index: bytes) -> set[str]:
     try:
-        return {str(name) for name in json.loads(index)["weight_map"].values()}
+        return {str(name) for name in loads(index)["weight_map"].values()}
     except (ValueError, KeyError, TypeError, AttributeError):
         return set()
 

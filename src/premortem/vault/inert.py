@@ -8,21 +8,41 @@ call of `os.system` is found instead of made.
     known      tensors, storages, containers, plain values      understood
     a class    of somebody's package, made and filled           kept as an `Opaque`, told by its name
     a call     of a function, or of the standard library        refused
+
+It is a program whose length, size and time are limited too, whatever it asks for.
 """
 
 from __future__ import annotations
 
 import _compat_pickle
+import io
+import itertools
 import pickle
+import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar
 
 from premortem.errors import Refused, VaultError
 from premortem.vault import dtypes
-from premortem.vault.calls import KNOWN, TORCH, check_name, in_standard_library, is_data, is_function, rebuilt
+from premortem.vault.calls import (
+    KNOWN,
+    TORCH,
+    check_key,
+    check_name,
+    in_standard_library,
+    is_data,
+    is_function,
+    rebuilt,
+)
 from premortem.vault.stubs import Named, Opaque, Storage, TensorStub
+
+MOST_OPCODES = 20_000_000  # a large checkpoint has a hundred thousand
+MOST_BYTES = 2 << 30  # of one pickle; tensors lie outside of it
+_LONGEST_LINE = 64 << 20  # bytes
+_SLOW_KEY = 50e-6  # seconds; a dictionary needs a hundredth of that, unless its keys were made to collide
+_MOST_SECONDS = 3.0  # for slow keys
 
 
 def read(file: IO[bytes], what: str = "the pickle") -> Loaded:
@@ -54,12 +74,65 @@ class Loaded:
 _Reader: Any = vars(pickle)["_Unpickler"]
 
 
+class _Counted(dict[int, Callable[..., None]]):
+    """The opcodes. Each that is looked up is about to be run."""
+
+    def __init__(self, known: dict[int, Callable[..., None]]) -> None:
+        super().__init__(known)
+        self._count = itertools.count(1)
+
+    def __getitem__(self, code: int) -> Callable[..., None]:
+        if next(self._count) > MOST_OPCODES:
+            raise Refused(f"has more than {MOST_OPCODES:,} steps; it is made to keep its reader busy")
+        known = self.get(code)
+        if known is None:
+            raise pickle.UnpicklingError(f"{code:#04x} is no step of a pickle")
+        return known
+
+
+class _Limited:
+    """What a pickle reads from. It says how long a value is before it comes, and memory is not given on its word."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        here = file.tell()
+        self._left = file.seek(0, io.SEEK_END) - here
+        file.seek(here)
+        self._most = min(self._left, MOST_BYTES)
+        self._long = self._left > MOST_BYTES
+
+    def read(self, count: int) -> bytes:
+        self._take(count)
+        return self._file.read(count)
+
+    def readinto(self, buffer: Any) -> int:
+        self._take(len(buffer))
+        return self._file.readinto(buffer)  # type: ignore[attr-defined, no-any-return]
+
+    def readline(self) -> bytes:
+        line = self._file.readline(min(self._most, _LONGEST_LINE))
+        self._take(len(line))
+        if not line.endswith(b"\n"):
+            raise EOFError("a line in it does not end")
+        return line
+
+    def _take(self, count: int) -> None:
+        if count > self._most:
+            if self._long and count <= self._left:
+                raise Refused(f"holds more than {MOST_BYTES:,} bytes besides its tensors")
+            raise EOFError("it ends in the middle of a value")
+        self._most -= count
+        self._left -= count
+
+
 class _Inert(_Reader):  # type: ignore[misc] # the base has no types
     dispatch: ClassVar[dict[int, Callable[..., None]]] = dict(_Reader.dispatch)
 
     def __init__(self, file: IO[bytes]) -> None:
-        super().__init__(file, encoding="utf-8", errors="surrogateescape")
+        super().__init__(_Limited(file), encoding="utf-8", errors="surrogateescape")
+        self.dispatch = _Counted(type(self).dispatch)  # type: ignore[misc]
         self.foreign: list[str] = []
+        self._slow = 0.0  # seconds spent on keys that are hard to put away
 
     # --- names -------------------------------------------------------------------------------
 
@@ -78,8 +151,10 @@ class _Inert(_Reader):  # type: ignore[misc] # the base has no types
                 return saved_id[1]  # very old files keep the source of a class beside it
             raise VaultError("it names a storage in a way that no torch writes")
         _storage, kind, key, _place, elements = saved_id[:5]
-        if not isinstance(elements, int) or elements < 0:
+        if not isinstance(elements, int) or not 0 <= elements < 1 << 63:
             raise VaultError("a storage has no size")
+        if not isinstance(key, (str, int)) or not isinstance(kind, (str, Named)):
+            raise VaultError("a storage has no name")
         view = saved_id[5] if len(saved_id) > 5 else None
         if view is not None:  # (view key, offset, size)
             raise VaultError(
@@ -120,15 +195,64 @@ class _Inert(_Reader):  # type: ignore[misc] # the base has no types
         elif not isinstance(target, (OrderedDict, TensorStub)):
             raise Refused(f"changes the attributes of {_told(target)}, which no checkpoint needs")
 
+    def load_bytearray8(self) -> None:
+        self.append(bytearray(self.read(int.from_bytes(self.read(8), "little"))))
+
     def load_ext(self, *_given: Any) -> None:
         raise Refused("uses names that only a registry of the machine that wrote it knows")
 
+    # --- keys: a tuple that holds others is added up from all of them, each time it is looked for ---------
+
+    def _put(self, target: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+        left = iter(pairs)
+        while batch := list(itertools.islice(left, 256)):
+            began = time.perf_counter()
+            for key, value in batch:
+                check_key(key)
+                target[key] = value
+            spent = time.perf_counter() - began
+            self._slow += spent if spent > len(batch) * _SLOW_KEY else 0.0
+            if self._slow > _MOST_SECONDS:
+                raise Refused("has keys that were made to keep its reader busy")
+
+    def load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self._put(self.stack[-1], [(key, value)])
+
+    def load_setitems(self) -> None:
+        items = self.pop_mark()
+        self._put(self.stack[-1], zip(items[::2], items[1::2], strict=True))
+
+    def load_dict(self) -> None:
+        items = self.pop_mark()
+        made: dict[Any, Any] = {}
+        self._put(made, zip(items[::2], items[1::2], strict=True))
+        self.append(made)
+
+    def load_additems(self) -> None:
+        items = self.pop_mark()
+        into = self.stack[-1]
+        if not isinstance(into, set):
+            raise VaultError("it adds to a set where there is none")
+        self._put(_Adding(into), ((item, None) for item in items))
+
+    def load_frozenset(self) -> None:
+        made: set[Any] = set()
+        self._put(_Adding(made), ((item, None) for item in self.pop_mark()))
+        self.append(frozenset(made))
+
+    dispatch[pickle.SETITEM[0]] = load_setitem
+    dispatch[pickle.SETITEMS[0]] = load_setitems
+    dispatch[pickle.DICT[0]] = load_dict
+    dispatch[pickle.ADDITEMS[0]] = load_additems
+    dispatch[pickle.FROZENSET[0]] = load_frozenset
     dispatch[pickle.REDUCE[0]] = load_reduce
     dispatch[pickle.NEWOBJ[0]] = load_newobj
     dispatch[pickle.NEWOBJ_EX[0]] = load_newobj_ex
     dispatch[pickle.INST[0]] = load_inst
     dispatch[pickle.OBJ[0]] = load_obj
     dispatch[pickle.BUILD[0]] = load_build
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
     dispatch[pickle.EXT1[0]] = dispatch[pickle.EXT2[0]] = dispatch[pickle.EXT4[0]] = load_ext
 
     # --- what stands for their results ------------------------------------------------------------
@@ -165,6 +289,16 @@ class _Inert(_Reader):  # type: ignore[misc] # the base has no types
             raise Refused(f"would call `{name}` when it is loaded; {advice}")
         self.foreign.append(name)
         return Opaque(maker, args)
+
+
+class _Adding:
+    """A set that is filled like a dictionary."""
+
+    def __init__(self, into: set[Any]) -> None:
+        self._into = into
+
+    def __setitem__(self, key: Any, value: None) -> None:
+        self._into.add(key)
 
 
 def _told(value: Any) -> str:

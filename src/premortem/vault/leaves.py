@@ -18,9 +18,10 @@ from typing import Any
 from premortem.errors import Refused
 from premortem.vault.stubs import Named, Opaque, TensorStub
 
-MOST_LEAVES = 5_000_000
+MOST_LEAVES = 2_000_000
 MOST_REPEATS = 50_000  # a small file can name the same list again and again
 MOST_DEPTH = 64
+_LONG_NUMBER = 1024  # bits
 _UNFOLDS = "its structure unfolds into millions of values; it is made to fill the memory"
 
 
@@ -41,17 +42,18 @@ def flatten(tree: Any) -> tuple[dict[str, TensorStub], dict[str, Any]]:
     """Tensors and plain leaves by path. A list of numbers is one leaf."""
     tensors: dict[str, TensorStub] = {}
     plain: dict[str, Any] = {}
+    taken: Counter[str] = Counter()
     for path, leaf in _walk(tree, "", (), Counter()):
         if len(tensors) + len(plain) >= MOST_LEAVES:
             raise Refused(_UNFOLDS)
         into: dict[str, Any] = tensors if isinstance(leaf, TensorStub) else plain
-        into[_free(path, tensors, plain)] = leaf
+        into[_free(path, taken)] = leaf
     return tensors, plain
 
 
 def state_dicts(tree: Any) -> Iterator[StateDict]:
     """Every branch that looks like a state dict, from the root down."""
-    yield from _branches(tree, "", 0)
+    yield from _branches(tree, "", (), Counter())
 
 
 def looks_like(branch: Any) -> str:
@@ -82,14 +84,27 @@ def looks_like(branch: Any) -> str:
     return "averaged" if averaged else "module"
 
 
-def _branches(tree: Any, path: str, depth: int) -> Iterator[StateDict]:
+def _branches(tree: Any, path: str, above: tuple[int, ...], visits: Counter[int]) -> Iterator[StateDict]:
+    """What contains itself, or is too deep, holds no more of them."""
+    if id(tree) in above or len(above) >= MOST_DEPTH or not isinstance(tree, (Mapping, list, tuple, Opaque)):
+        return
+    _visit(tree, visits)
     kind = looks_like(tree)
     if kind:
         names = {name: join(path, name) for name in flatten(tree)[0]}
         yield StateDict(path, kind, names)
-    elif depth < MOST_DEPTH:
-        for key, value in children(tree):
-            yield from _branches(value, join(path, key), depth + 1)
+        return
+    for key, value in children(tree):
+        yield from _branches(value, join(path, key), (*above, id(tree)), visits)
+
+
+def _visit(node: Any, visits: Counter[int]) -> None:
+    """Raises Refused when the same nodes are met again and again."""
+    visits[id(node)] += 1
+    if visits[id(node)] > 1:
+        visits[0] += 1  # no object has this identity
+        if visits[0] > MOST_REPEATS:
+            raise Refused(_UNFOLDS)
 
 
 def _walk(node: Any, path: str, above: tuple[int, ...], visits: Counter[int]) -> Iterator[tuple[str, Any]]:
@@ -106,11 +121,7 @@ def _walk(node: Any, path: str, above: tuple[int, ...], visits: Counter[int]) ->
         return
     if isinstance(node, Opaque) and not _is_module(node):
         yield path, node
-    visits[id(node)] += 1
-    if visits[id(node)] > 1:
-        visits[0] += 1  # no object has this identity
-        if visits[0] > MOST_REPEATS:
-            raise Refused(_UNFOLDS)
+    _visit(node, visits)
     for key, value in below:
         yield from _walk(value, join(path, key), (*above, id(node)), visits)
 
@@ -148,12 +159,13 @@ def _is_module(node: Opaque) -> bool:
     return isinstance(node.state, Mapping) and {"_parameters", "_modules"} <= set(node.state)
 
 
-def _free(path: str, *taken: Mapping[str, Any]) -> str:
+def _free(path: str, taken: Counter[str]) -> str:
     """{"a.b": …, "a": {"b": …}} has one path for two leaves."""
-    name, number = path or "value", 1
-    while any(name in names for names in taken):
-        number += 1
-        name = f"{path}~{number}"
+    name = path or "value"
+    while taken[name]:
+        taken[path] += 1
+        name = f"{path}~{max(taken[path], 2)}"
+    taken[name] += 1
     return name
 
 
@@ -178,6 +190,8 @@ def shown(leaf: Any) -> Any:
         return _told(leaf)
     if isinstance(leaf, (bytes, bytearray)):
         return f"<{len(leaf):,} bytes>"
+    if isinstance(leaf, int) and leaf.bit_length() > _LONG_NUMBER:
+        return f"<number of {leaf.bit_length():,} bits>"  # Python refuses to print it
     if isinstance(leaf, (list, tuple, set, Mapping)):
         if any(isinstance(item, (list, tuple, set, Mapping, Opaque)) for item in leaf) or isinstance(
             leaf, Mapping
@@ -190,11 +204,17 @@ def shown(leaf: Any) -> Any:
 
 def _told(leaf: Opaque) -> str:
     if leaf.made_by.name.endswith("Path"):
-        return posixpath.join("", *map(str, leaf.given)) or "."
+        return posixpath.join("", *(each for each in leaf.given if isinstance(each, str))) or "."
     if leaf.made_by.name == "_reconstruct":
         sizes = leaf.state[1] if isinstance(leaf.state, tuple) and len(leaf.state) > 1 else ()
-        return f"<numpy array {'×'.join(map(str, sizes))}>" if isinstance(sizes, tuple) else "<numpy array>"
+        if not isinstance(sizes, tuple) or not all(
+            isinstance(size, int) and size < 1 << 63 for size in sizes
+        ):
+            return "<numpy array>"
+        return f"<numpy array {'×'.join(map(str, sizes[:64]))}>"
     words = [
-        str(item) for item in leaf.given if isinstance(item, (str, int, float)) and not isinstance(item, bool)
+        str(shown(item))
+        for item in leaf.given
+        if isinstance(item, (str, int, float)) and not isinstance(item, bool)
     ]
     return f"<{' '.join([str(leaf.made_by), *words])}>"

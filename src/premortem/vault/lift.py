@@ -13,6 +13,8 @@ from premortem.vault.stubs import TensorStub
 if TYPE_CHECKING:
     import torch
 
+_MOST_REPEATED = 1 << 28  # elements of an expanded tensor, which is small in its file
+_MOST_TIMES = 64
 Fetch = Callable[[str, int, int], bytearray]  # storage, first byte, how many
 
 
@@ -39,6 +41,11 @@ def lift(name: str, stub: TensorStub, fetch: Fetch, *, big_endian: bool = False)
         raise VaultError(f"`{name}` is a {what} tensor, which cannot be read by itself", record=name)
     if not math.prod(stub.shape):
         return torch.empty(stub.shape, dtype=dtype)
+    whole = math.prod(stub.shape)
+    if whole > _MOST_REPEATED and whole > _MOST_TIMES * _span(stub):
+        raise VaultError(
+            f"`{name}` repeats few numbers {whole:,} times; it is made to fill the memory", record=name
+        )
     flat = _flat(name, stub, fetch, dtype, big_endian)
     return flat.as_strided(stub.shape, stub.stride)
 

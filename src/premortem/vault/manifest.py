@@ -34,7 +34,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from premortem import trust
+from premortem import trust, untrusted
 from premortem.errors import VaultError
 from premortem.plain import plain
 from premortem.vault.atomic import Written, write_whole
@@ -144,9 +144,7 @@ class Manifest:
     def read(cls, path: Path) -> Manifest:
         """Raises VaultError, whose text says what is wrong with it."""
         try:
-            if path.stat().st_size > _MOST:
-                raise VaultError(f"{path} is far too large to be a manifest")
-            raw = path.read_bytes()
+            raw = untrusted.read(path, _MOST)
         except FileNotFoundError:
             raise VaultError(f"{path} does not exist; without a manifest there is no checkpoint") from None
         except OSError as error:
@@ -157,8 +155,8 @@ class Manifest:
     def parse(cls, raw: bytes, where: str) -> Manifest:
         """The manifest in these bytes. `where` is how a message calls them."""
         try:
-            body = json.loads(raw, parse_constant=_not_strict)
-        except (ValueError, RecursionError) as error:
+            body = untrusted.loads(raw, parse_constant=_not_strict)
+        except ValueError as error:
             raise VaultError(f"{where} is damaged; it is not valid JSON ({error})") from None
         if not isinstance(body, dict) or "vault" not in body:
             raise VaultError(f"{where} is no manifest of a vault")

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from premortem import untrusted
 from premortem.errors import PremortemError, UsageError, VaultError
 from premortem.vault.remote import Remote
 
@@ -31,6 +32,7 @@ PASSED_BY = {
     ".tox",
     ".mypy_cache",
 }
+MOST_READ = 256 << 20  # bytes of a manifest or an index
 _MOST = 200_000  # files; a home folder is not a place to look through
 
 
@@ -97,10 +99,10 @@ class Here(Place):
         }
 
     def read(self, name: str) -> bytes:
-        return (self._folder / name).read_bytes()
+        return untrusted.read(self._folder / name, MOST_READ)
 
     def bring(self, name: str, target: Path, advance: Advance) -> None:
-        with (self._folder / name).open("rb") as source, target.open("wb") as copy:
+        with untrusted.opened(self._folder / name) as source, target.open("wb") as copy:
             _pour(source, copy, advance)
 
     def local(self, name: str) -> Path | None:
@@ -149,7 +151,7 @@ class Away(Place):
 
     def read(self, name: str) -> bytes:
         with self._told():
-            return self._remote.read(name)
+            return self._remote.read(name, MOST_READ)
 
     def bring(self, name: str, target: Path, advance: Advance) -> None:
         with self._told(), self._remote.open(name) as source, target.open("wb") as copy:
@@ -180,6 +182,11 @@ def place_of(where: str) -> tuple[Place, str]:
     path = Path(where)
     if not path.exists():
         raise UsageError(f"`{where}` does not exist")
+    if not path.is_dir():
+        try:
+            untrusted.opened(path).close()
+        except OSError as error:
+            raise UsageError(f"`{where}` cannot be read ({untrusted.why(error)})") from None
     return (Here(path.parent), path.name) if path.is_file() else (Here(path), "")
 
 

@@ -66,9 +66,12 @@ class Remote:
             fs.pipe_file(target, content)
         self._same(name, hashlib.sha256(content).hexdigest())
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, most: int) -> bytes:
+        """A small file. Raises VaultError when it has more bytes than that."""
         fs, target = self._at(name)
-        content: bytes = fs.cat_file(target)
+        content: bytes = fs.cat_file(target, start=0, end=most + 1)
+        if len(content) > most:
+            raise VaultError(f"{name} has more than {most:,} bytes, which is too large for what it should be")
         return content
 
     def names(self) -> dict[str, int]:

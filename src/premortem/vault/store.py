@@ -23,6 +23,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from premortem import untrusted
 from premortem.errors import MissingExtra, VaultError
 from premortem.vault.atomic import draft_beside, in_one_sentence, publish_folder, sha256_of, sync
 from premortem.vault.manifest import NAME, FileRecord, Manifest, TensorEntry
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import torch
 
 STATE = "state.json"
+MOST_STATE = 256 << 20  # bytes; a larger one is not ours
 _BLOCK = 4 << 20
 _LONGEST_HEADER = 100 << 20  # as in safetensors
 _SHARE = 32 << 20  # bytes that a reader takes at a time
@@ -274,7 +276,7 @@ def _read(jobs: list[_Job]) -> dict[tuple[str, str], torch.Tensor]:
 def _load_state(folder: Path, manifest: Manifest) -> dict[str, Any]:
     path = folder / STATE
     try:
-        content = path.read_bytes()
+        content = untrusted.read(path, MOST_STATE)
     except OSError as error:
         raise VaultError(f"{path} cannot be read ({error.strerror})", record=STATE) from error
     if STATE not in manifest.files or hashlib.sha256(content).hexdigest() != manifest.files[STATE].sha256:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from premortem.errors import VaultError
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -18,7 +20,7 @@ class Named:
         return f"{self.module}.{self.name}"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Opaque:
     """An object that was not made: its class, what it was given, and what it was filled with."""
 
@@ -27,6 +29,9 @@ class Opaque:
     state: Any = None
     items: list[Any] = field(default_factory=list)
     pairs: dict[Any, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<{self.made_by}>"  # what it holds may hold itself, many times
 
     # Lists and dicts of one's own class are filled through these.
     def append(self, item: Any) -> None:
@@ -37,6 +42,17 @@ class Opaque:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.pairs[key] = value
+
+
+def sizes_of(sizes: Any, whose: str) -> tuple[int, ...]:
+    """The shape or the strides of a tensor, as torch could have written them. Raises VaultError."""
+    if (
+        not isinstance(sizes, (tuple, list))
+        or len(sizes) > 64  # torch has no tensor with more
+        or not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1 << 63 for n in sizes)
+    ):
+        raise VaultError(f"{whose} has a size that is none")
+    return tuple(sizes)
 
 
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:

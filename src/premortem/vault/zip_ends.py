@@ -8,8 +8,15 @@ end          the same again in short numbers
 
 from __future__ import annotations
 
+import io
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
 
+from premortem.errors import Refused
+
+_MOST = 32 << 20  # bytes of the directory: more than 300,000 tensors
 _ENTRY = struct.Struct("<4s6H3I5H2I")
 _END64 = struct.Struct("<4sQ2H2I4Q")
 _LOCATOR = struct.Struct("<4sIQI")
@@ -39,3 +46,34 @@ def agrees(raw: bytes, start: int, entries: int) -> bool:
 def _short_end(entries: int, length: int, start: int) -> bytes:
     few = min(entries, 0xFFFF)
     return _END.pack(b"PK\x05\x06", 0, 0, few, few, min(length, 0xFFFFFFFF), min(start, 0xFFFFFFFF), 0)
+
+
+class _Careful:
+    """A file of which only so much may be read at once."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.most: int | None = _MOST
+
+    def read(self, count: int = -1) -> bytes:
+        if self.most is not None:
+            here = self._file.tell()
+            count = count if count >= 0 else self._file.seek(0, io.SEEK_END) - here
+            self._file.seek(here)
+        if self.most is not None and count > self.most:
+            raise Refused(
+                f"the directory of its records is {count:,} bytes long; it is made to fill the memory",
+                record="central directory",
+            )
+        return self._file.read(count)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+@contextmanager
+def directory_only(file: IO[bytes]) -> Iterator[_Careful]:
+    """While it is opened, zipfile reads the directory in one piece, as long as the file says that it is."""
+    careful = _Careful(file)
+    yield careful
+    careful.most = None

@@ -53,8 +53,11 @@ class Archive:
         self._file = file
         self._size = size
         try:
-            self._zip = zipfile.ZipFile(file)
+            with zip_ends.directory_only(file) as careful:
+                self._zip = zipfile.ZipFile(careful)
             infos = self._zip.infolist()
+        except Refused:
+            raise
         except (zipfile.BadZipFile, OSError, ValueError, struct.error, NotImplementedError) as error:
             raise VaultError(
                 "the end of the file is missing or damaged: the directory of its records cannot be read "

@@ -78,7 +78,7 @@ def test_what_was_saved_is_mirrored_though_the_script_has_overwritten_it(tmp_pat
     (tmp_path / "new").write_bytes(b"second")
     (tmp_path / "new").replace(path)
     assert mirror.flush(20)
-    assert mirror.remote.read("1.pt") == b"first"
+    assert mirror.remote.read("1.pt", 1000) == b"first"
 
 
 @pytest.mark.parametrize("trouble", ["fail", "truncate", "stall"])
@@ -88,7 +88,7 @@ def test_an_upload_that_goes_wrong_is_made_again_until_it_verifies(tmp_path, mir
     (tmp_path / "a.pt").write_bytes(b"0123456789")
     mirror.put(tmp_path / "a.pt", "a.pt")
     assert mirror.flush(30)
-    assert mirror.remote.read("a.pt") == b"0123456789"
+    assert mirror.remote.read("a.pt", 1000) == b"0123456789"
     assert len(flaky.log) >= 2
     assert mirror.status().failures == 0
 
@@ -102,16 +102,16 @@ def test_nothing_is_rotated_before_the_new_one_was_read_back(tmp_path, mirrors, 
     (tmp_path / "b.pt").write_bytes(b"the second")
     mirror.put(tmp_path / "b.pt", "2.pt", group="a.pt")
     assert not mirror.flush(1.5)
-    assert mirror.remote.read("1.pt") == b"one"
+    assert mirror.remote.read("1.pt", 1000) == b"one"
     status = mirror.status()
     assert status.pending == 1
     assert status.problem
     flaky.plan = []
     assert mirror.flush(30)
-    assert mirror.remote.read("2.pt") == b"the second"
+    assert mirror.remote.read("2.pt", 1000) == b"the second"
     mirror.close()
     with pytest.raises(FileNotFoundError):
-        mirror.remote.read("1.pt")
+        mirror.remote.read("1.pt", 1000)
 
 
 def test_a_mirror_that_fails_for_hours_does_not_fill_the_disk(tmp_path, mirrors, flaky):
@@ -123,7 +123,7 @@ def test_a_mirror_that_fails_for_hours_does_not_fill_the_disk(tmp_path, mirrors,
     assert mirror.status().pending <= 3
     flaky.plan = []
     assert mirror.flush(30)
-    assert mirror.remote.read("7.pt") == b"7"
+    assert mirror.remote.read("7.pt", 1000) == b"7"
 
 
 def test_a_folder_with_a_manifest_has_it_last(tmp_path, mirrors, flaky):

@@ -39,7 +39,7 @@ for number in range(4):
 assert mirror.flush(60), mirror.status()
 mirror.close()
 print(*sorted(each["Key"] for each in bucket.list_objects_v2(Bucket="ckpts")["Contents"]), sep="\\n")
-manifest = Manifest.parse(mirror.remote.read("run/best.pt/3.pt.manifest.json"), "mirror")
+manifest = Manifest.parse(mirror.remote.read("run/best.pt/3.pt.manifest.json", 1 << 20), "mirror")
 print(manifest.step, mirror.remote.sha256("run/best.pt/3.pt") == manifest.files["3.pt"].sha256)
 server.stop()
 """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from premortem import untrusted
 from premortem.children import run_child
 from premortem.errors import UsageError
 from premortem.fit.speed.candidates import ALL
@@ -52,8 +52,8 @@ def measure(options: SpeedOptions) -> Report:
         paper.write_text(dumps(order), encoding="utf-8")
         problem, tail = _launch(paper, scratch, options)
         try:
-            report = Report.from_json(json.loads(result.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
+            report = Report.from_json(untrusted.loads(untrusted.read_text(result)))
+        except (OSError, ValueError, TypeError, AttributeError, LookupError):
             report = Report(problem=problem or "the script's process died without a word")
         if report.problem and tail:
             report.problem += f"\n{tail}"

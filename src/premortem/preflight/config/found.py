@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from premortem import untrusted
 from premortem.findings import Where
 from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.parsing import Unreadable
@@ -142,7 +143,7 @@ def _hydra(project: Project, reading: Reading, values: Values) -> Iterator[Named
 def _groups(project: Project, base: Path, first: Path, where: Where) -> Iterator[Named]:
     """`defaults: [{model: resnet}, data]` are files beside it; the command line can choose others."""
     try:
-        entries = Config(str(first), first.read_bytes()).entries
+        entries = Config(str(first), untrusted.read(first)).entries
     except (OSError, Unreadable):
         return
     chosen = dict(word.split("=", 1) for word in project.argv if "=" in word and not word.startswith("-"))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from premortem import untrusted
 from premortem.findings import Where
 from premortem.lint.configs import Config
 from premortem.lint.parsing import Unreadable
@@ -50,7 +51,7 @@ def _file(one: Named) -> File:
     if one.missing:
         return File(path=one.path, named=one.where, given=one.given, missing=True)
     try:
-        data = one.path.read_bytes()
+        data = untrusted.read(one.path)
         if len(data) > LARGE:
             return File(path=one.path, named=one.where, given=one.given)
         config = Config(str(one.path), data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from premortem.errors import Refused, VaultError
+from premortem.untrusted import opened
 from premortem.vault import dtypes, inert, lift
 from premortem.vault.blocks import Window
 from premortem.vault.contents import Advance, Contents
-from premortem.vault.stubs import Opaque, Storage, TensorStub
+from premortem.vault.stubs import Opaque, Storage, TensorStub, sizes_of
 from premortem.vault.zips import MAGIC, Archive
 
 METADATA = ".metadata"
@@ -174,10 +176,10 @@ class Distributed(Contents):
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise Refused(f"`{METADATA}` names the file `{name}`, which leads out of its folder")
         try:
-            self._files[name] = (self._path / name).open("rb")
+            self._files[name] = opened(self._path / name)
         except FileNotFoundError:
             raise VaultError(f"the file {name} is missing", record=name) from None
-        self._sizes[name] = (self._path / name).stat().st_size
+        self._sizes[name] = os.fstat(self._files[name].fileno()).st_size
 
     def _leaf(self, key: str, told: Any) -> Any:
         state = _state(told)
@@ -186,7 +188,7 @@ class Distributed(Contents):
             dtype = dtypes.of_torch(str(getattr(kind, "name", kind)))
             if dtype not in dtypes.BYTES:
                 raise VaultError(f"`{METADATA}` gives `{key}` no type", record=key)
-            shape = tuple(state["size"])
+            shape = sizes_of(state["size"], f"`{key}`")
             steps = tuple(math.prod(shape[place + 1 :]) for place in range(len(shape)))
             return TensorStub(Storage(key, dtype, math.prod(shape)), dtype, shape, steps)
         if not self._pieces.get(key):

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from premortem.untrusted import opened
 from premortem.vault.contents import Stored
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class OneFile(Stored):
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        file = path.open("rb")
+        file = opened(path)
         try:
             return cls(path, file, path.stat().st_size)
         except BaseException:

@@ -6,7 +6,6 @@ after the other, up to the last byte of the file.
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Iterator, Mapping
@@ -14,11 +13,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from premortem.errors import VaultError
+from premortem.untrusted import loads
 from premortem.vault import dtypes
 from premortem.vault.blocks import read_exactly
 from premortem.vault.contents import Advance
 from premortem.vault.formats.one_file import OneFile
-from premortem.vault.stubs import Storage, TensorStub, strides
+from premortem.vault.stubs import Storage, TensorStub, sizes_of, strides
 
 _MOST_HEADER = 100_000_000  # bytes; the limit of the format itself
 
@@ -61,13 +61,12 @@ class Safetensors(OneFile):
     def _tensor(self, name: str, entry: Any) -> TensorStub:
         try:
             dtype = dtypes.SAFETENSORS.get(entry["dtype"], "")
-            shape = tuple(entry["shape"])
+            sizes = entry["shape"]
             start, end = entry["data_offsets"]
         except (TypeError, KeyError, ValueError):
             raise VaultError(f"the header does not describe `{name}` in full", record=name) from None
-        numbers = (*shape, start, end)
-        if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in numbers):
-            raise VaultError(f"the header gives `{name}` a size that is none", record=name)
+        shape = sizes_of(sizes, f"`{name}`")
+        sizes_of((start, end), f"`{name}`")
         count = math.prod(shape)
         if dtype and count * dtypes.BYTES[dtype] != end - start:
             raise VaultError(
@@ -99,8 +98,8 @@ def _header(file: IO[bytes], size: int) -> tuple[int, dict[str, Any]]:
     if length > _MOST_HEADER or 8 + length > size:
         raise VaultError("the header is longer than the file: it was cut off, or is damaged", record="header")
     try:
-        header = json.loads(read_exactly(file, 8, length, "header"), object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
+        header = loads(read_exactly(file, 8, length, "header"), object_pairs_hook=_once)
+    except ValueError as error:
         raise VaultError(f"the header is damaged; it is not valid JSON ({error})", record="header") from None
     if not isinstance(header, dict):
         raise VaultError("the header is damaged; it describes no tensors", record="header")

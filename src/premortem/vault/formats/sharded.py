@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from premortem.errors import Refused, VaultError
+from premortem.untrusted import loads, read
 from premortem.vault.contents import Advance, Contents, open_contents
 from premortem.vault.formats.composed import Composed, close_all, opened
 from premortem.vault.stubs import TensorStub
@@ -67,10 +67,8 @@ def _index_of(path: Path) -> Path | None:
 
 def _weight_map(index: Path) -> dict[str, str]:
     try:
-        if index.stat().st_size > _MOST_INDEX:
-            raise VaultError(f"`{index.name}` is far too large for an index", record=index.name)
-        found = json.loads(index.read_bytes())["weight_map"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        found = loads(read(index, _MOST_INDEX))["weight_map"]
+    except (ValueError, KeyError, TypeError) as error:
         raise VaultError(f"`{index.name}` is damaged ({error})", record=index.name) from None
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
         raise VaultError(f"`{index.name}` is damaged: it does not map weights to files", record=index.name)

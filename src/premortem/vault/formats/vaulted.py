@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from premortem import untrusted
 from premortem.errors import MissingExtra, VaultError
 from premortem.vault.blocks import BLOCK
 from premortem.vault.contents import Advance, Contents, Stored
 from premortem.vault.formats.composed import close_all, opened
 from premortem.vault.formats.safetensor import Safetensors
 from premortem.vault.manifest import NAME, Manifest, TensorEntry
-from premortem.vault.store import STATE, fingerprint
-from premortem.vault.stubs import TensorStub, strides
+from premortem.vault.store import MOST_STATE, STATE, fingerprint
+from premortem.vault.stubs import TensorStub, sizes_of, strides
 from premortem.vault.tree import LEFT_OUT, MARK
 
 
@@ -60,7 +60,7 @@ class Vaulted(Stored):
         for name, record in self.manifest.files.items():
             digest, size = hashlib.sha256(), 0
             try:
-                with (self._path / name).open("rb") as file:
+                with untrusted.opened(self._path / name) as file:
                     while block := file.read(BLOCK):
                         digest.update(block)
                         size += len(block)
@@ -101,17 +101,19 @@ class Vaulted(Stored):
             raise VaultError(f"`{name}` is not in {entry.file or 'any file'}", record=name)
         held = owner.stub(entry.key)
         assert held.storage is not None  # noqa: S101 - safetensors always has one
-        shape = tuple(entry.shape)
+        shape = sizes_of(entry.shape, f"`{name}`")
         storage = type(held.storage)(f"{entry.file}/{held.storage.key}", entry.dtype, held.storage.elements)
         return TensorStub(storage, entry.dtype, shape, strides(shape))
 
     def _tree(self, stubs: Mapping[str, TensorStub]) -> Any:
         try:
-            trees = json.loads((self._path / STATE).read_bytes())
+            trees = untrusted.loads(untrusted.read(self._path / STATE, MOST_STATE))
         except FileNotFoundError:
             return dict(stubs)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise VaultError(f"{STATE} is damaged; it is not valid JSON ({error})", record=STATE) from None
+        if not isinstance(trees, dict):
+            raise VaultError(f"{STATE} is damaged; it describes no pieces", record=STATE)
         return {piece: _told(tree, f"{piece}.", stubs) for piece, tree in trees.items()}
 
 

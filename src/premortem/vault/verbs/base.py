@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console as Terminal
@@ -16,7 +17,9 @@ from rich.text import Text
 
 from premortem.amounts import scaled
 from premortem.arguments import Parser
+from premortem.errors import VaultError
 from premortem.plain import plain
+from premortem.vault.contents import Contents, open_contents
 
 Advance = Callable[[int], None]
 _PATIENCE = 1.0  # seconds before a bar appears
@@ -69,6 +72,19 @@ def print_json(value: Any) -> None:
     except BrokenPipeError:
         # The reader has seen enough; Python would complain once more when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Contents]:
+    """What is in a checkpoint; what is wrong with it names the file. Raises VaultError."""
+    try:
+        contents = open_contents(path)
+    except VaultError as error:
+        if str(path) in str(error):
+            raise
+        raise type(error)(f"`{path}`: {error}", record=error.record) from error
+    with contents:
+        yield contents
 
 
 def size(count: int) -> str:

@@ -11,13 +11,14 @@ from rich.text import Text
 
 from premortem.arguments import Parser
 from premortem.errors import UsageError, VaultError
-from premortem.vault.contents import Contents, open_contents
+from premortem.vault.contents import Contents
 from premortem.vault.found import at_hand, recorded
 from premortem.vault.leaves import shown
 from premortem.vault.matching import Spec, match
 from premortem.vault.verbs.base import (
     DIFFERENT,
     Verb,
+    opened,
     parser,
     print_json,
     progress,
@@ -89,8 +90,8 @@ def call(tokens: Sequence[str]) -> int:
         progress("comparing", total) as advance,
         at_hand(first[0], first[1][0], advance) as path_a,
         at_hand(second[0], second[1][0], advance) as path_b,
-        open_contents(path_a) as a,
-        open_contents(path_b) as b,
+        opened(path_a) as a,
+        opened(path_b) as b,
     ):
         found = compare(a, b, advance)
         for name, path, each in (("A", path_a, first[1][0]), ("B", path_b, second[1][0])):

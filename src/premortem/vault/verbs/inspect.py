@@ -11,11 +11,12 @@ from rich.text import Text
 
 from premortem.arguments import Parser
 from premortem.errors import UsageError
-from premortem.vault.contents import Contents, open_contents
+from premortem.vault.contents import Contents
 from premortem.vault.found import Found, at_hand
 from premortem.vault.leaves import shown
 from premortem.vault.verbs.base import (
     Verb,
+    opened,
     parser,
     print_json,
     progress,
@@ -57,7 +58,7 @@ def call(tokens: Sequence[str]) -> int:
     with (
         progress(f"fetching {found[0].name}", found[0].bytes) as advance,
         at_hand(place, found[0], advance) as path,
-        open_contents(path) as contents,
+        opened(path) as contents,
     ):
         if options.json:
             print_json(_record(contents, found[0]))

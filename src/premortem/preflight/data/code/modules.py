@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from premortem import untrusted
 from premortem.preflight.project import Project
 
 _MOST = 60  # files
@@ -58,7 +59,7 @@ def _parsed(path: Path) -> ast.Module | None:
     try:
         if path.stat().st_size > _MOST_BYTES:
             return None
-        return ast.parse(path.read_bytes())
+        return ast.parse(untrusted.read(path))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

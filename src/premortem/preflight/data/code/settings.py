@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from premortem import untrusted
 from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.parsing import Unreadable
 from premortem.preflight.data.code.modules import Module
@@ -98,7 +99,7 @@ def _configs(named: set[str], folders: Iterable[Path], places: Places) -> dict[s
             if path is None or path.stat().st_size > _MOST_BYTES:
                 continue
             shown = name if path == starts[0] / name else str(path)
-            for entry in Config(str(path), path.read_bytes()).entries:
+            for entry in Config(str(path), untrusted.read(path)).entries:
                 if "${" not in entry.text:
                     found[entry.name].add(entry.text)
                     places[entry.name, entry.text] = (shown, entry.line)

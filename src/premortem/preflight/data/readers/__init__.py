@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
+from premortem import untrusted
 from premortem.preflight.data import names
 from premortem.preflight.data.facts import Look
 from premortem.preflight.data.readers import (
@@ -35,6 +36,7 @@ def read(path: Path, relative: str, around: Around) -> list[Look]:
     if reader is None:
         return []
     try:
+        untrusted.opened(path).close()  # a pipe would be waited for
         return list(reader.read(path, relative, around))
     except OSError as error:
         why = error.strerror or str(error)

@@ -6,13 +6,17 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from premortem.errors import Refused
 from premortem.preflight.data.facts import Look
 from premortem.preflight.data.readers import numbers
 from premortem.preflight.data.readers.around import Around, MissingLibrary
+from premortem.vault import zip_ends
 
 SUFFIXES = ("npy", "npz")
+_MOST_PARTS = 1000
+_MOST_BYTES = 512 << 20  # of one part
 _PICKLED = (
     "Python objects in dtype",
     "Object arrays",
@@ -39,15 +43,30 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
 def _archive(np: Any, path: Path, relative: str) -> Iterator[Look]:
     try:
         # numpy leaves a file open that it cannot read; one that was handed over is closed here.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            for part in archive.files:
+        with path.open("rb") as file, np.load(_with_few_parts(file), allow_pickle=False) as archive:
+            sizes = {info.filename: info.file_size for info in archive.zip.infolist()}
+            for part in archive.files[:_MOST_PARTS]:
+                if sizes.get(f"{part}.npy", sizes.get(part, 0)) > _MOST_BYTES:
+                    continue  # it would be unpacked to be looked at
                 try:
                     yield numbers.about(archive[part], relative, "array", part)
                 except ValueError as error:
                     if "Object arrays" not in str(error):
                         raise
+    except Refused as refused:
+        yield Look(path=relative, kind="array", problem=str(refused))
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
         yield Look(path=relative, kind="array", problem=f"the archive is damaged or cut off ({error})")
+
+
+def _with_few_parts(file: BinaryIO) -> BinaryIO:
+    """The same file. Raises Refused when the list of what is in it would fill the memory."""
+    if zipfile.is_zipfile(file):
+        file.seek(0)
+        with zip_ends.directory_only(file) as careful:
+            zipfile.ZipFile(careful).close()
+    file.seek(0)
+    return file
 
 
 def _has_header(path: Path) -> bool:

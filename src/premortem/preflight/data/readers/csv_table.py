@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 from premortem.preflight.data.facts import Look
 from premortem.preflight.data.readers import columns
@@ -13,11 +14,13 @@ from premortem.preflight.data.readers.around import Around
 
 SUFFIXES = ("csv", "tsv")
 _MOST_ROWS = 200_000
+_MOST_CHARACTERS = 4 << 20  # of a line
+_MOST_IN_ALL = 256 << 20
 
 
 def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        first = file.readline()
+        first = file.readline(_MOST_CHARACTERS)
         file.seek(0)
         if "\0" in first:
             yield Look(
@@ -28,7 +31,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
             return
         mark = max("\t,;|", key=first.count)
         try:
-            rows = list(islice(csv.reader(file, delimiter=mark), _MOST_ROWS))
+            rows = list(islice(csv.reader(_lines(file), delimiter=mark), _MOST_ROWS))
         except csv.Error as error:
             yield Look(path=relative, kind="table", problem=f"it cannot be read ({error})")
             return
@@ -46,6 +49,16 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         relative,
         around,
     )
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """As many as are read, and none without an end. Raises csv.Error."""
+    left = _MOST_IN_ALL
+    while left > 0 and (line := file.readline(_MOST_CHARACTERS)):
+        if len(line) == _MOST_CHARACTERS and not line.endswith("\n"):
+            raise csv.Error(f"a line has more than {_MOST_CHARACTERS:,} characters")
+        left -= len(line)
+        yield line
 
 
 def _number(cell: str) -> bool:

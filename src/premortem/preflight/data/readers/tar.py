@@ -13,12 +13,15 @@ from premortem.preflight.data.readers.around import Around
 SUFFIXES = ("tar", "tgz")
 _MOST_MEMBERS = 200_000
 _MOST_PACKED = 256 << 20
+_MOST_GROWN = 2 << 30  # bytes to which a packed archive may grow without being suspicious
+_MOST_TIMES = 50
 
 
 def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     packed = not path.name.lower().endswith(".tar")
     if packed and path.stat().st_size > _MOST_PACKED:
         return
+    whole = path.stat().st_size
     samples: dict[str, set[str]] = {}
     end, last = 0, ""
     try:
@@ -27,6 +30,10 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                 if place >= _MOST_MEMBERS:
                     break
                 end, last = member.offset_data + member.size, member.name
+                if end > max(_MOST_GROWN, _MOST_TIMES * whole):
+                    problem = f"it would grow from {whole:,} to more than {end:,} bytes"
+                    yield Look(path=relative, kind="tar", problem=problem)
+                    return
                 if member.isfile():
                     _note(samples, member)
                     if not member.size and "." in member.name:
