@@ -45,7 +45,7 @@ class Moves:
             source, target = _in_folder(src), real(dst)
             with self.shelf.lock:
                 if self._harmful(source, target) and self._diverted(source, target, source):
-                    del self.shelf.poisoned[source]
+                    self.shelf.poisoned.pop(source, None)
                     self.shelf.known.pop(source, None)
                     return None
                 self._keep(target)
@@ -96,9 +96,10 @@ class Moves:
     def _diverted(self, source: Path, target: Path, moved: Path) -> bool:
         """False when there is no room for it in the quarantine: then the script does what it does alone."""
         try:
-            if moved != source:
-                link_or_copy(source, moved)
-            self.shelf.divert(moved, target, self.session.step, self.shelf.poisoned[source])
+            with self.saving.inside():  # the move into the quarantine is ours, and is not followed
+                if moved != source:
+                    link_or_copy(source, moved)
+                self.shelf.divert(moved, target, self.session.step, self.shelf.poisoned[source])
         except OSError as error:
             self.session.fault("quarantine", error)
             if moved != source:
