@@ -88,7 +88,10 @@ def _described(place: Place, sizes: dict[str, int]) -> Iterator[Found]:
             files = (target,) if target in sizes else _below(target, sizes)
         else:
             continue
-        raw = place.read(name)
+        try:
+            raw = place.read(name)
+        except FileNotFoundError:
+            continue  # a run that is still going on has removed it meanwhile
         beside = base != NAME and place.local(name) is not None and bool(files)
         if b'"vault"' not in raw and not (beside and _is_kept(target)):
             continue  # many things are called a manifest
