@@ -13,10 +13,10 @@ from premortem import detectors
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.errors import Stopped
-from premortem.events import Backward, Event, OptimizerStep, RunEnded
+from premortem.events import Backward, Event, LoadChecked, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 from premortem.probes.optimizers import Optimizers
-from premortem.watcher import Watcher
+from premortem.watcher import MOST_OF_A_CODE, Watcher
 
 
 class Faults:
@@ -173,3 +173,16 @@ def test_detectors_hear_only_what_they_listen_to_and_the_end(monkeypatch: pytest
     train(2)
     watcher.close()
     assert heard == [Backward, Backward, RunEnded]
+
+
+def test_each_damaged_file_of_one_line_is_told_and_a_flood_is_counted():
+    said, problems = [], []
+    watcher = Watcher("observe", on_finding=said.append, on_problem=problems.append)
+    line = Site("train.py", 7)
+    for number in range(MOST_OF_A_CODE + 5):
+        for _ in range(2):  # the same file twice is one finding
+            watcher.emit(LoadChecked(at=line, path=f"part{number}.pt", damaged="cut off"))
+    assert [finding.evidence["path"] for finding in said] == [f"part{n}.pt" for n in range(MOST_OF_A_CODE)]
+    watcher.close()
+    assert watcher.findings[-1].message.endswith("(and 5 more)")
+    assert problems == ["PM343 damaged-checkpoint-loaded: and 5 more"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from typing import Any
 
-from premortem.findings import FAMILIES, Severity
+from premortem.findings import FAMILIES, Finding, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +21,20 @@ class Card:
     # Names of diagnoses that this one causes: they are folded under it, so that
     # one root cause is one finding.
     explains: tuple[str, ...] = ()
+    # The evidence that names what a finding is about, where the place alone does not: a line may load many files.
+    subject: str = ""
     # Not proven on enough real code yet: off unless asked for. Only lint rules have this.
     preview: bool = False
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
             raise ValueError(f"{self.code} {self.name}: unknown family {self.family!r}")
+
+
+def identity(finding: Finding, card: Card | None) -> tuple[Any, ...]:
+    """Two findings with the same identity are one: the same diagnosis, at the same place, of the same thing."""
+    about = finding.evidence.get(card.subject) if card is not None and card.subject else None
+    return finding.code, finding.where, str(about)
 
 
 def page(card: Card, unit: type) -> str:

@@ -6,6 +6,7 @@ What goes wrong in how premortem was called is one sentence on stderr and exit c
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import os
 import sys
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PremortemError as error:
         from premortem.console import Console
 
-        Console().problem(str(error))
+        Console().refuse(str(error))
         return USAGE_ERROR if isinstance(error, UsageError) else FAILURE
 
 
@@ -155,7 +156,7 @@ def run(tokens: Sequence[str]) -> int:
         own = without(without(command.options, "--nproc"), "--max-restarts")
         program = [*(["-m"] if command.module else []), command.target, *command.argv]
         restarts = options.max_restarts or "0"
-        look = _autopsy if options.autopsy else None
+        look = functools.partial(_autopsy, quiet=options.quiet) if options.autopsy else None
         return torchrun.run(
             options.nproc, restarts, own, program, options.folder, quiet=options.quiet, autopsy=look
         )
@@ -188,11 +189,11 @@ def run(tokens: Sequence[str]) -> int:
     )
 
 
-def _autopsy(folder: Path) -> None:
+def _autopsy(folder: Path, *, quiet: bool) -> None:
     from premortem import launch
     from premortem.console import Console
 
-    launch.autopsy([folder] if any(folder.glob("rank-*/**/capsule.json")) else [], Console())
+    launch.autopsy([folder] if any(folder.glob("rank-*/**/capsule.json")) else [], Console(mute=quiet))
 
 
 def _absolute(url: str | None) -> str | None:

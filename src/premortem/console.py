@@ -43,10 +43,18 @@ ITEMS = 3  # of a list, likewise
 
 
 class Console:
-    """Shows findings to a person. With `quiet` it shows only problems in how premortem was called."""
+    """Shows findings to a person. With `quiet` it shows no findings; with `mute` nothing but a wrong call of premortem."""
 
-    def __init__(self, quiet: bool = False, stream: TextIO | None = None, *, plain: bool = False) -> None:
-        self.quiet = quiet
+    def __init__(
+        self,
+        quiet: bool = False,
+        stream: TextIO | None = None,
+        *,
+        plain: bool = False,
+        mute: bool = False,
+    ) -> None:
+        self.quiet = quiet or mute
+        self._mute = mute
         # The stream as it is now: a script that later redirects its own stderr does not hide findings.
         # There is none at all after `2>&-`.
         self._stream: TextIO = stream or getattr(sys, "stderr", None) or io.StringIO()
@@ -87,7 +95,12 @@ class Console:
         self._print([Text(), verdict, *more])
 
     def problem(self, sentence: str) -> None:
-        """One sentence about premortem itself. Shown even when quiet: silence would hide why nothing ran."""
+        """One sentence about premortem itself, while the run goes on."""
+        if not self._mute:
+            self.refuse(sentence)
+
+    def refuse(self, sentence: str) -> None:
+        """Why nothing was run. Shown even when mute: silence would hide it."""
         self._print([Text.assemble(("premortem: ", "bold red"), _clean(sentence))])
 
     def _head(self, finding: Finding) -> Iterator[Text]:

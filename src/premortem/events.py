@@ -76,6 +76,11 @@ class RunEnded(Event):
     error: str = ""
     message: str = ""
 
+    @property
+    def cut_off(self) -> bool:
+        """Whether it ended before its own end: what did not happen so far might have happened yet."""
+        return self.reason != "finished"
+
 
 @dataclass(slots=True, kw_only=True)
 class LogLine(Event):
@@ -732,6 +737,9 @@ class StepRefused(Event):
     total: int  # of all optimizers, so far
     made: int  # steps that were made so far
     rank: int | None = None  # of sharded parameters: the one rank whose piece was not finite
+    batches: tuple[int, int] | None = (
+        None  # drawn for it: the first and the last, counted from 1 in their epoch
+    )
 
 
 # --- memory ----------------------------------------------------------------------------------
@@ -817,6 +825,9 @@ class ScalerUpdate(Event):
     scale: float | None
     skipped: bool
     loss: float | None = None  # of the step that was left out, where it was broken before any scaling
+    batches: tuple[int, int] | None = (
+        None  # drawn for it: the first and the last, counted from 1 in their epoch
+    )
 
 
 # --- evaluation ------------------------------------------------------------------------------
@@ -1012,7 +1023,8 @@ class RoomShort(Event):
     path: str
     given_up: int  # earlier versions that were removed to make room
     in_place: bool  # it still was: the file was overwritten where it lay, as the script alone would have done
-    failed: str = ""  # ... or it could not be saved at all; the old file is untouched
+    failed: str = ""  # ... or it could not be saved at all; the old file is as it was
+    ours: tuple[str, ...] = ()  # what else of premortem's was removed to make room
 
 
 @dataclass(slots=True, kw_only=True)

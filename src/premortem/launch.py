@@ -75,19 +75,19 @@ def run(options: RunOptions) -> int:
     by the signal. The traceback has been printed by then.
     """
     mine = place(os.environ)
-    console = Console(options.quiet or (mine is not None and mine.rank != 0))
+    console = Console(mine is not None and mine.rank != 0, mute=options.quiet)
     program = Program(target=options.target, module=options.module, argv=options.argv)
     try:
         program.check()
     except UsageError as error:
-        console.problem(str(error))
+        console.refuse(str(error))
         return USAGE_ERROR
     supervision = Supervision(options, console)
     supervision.begin(program)
     try:
         ending = program.run()
     except UsageError as error:  # a module that is missing inside a package that is there
-        console.problem(str(error))
+        console.refuse(str(error))
         ending = Ending(reason="exited", exit_code=USAGE_ERROR, message=str(error))
     ending = supervision.settled(ending)
     supervision.end(ending)
@@ -110,7 +110,11 @@ def autopsy(capsules: list[Path], console: Console) -> None:
     # Not with --trust: in a folder that others can write to, the first capsule need not be this run's.
     command = [sys.executable, "-m", "premortem", "replay", str(capsules[0])]
     variables = {**os.environ, **trust.handed_on()}
-    subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.__stderr__, env=variables)
+    # It writes what it finds into the journal, so that it is worth its time also when nothing is shown.
+    shown = (subprocess.DEVNULL, subprocess.DEVNULL) if console.quiet else (sys.__stderr__, None)
+    subprocess.run(
+        command, check=False, stdin=subprocess.DEVNULL, stdout=shown[0], stderr=shown[1], env=variables
+    )
 
 
 class Supervision:
@@ -228,6 +232,8 @@ class Supervision:
                 f"({error.strerror}); the run goes on without a journal"
             )
             return
+        if chosen is None and self._ranks is None and not folder.is_relative_to(Path.cwd()):
+            self.console.problem(f"the disk is nearly full; what premortem keeps of this run is in {folder}")
         meta = {
             **self._record(),
             "premortem": __version__,

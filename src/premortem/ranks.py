@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from premortem import detectors
+from premortem.cards import identity
 from premortem.errors import STOPPED
 from premortem.findings import Certainty, Finding, Severity
 from premortem.findings_file import FindingsFile
@@ -166,10 +167,11 @@ def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
     every = reports(folder)
     if not every:
         return None
+    cards = {cls.card.code: cls.card for cls in detectors.ALL}
     seen: dict[Any, tuple[Finding, set[int]]] = {}
     for run, findings in every:
         for finding in findings:
-            same = (finding.code, finding.where)
+            same = identity(finding, cards.get(finding.code))
             first, ranks = seen.get(same, (finding, set()))
             seen[same] = (_louder(first, finding), {*ranks, run["rank"]})
     union = [
@@ -177,7 +179,6 @@ def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
         for finding, ranks in seen.values()
     ]
     union = _one_refusal(_without_received(union))
-    cards = {cls.card.code: cls.card for cls in detectors.ALL}
     now = [run for run, _ in latest(every)]
     shown = {name: value for name, value in now[0].items() if name not in {"launch", "rank", "attempt"}}
     told = ("rank", "exit_code", "reason", "steps", "seconds", "folder")

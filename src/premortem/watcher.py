@@ -5,8 +5,11 @@ The middle of the program is `emit`, and it fits on one screen.
 
 from __future__ import annotations
 
+import functools
+import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from premortem import detectors, events, gauges, policy
 from premortem.actions.stop import stop
 from premortem.arrivals import ImportHook
+from premortem.cards import identity
 from premortem.events import OUT_OF_MEMORY, Event, LogLine, RunEnded, RunStarted, StepStats
 from premortem.failures import Failures
 from premortem.findings import Finding
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
 
 # What the detectors' picture of a step is made of.
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
+MOST_OF_A_CODE = 12  # findings; after these, more of the same only bury what else there is
 _ABOUT = 64  # steps after a failure in which findings are still about it
 # Events worth keeping besides the series of steps. All are rare: none is made in every step.
 _KEPT = frozenset(
@@ -117,6 +122,7 @@ class Watcher:
         self.latest: StepStats | None = None
         self._found: list[Finding] = []
         self._said: set[tuple[Any, ...]] = set()
+        self._counts: Counter[str] = Counter()  # findings of each code
         self._derivations = (Phases(), Windows(), Failures())
         self._detectors = [cls() for cls in detectors.ALL]
         self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
@@ -190,21 +196,38 @@ class Watcher:
         }
 
     def _say(self, finding: Finding) -> None:
-        same = (finding.code, finding.where)
+        same = self._identity(finding)
         if same in self._said:
             return
         self._said.add(same)
+        self._counts[finding.code] += 1
+        if self._counts[finding.code] > MOST_OF_A_CODE:
+            return  # `close` says how many
         finding = with_capsule(finding, self.capsules)
         past, self._found = self._found, [*without_surpassed(self._found, finding), finding]
         if self.journal is not None:
             self.journal.finding(finding)
         if self._attachment is not None:
             self._attachment.alarm()
-        told = next((f for f in self.findings if (f.code, f.where) == same), None)
+        told = next((f for f in self.findings if self._identity(f) == same), None)
         if told is not None:  # else a finding before it explains it
             self._tell(told)
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self.stopping = finding
+
+    def _identity(self, finding: Finding) -> tuple[Any, ...]:
+        return identity(finding, self._cards.get(finding.code))
+
+    def _count_the_rest(self) -> None:
+        """The last finding of a code of which there were too many says how many more there were."""
+        for code, number in self._counts.items():
+            last = next((f for f in reversed(self._found) if f.code == code), None)
+            if number > MOST_OF_A_CODE and last is not None:
+                more = number - MOST_OF_A_CODE
+                told = replace(last, message=f"{last.message} (and {more} more)").with_evidence(more=more)
+                self._found = [told if f is last else f for f in self._found]
+                if self.on_problem is not None:
+                    self.on_problem(f"{code} {last.name}: and {more} more")
 
     def _tell(self, finding: Finding) -> None:
         if self.on_finding is not None:
@@ -278,12 +301,31 @@ class Watcher:
             say=say,
             have_done=self._have_done,
         )
+        self.safekeeping.saving.ours |= {
+            "capsules": self._give_up_capsules,
+            "the journal": functools.partial(self._give_up_journal, journal, say),
+        }
         self.safekeeping.install()
         requests = Requests(folder, self.safekeeping, journal.note, say)
         journal.looks.append(requests.look)
         attachment.optimizers.after_step.append(requests.stepped)
         if self.on_step is not None:
             self.after_each_step(self.on_step)
+
+    def _give_up_capsules(self, near: Path) -> bool:
+        """The disk is full, and a checkpoint of the script's is worth more than a step that can be run again."""
+        given_up = [path for path in self.capsules if on_the_disk_of(path, near)]
+        for path in given_up:
+            shutil.rmtree(path, ignore_errors=True)
+        self.capsules = [path for path in self.capsules if path not in given_up]
+        return bool(given_up)
+
+    def _give_up_journal(self, journal: Journal, say: Callable[[str], None], near: Path) -> bool:
+        if not journal.path.exists() or not on_the_disk_of(journal.path, near):
+            return False
+        kept = journal.give_way()
+        say(f"the disk is full, and the journal gave way; {f'it is in {kept}' if kept else 'it is lost'}")
+        return True
 
     def _capsule_written(self, path: Path, step: int) -> None:
         self.capsules.append(path)
@@ -357,6 +399,7 @@ class Watcher:
         if self._attachment is not None and event.reason == "crashed":
             self._attachment.trail.ended(getattr(sys, "last_value", None), event)
         self.emit(event)
+        self._count_the_rest()
         if self._hook is not None and self._hook in sys.meta_path:
             sys.meta_path.remove(self._hook)
         if self.safekeeping is not None:
@@ -379,6 +422,13 @@ def with_capsule(finding: Finding, capsules: Sequence[Path]) -> Finding:
     proof = f"`premortem replay {shown(path)}` runs that step again and proves the cause."
     remedy = f"{finding.remedy} {proof}".strip()
     return replace(finding, remedy=remedy, evidence={**finding.evidence, "capsule": str(path)})
+
+
+def on_the_disk_of(path: Path, near: Path) -> bool:
+    try:
+        return path.stat().st_dev == near.parent.stat().st_dev
+    except OSError:
+        return False
 
 
 def step_of(capsule: Path) -> int:
@@ -421,7 +471,7 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
         from premortem.cells import face
         from premortem.console import Console
 
-        console = Console(quiet=quiet)
+        console = Console(mute=quiet)
         self._face = None if quiet else face()
         relay = None
         if sinks or notify:

@@ -97,7 +97,7 @@ class Doors:
             def measure() -> int:
                 counting = Counting()
                 original(obj, counting, *args, **kwargs)
-                return counting.bytes + len(path.name) * 1000  # its name is in front of every record
+                return counting.bytes
 
             def write(to: Path) -> Any:
                 return original(obj, str(to), *args, **kwargs)
@@ -141,7 +141,7 @@ class Doors:
 
             def write(to: Path) -> Any:
                 result = original(state_dict, *args, checkpoint_id=to, **kwargs)
-                if to != path and path.is_dir() and whose_turn():
+                if path.is_dir() and to.is_dir() and whose_turn() and not path.samefile(to):
                     _take_along(path, to)
                 return result
 

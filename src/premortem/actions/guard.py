@@ -402,6 +402,7 @@ class Guard:
                 total=self._refused.total(),
                 made=self._made.total(),
                 rank=self._agreement.bad_rank if reason == "gradient" else None,
+                batches=self.session.drawn(refusal.step),
             )
         )
 

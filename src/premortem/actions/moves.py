@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem.actions.save import real
-from premortem.vault.atomic import drafted
+from premortem.actions.save import Save, real
+from premortem.vault.atomic import drafted, no_room
 from premortem.vault.links import link_or_copy
 
 if TYPE_CHECKING:
@@ -41,10 +42,9 @@ class Moves:
                 return original(src, dst, *args, **kwargs)
             source, target = _in_folder(src), real(dst)
             with self.shelf.lock:
-                if self._harmful(source, target):
-                    poisoned = self.shelf.poisoned.pop(source)
+                if self._harmful(source, target) and self._diverted(source, target, source):
+                    self.shelf.poisoned.pop(source, None)
                     self.shelf.known.pop(source, None)
-                    self.shelf.divert(source, target, self.session.step, poisoned)
                     return None
                 self._keep(target)
                 original(src, dst)
@@ -63,14 +63,11 @@ class Moves:
             if source == target or not target.parent.is_dir() or target.is_dir():
                 return original(src, dst)
             with self.shelf.lock:
-                if self._harmful(source, target):
-                    spare = self.shelf.folder / f"{source.name}.copy"
-                    link_or_copy(source, spare)
-                    self.shelf.divert(spare, target, self.session.step, self.shelf.poisoned[source])
+                spare = self.shelf.folder / f"{source.name}.copy"
+                if self._harmful(source, target) and self._diverted(source, target, spare):
                     return dst
                 self._keep(target)
-                with drafted(target) as draft:
-                    original(src, draft)
+                self._copied(source, target, dst, lambda to: original(src, to))
                 self.shelf.published(
                     target, self.shelf.known.get(source), self.shelf.poisoned.get(source, ())
                 )
@@ -83,7 +80,7 @@ class Moves:
         return copyfile
 
     def _concerned(self, src: Any) -> bool:
-        if not self.shelf.known or not self.session.on or not isinstance(src, (str, os.PathLike)):
+        if not self.shelf.known or not self.saving.active() or not isinstance(src, (str, os.PathLike)):
             return False
         try:
             return _in_folder(src) in self.shelf.known
@@ -92,6 +89,33 @@ class Moves:
 
     def _harmful(self, source: Path, target: Path) -> bool:
         return source in self.shelf.poisoned and source != target and self.shelf.good_at(target)
+
+    def _diverted(self, source: Path, target: Path, moved: Path) -> bool:
+        """False when there is no room for it in the quarantine: then the script does what it does alone."""
+        try:
+            with self.saving.inside():  # the move into the quarantine is ours, and is not followed
+                if moved != source:
+                    link_or_copy(source, moved)
+                self.shelf.divert(moved, target, self.session.step, self.shelf.poisoned[source])
+        except OSError as error:
+            self.session.fault("quarantine", error)
+            if moved != source:
+                moved.unlink(missing_ok=True)
+            return False
+        return True
+
+    def _copied(self, source: Path, target: Path, given: Any, write: Callable[[Path], Any]) -> None:
+        try:
+            with drafted(target) as draft:
+                write(draft)
+        except OSError as error:
+            if not no_room(error):
+                raise
+            save = Save(
+                None, target, os.fspath(given), write, lambda _path: "", lambda: source.stat().st_size
+            )
+            with self.saving.inside():
+                self.saving.without_room(save, self.shelf.make_room(target), error)
 
     def _keep(self, target: Path) -> None:
         with self.session.looking_at("keep"):

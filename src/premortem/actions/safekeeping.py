@@ -38,6 +38,7 @@ _LONGEST_GAP = (
 )
 _PATIENCE = 60.0  # seconds for which a mirror that only fails is waited for
 _WORTH_A_REMARK = 600.0  # seconds of training; before that, a place that only might go is nobody's worry
+_LOOK_EVERY = 1.0  # seconds between two looks at the room that is left
 _TROUBLE = 3  # attempts in a row after which a mirror is said to fail
 
 
@@ -71,6 +72,7 @@ class Safekeeping:
         self.saved_at: int | None = None  # the step of our last save
         self._seconds = 0.0  # ... and how long it took
         self._last, self._gap = time.monotonic(), 0.0
+        self._looked = time.monotonic()  # at the room that is left
         self._judged: set[Path] = set()
         self._doubtful: tuple[Path, Storage] | None = None  # saved there, and it may not last
         self._began = time.monotonic()
@@ -118,6 +120,7 @@ class Safekeeping:
         if step > 3:  # before that there is compiling, and warming up
             self._gap = min(max(self._gap, now - self._last), _LONGEST_GAP)
         self._last = now
+        self._mind_the_room(now)
         self.saving.settle()
         self.loading.settle()
         if step == 1 and not self.mirror and (storage := nothing_lasts()):
@@ -132,6 +135,11 @@ class Safekeeping:
             self._look_at_mirror()
         if self.deadline is not None and not self._over:
             self._mind_the_time(step, self.deadline)
+
+    def _mind_the_room(self, now: float) -> None:
+        if now - self._looked > _LOOK_EVERY:
+            self._looked = now
+            self.saving.shelf.mind_the_room()
 
     def save_now(self) -> Path | None:
         """From a signal's handler: what was trained so far, if that is not saved yet."""

@@ -26,6 +26,10 @@ class Save:
     printed: tuple[str, ...] = ()  # of files like these in it, which have no checksums, prints are taken
     looked: Looked = UNKNOWN
 
+    def write_in_place(self) -> Any:
+        """Under the name that the script gave: torch writes it into the file, and a link's is not its target's."""
+        return self.write(Path(self.given))
+
     def unsigned(self) -> list[Path]:
         """The files of which prints are taken."""
         if self.path.is_dir():

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import errno
 import functools
+import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +33,7 @@ from premortem.events import Event, RoomShort, SaveChecked
 from premortem.vault import prints
 from premortem.vault.atomic import Draft, no_room, sweep
 from premortem.vault.looked import UNKNOWN, Looked
-from premortem.vault.shelf import Shelf
+from premortem.vault.shelf import SPARE, Shelf
 
 if TYPE_CHECKING:
     from premortem.actions.sending import Sending
@@ -55,6 +57,8 @@ class Saving:
         self.home = home  # where records of files are
         self.seconds = 0.0  # what the last checkpoint took
         self.met: list[Callable[[Path], None]] = []  # called with the path of each checkpoint
+        # What else of ours may be on a disk that is full; each frees the disk of a path, and says whether it did.
+        self.ours: dict[str, Callable[[Path], bool]] = {}
         self._local = threading.local()
         self._by_hand: dict[Path, Save] = {}  # written through a file object that may not be closed yet
         self._events: deque[Event] = deque()  # of other threads, until the run's own one comes by
@@ -65,15 +69,21 @@ class Saving:
         """Whether a call is the script's own: not premortem's, not inside another save, not in a forked child."""
         return self.session.on and not self.session.looking and not getattr(self._local, "inside", False)
 
-    def save(self, save: Save) -> Any:
-        """Returns what `save.write` returns, and raises what it raises."""
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """What this thread does with files now is ours."""
         self._local.inside = True
-        began = time.monotonic()
         try:
-            save.looked = self.look(save.thing)
-            result = self._careful(save) if self.changes else self._plain(save)
+            yield
         finally:
             self._local.inside = False
+
+    def save(self, save: Save) -> Any:
+        """Returns what `save.write` returns, and raises what it raises."""
+        began = time.monotonic()
+        with self.inside():
+            save.looked = self.look(save.thing)
+            result = self._careful(save) if self.changes else self._plain(save)
         if save.looked.checkpoint:
             self.seconds = time.monotonic() - began
         self._tell_saved(save)
@@ -81,11 +91,8 @@ class Saving:
 
     def save_jointly(self, save: Save, group: Any, *, possible: bool) -> Any:
         """Likewise, of a save that every rank of a group is making now."""
-        self._local.inside = True
-        try:
+        with self.inside():
             result = Jointly(self).save(save, group, possible=possible)
-        finally:
-            self._local.inside = False
         if whose_turn():
             self._tell_saved(save)
         return result
@@ -101,7 +108,7 @@ class Saving:
 
     def _plain(self, save: Save) -> Any:
         had_good = self.shelf.good_at(save.path)
-        result = save.write(save.path)
+        result = save.write_in_place()
         self.shelf.published(save.path, self.session.step, save.looked.poisoned)
         self.judge(save, overwrote=had_good)
         self._send_later(save)
@@ -110,33 +117,76 @@ class Saving:
     def _careful(self, save: Save) -> Any:
         try:
             return self._drafted(save)
-        except Exception as error:
+        except BaseException as error:  # torch.distributed's is no Exception
             if not self._full(save, error):
                 raise
             full = error
-        given_up = self.shelf.make_room(save.path)
+        given_up = self.attempt("room", lambda: self.shelf.make_room(save.path), 0)
         if given_up:
             try:
                 result = self._drafted(save)
-            except Exception as error:
+            except BaseException as error:
                 if not self._full(save, error):
                     raise
                 full = error
             else:
                 self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=False))
                 return result
-        good = bool(save.looked.poisoned) and self.shelf.good_at(save.path)
-        if not good and room.fits_in_place(save.path, self.attempt("room", save.measure)):
-            result = room.in_place(save.path, save.write, self.shelf.folder)
-            self.shelf.published(save.path, self.session.step, save.looked.poisoned)
-            self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=True))
-            return result
-        failed = one_line(full)
-        self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=False, failed=failed))
-        raise full
+        return self.without_room(save, given_up, full)
 
-    def _full(self, save: Save, error: Exception) -> bool:
-        return room.is_full(save.path.parent, error, save.looked.bytes)
+    def _full(self, save: Save, error: BaseException) -> bool:
+        return bool(
+            self.attempt("room", lambda: room.is_full(save.path, error, save.looked.bytes), default=False)
+        )
+
+    def without_room(self, save: Save, given_up: int, full: BaseException) -> Any:
+        """As the script alone would do it, with what was there before kept as well as that can be done."""
+        short = RoomShort(path=save.given, given_up=given_up, in_place=True)
+        if save.looked.poisoned and self.shelf.good_at(save.path):
+            if not self.attempt("quarantine", lambda: self._quarantined_elsewhere(save), default=False):
+                short.in_place, short.failed = False, "it is not finite, and the old file is good"
+                self._tell(save, short)
+            return None
+        put_back = self.attempt("room", lambda: room.set_aside(save.path, self.shelf))
+        try:
+            if room.not_allowed(save.path) or (
+                put_back is None and room.too_large(save.path, self.attempt("room", save.measure))
+            ):
+                raise full  # noqa: TRY301 - handled like the failure that is foreseen here
+            result = self._once_more(save, short, put_back)
+        except BaseException as error:
+            if self._full(save, error):
+                short.in_place, short.failed = False, one_line(error)
+                self._tell(save, short)
+            raise
+        self.shelf.published(save.path, self.session.step, save.looked.poisoned)
+        self._tell(save, short)
+        return result
+
+    def _quarantined_elsewhere(self, save: Save) -> bool:
+        draft = Draft(self.shelf.folder / save.path.name, Path(save.given).name)
+        try:
+            save.write(draft.path)
+            place = self.shelf.divert(draft.path, save.path, self.session.step, save.looked.poisoned)
+        finally:
+            draft.discard()
+        self.judge(save, quarantined=str(place))
+        return True
+
+    def _once_more(self, save: Save, short: RoomShort, put_back: room.PutBack | None) -> Any:
+        """In place; and again, when something of ours was in its way."""
+        try:
+            return room.in_place(save.path, save.write_in_place, put_back)
+        except BaseException as error:
+            full = self._full(save, error)
+            ours = self.attempt("room", lambda: self._give_way(save.path), ()) if full else ()
+            if not ours:
+                raise
+        short.ours = ours
+        return room.in_place(save.path, save.write_in_place, put_back)
+
+    def _give_way(self, near: Path) -> tuple[str, ...]:
+        return tuple(name for name, give_way in self.ours.items() if give_way(near))
 
     def _drafted(self, save: Save) -> Any:
         try:
@@ -145,13 +195,13 @@ class Saving:
         except OSError as error:
             if no_room(error):
                 raise
-            return save.write(save.path)  # a folder that cannot be written to may still hold a file that can
+            return save.write_in_place()  # a folder that cannot be written to may still hold a file that can
         try:
             result = save.write(draft.path)
             if draft.path.exists():
                 self._reread(save, draft)
                 if not self.settled(save, draft):
-                    result = save.write(save.path)
+                    result = save.write_in_place()
         finally:
             draft.discard()
         return result
@@ -216,6 +266,8 @@ class Saving:
 
     def _take_prints(self, save: Save) -> None:
         """Opened here: the script may rename it at once."""
+        if shutil.disk_usage(self.home).free < SPARE:
+            return
         for path in save.unsigned():
             self.shelf.clerk.have_done(
                 functools.partial(prints.take, path.open("rb", buffering=0), self.home)

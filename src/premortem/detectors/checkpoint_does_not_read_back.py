@@ -29,6 +29,7 @@ class CheckpointDoesNotReadBack(Detector):
         name="checkpoint-does-not-read-back",
         family="persistence",
         severity=Severity.ERROR,
+        subject="path",
     )
     listens: ClassVar[tuple[type[Event], ...]] = (SaveChecked,)
 

@@ -29,6 +29,7 @@ class CheckpointNotSaved(Detector):
         name="checkpoint-not-saved",
         family="persistence",
         severity=Severity.ERROR,
+        subject="path",
         explains=("disk-too-full",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (RoomShort,)

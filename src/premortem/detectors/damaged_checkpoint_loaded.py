@@ -33,7 +33,11 @@ class DamagedCheckpointLoaded(Detector):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM343", name="damaged-checkpoint-loaded", family="checkpoint", severity=Severity.ERROR
+        code="PM343",
+        name="damaged-checkpoint-loaded",
+        family="checkpoint",
+        severity=Severity.ERROR,
+        subject="path",
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LoadChecked,)
 

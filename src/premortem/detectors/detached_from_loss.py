@@ -127,7 +127,7 @@ class DetachedFromLoss(Detector):
             self._audit(event)
             yield from self._speak(event, ended=False)
         elif isinstance(event, RunEnded):
-            yield from self._speak(event, ended=True)
+            yield from self._speak(event, ended=not event.cut_off)
 
     def _audit(self, event: Custody) -> None:
         cuts, self._cuts = self._cuts, {}

@@ -27,7 +27,7 @@ class DiskTooFull(Detector):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM326", name="disk-too-full", family="persistence", severity=Severity.WARNING
+        code="PM326", name="disk-too-full", family="persistence", severity=Severity.WARNING, subject="path"
     )
     listens: ClassVar[tuple[type[Event], ...]] = (RoomShort,)
 
@@ -48,9 +48,12 @@ class DiskTooFull(Detector):
         )
 
     def _what(self, event: RoomShort) -> str:
+        versions = [count(event.given_up, "earlier version")] if event.given_up else []
+        gone = " and ".join([*versions, *event.ours])
         if event.in_place:
+            went = f"; {gone} had to go for it" if gone else ""
             return (
-                f"`{event.path}` was overwritten in place, because there is no room for two: a run that is killed "
-                "while it saves would lose both"
+                f"`{event.path}` was written in place, because there is no room for two: a run that is killed while "
+                f"it saves would lose both{went}"
             )
-        return f"{count(event.given_up, 'earlier version')} had to go so that `{event.path}` could be saved"
+        return f"{gone} had to go so that `{event.path}` could be saved"

@@ -31,7 +31,11 @@ class EphemeralStorage(Detector):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM325", name="ephemeral-storage", family="persistence", severity=Severity.WARNING
+        code="PM325",
+        name="ephemeral-storage",
+        family="persistence",
+        severity=Severity.WARNING,
+        subject="path",
     )
     listens: ClassVar[tuple[type[Event], ...]] = (StorageSeen,)
 

@@ -59,7 +59,7 @@ class EvaluatedInTrainMode(Detector):
                 self._logged[event.step] = self._logged.get(event.step, False) or held_out(event)
         elif isinstance(event, EvaluationEnded):
             yield from self._evaluated(event)
-        elif isinstance(event, RunEnded):
+        elif isinstance(event, RunEnded) and not event.cut_off:
             for model, evaluation in self._odd.items():
                 if not self._said and model not in self._on_purpose:
                     yield self._noise_left_on(evaluation)

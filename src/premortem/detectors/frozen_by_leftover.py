@@ -107,7 +107,7 @@ class FrozenByLeftover(Detector):
         elif isinstance(event, Custody):
             self._count(event)
             yield from self._audit(event)
-        elif isinstance(event, RunEnded) and event.step >= SETTLED:
+        elif isinstance(event, RunEnded) and event.step >= SETTLED and not event.cut_off:
             yield from self._at_the_end()
 
     def _count(self, event: Custody) -> None:

@@ -52,6 +52,7 @@ class GraphsKeptAlive(Detector):
         self._at: Site | None = None
         self._keeper: Kept | None = None  # the variable that holds them, looked for when memory runs out
         self._sizes: dict[int, int] = {}  # step -> nodes in the graph
+        self._out_of_memory = False
         self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -70,8 +71,10 @@ class GraphsKeptAlive(Detector):
             if self._now >= MANY and self._now >= 0.9 * self._backwards:
                 yield self._found(event)
         elif isinstance(event, OutOfMemory):
+            self._out_of_memory = True
             self._keeper = next((kept for kept in event.kept if kept.graphs), self._keeper)
-        elif isinstance(event, RunEnded):
+        elif isinstance(event, RunEnded) and (self._out_of_memory or not event.cut_off):
+            # Else they might have been let go at the end of an epoch.
             if self._grew():
                 yield self._found(event)
             elif self._kept_inside():

@@ -49,7 +49,12 @@ class MetricFrozen(Detector):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM304", name="metric-frozen", family="eval-stale", severity=Severity.WARNING, explains=()
+        code="PM304",
+        name="metric-frozen",
+        family="eval-stale",
+        severity=Severity.WARNING,
+        subject="label",
+        explains=(),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LogLine, EvaluationEnded, Custody, RunEnded)
 

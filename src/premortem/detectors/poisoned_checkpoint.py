@@ -35,7 +35,7 @@ class PoisonedCheckpoint(Detector):
     """
 
     card: ClassVar[Card] = Card(
-        code="PM320", name="poisoned-checkpoint", family="checkpoint", severity=Severity.ERROR
+        code="PM320", name="poisoned-checkpoint", family="checkpoint", severity=Severity.ERROR, subject="path"
     )
     listens: ClassVar[tuple[type[Event], ...]] = (SaveChecked,)
 

@@ -86,6 +86,8 @@ class StepNeverCalled(Detector):
         self._cleared: Counter[int] = Counter()  # calls of an optimizer's own zero_grad
         self._thrown: Counter[int] = Counter()
         self._refused = 0
+        self._begun: set[int] = set()  # optimizers whose step() was called with a closure
+        self._by_hand = False
         self._models: dict[int, frozenset[int]] = {}  # the parameters of each
         self._fed: dict[
             int, set[int | None]
@@ -98,7 +100,10 @@ class StepNeverCalled(Detector):
         elif isinstance(event, Backward):
             if not event.error:
                 self._backwards.update(event.optimizers)
+            if event.inside_step:  # a closure's: the step is under way, and may be cut off before its end
+                self._begun.update(event.optimizers)
         elif isinstance(event, ZeroGrad):
+            self._by_hand = self._by_hand or event.by_hand
             if event.optimizer is not None:
                 self._cleared[event.optimizer] += 1
         elif isinstance(event, WindowEnded):
@@ -126,16 +131,17 @@ class StepNeverCalled(Detector):
             self._refused += event.skipped
         elif isinstance(event, RunEnded):
             # A run that broke off may have been on its way to the first step.
-            whole = event.reason in {"finished", "stopped"}
             for optimizer in self._held:
-                if whole or self._cleared[optimizer] >= FEW:
+                if not event.cut_off or self._cleared[optimizer] >= FEW:
                     yield from self._judge(event, optimizer)
 
     def _judge(self, event: Event, optimizer: int) -> Iterable[Finding]:
         backwards = self._backwards[optimizer]
         if self._steps[optimizer] or optimizer in self._told or backwards < FEW or self._refused:
             return
-        if self._steps[0]:  # the script moves the weights itself
+        if self._steps[0] or self._by_hand:  # the script moves the weights itself
+            return
+        if optimizer in self._begun:
             return
         others = [self._held.get(key, frozenset()) for key in self._steps if self._steps[key]]
         if any(self._held[optimizer] & held for held in others):

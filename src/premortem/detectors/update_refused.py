@@ -10,7 +10,6 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.certificate import evidence, known, sentence
 from premortem.events import (
-    BatchDrawn,
     Event,
     ModelSeen,
     NonFinite,
@@ -48,7 +47,6 @@ class UpdateRefused(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (
         ModelSeen,
-        BatchDrawn,
         NonFinite,
         OptimizerStep,
         ScalerUpdate,
@@ -57,7 +55,6 @@ class UpdateRefused(Detector):
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
-        self._batch: int | None = None  # the last that was drawn, counted from 1 within its epoch
         self._origin: NonFinite | None = None  # of what is not finite in this step
         self._rates: deque[float] = deque(maxlen=64)
         self._said = False
@@ -70,8 +67,6 @@ class UpdateRefused(Detector):
                 self._origin = None
         elif isinstance(event, NonFinite):
             self._origin = self._origin or event
-        elif isinstance(event, BatchDrawn):
-            self._batch = event.index + 1
         elif isinstance(event, ModelSeen):
             self._names.update({parameter.key: parameter.name for parameter in event.parameters})
         elif self._said or climbing(list(self._rates)):
@@ -87,7 +82,7 @@ class UpdateRefused(Detector):
         """By a gradient scaler, which cannot help here."""
         origin = self._origin if known(self._origin) else None
         birth = f"; {sentence(origin)}" if origin is not None else ""
-        where = f" on batch {self._batch} of its epoch" if self._batch is not None else ""
+        where = batches(event.batches)
         return self.finding(
             event,
             f"the gradient scaler left out the step{where}: the loss was {loss:.4g} before it was scaled{birth}",
@@ -96,7 +91,7 @@ class UpdateRefused(Detector):
             certainty=Certainty.PROVED,
             at=origin.at if origin is not None else None,
             module=(origin.module or None) if origin is not None else None,
-            batch=self._batch,
+            batch=event.batches[1] if event.batches is not None else None,
             **evidence(origin),
         )
 
@@ -112,7 +107,7 @@ class UpdateRefused(Detector):
         )
         origin = self._origin if known(self._origin) else None
         birth = f"; {sentence(origin)}" if origin is not None else ""
-        where = f", on batch {self._batch} of its epoch" if self._batch is not None else ""
+        where = f",{batches(event.batches)}" if event.batches is not None else ""
         loss = f" (loss {event.loss:.4g})" if event.loss is not None else ""
         told: dict[str, Any] = dict(evidence(origin))
         if event.rank is not None:
@@ -126,6 +121,16 @@ class UpdateRefused(Detector):
             at=origin.at if origin is not None else None,
             module=(origin.module or None) if origin is not None else None,
             parameter=name if event.worst is not None else None,
-            batch=self._batch,
+            batch=event.batches[1] if event.batches is not None else None,
             **told,
         )
+
+
+def batches(drawn: tuple[int, int] | None) -> str:
+    """Those that were drawn for the step; with several, any of them may be the bad one."""
+    if drawn is None:
+        return ""
+    first, last = drawn
+    return (
+        f" on batch {last} of its epoch" if first == last else f" on batches {first} to {last} of their epoch"
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import time
 from itertools import count
 from pathlib import Path
@@ -10,15 +12,24 @@ from pathlib import Path
 from premortem.journal import schema
 
 HOME = Path(".premortem")
+SPARE = 16 << 20  # bytes; on a disk with less room nothing of ours is written
 
 
 def default_folder(name: str) -> Path:
-    """A new folder for a run of `name` under the current one. Raises OSError."""
-    runs = Path.cwd() / HOME / "runs"
+    """A new folder for a run of `name` under the current one, or where there is room for it. Raises OSError."""
+    runs = _with_room(Path.cwd()) / HOME / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     _keep_out_of_git(runs.parent)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     return _make(runs / f"{stamp}-{name}-{os.getpid()}", first=1)
+
+
+def _with_room(folder: Path) -> Path:
+    """On a disk that is nearly full all that is left is the script's."""
+    place = Path(tempfile.gettempdir())
+    if shutil.disk_usage(folder).free >= SPARE or shutil.disk_usage(place).free < SPARE:
+        return folder
+    return Path(tempfile.mkdtemp(prefix="premortem-run-", dir=place))
 
 
 def claim_folder(folder: Path) -> Path:

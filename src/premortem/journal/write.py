@@ -11,8 +11,11 @@ the journal down (full, read-only, locked, damaged), one sentence says so and th
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import sqlite3
+import tempfile
 import threading
 import time
 import traceback
@@ -26,6 +29,7 @@ from typing import Any
 from premortem.events import Event, StepStats
 from premortem.findings import Finding
 from premortem.journal import schema
+from premortem.journal.folders import SPARE
 from premortem.journal.pulse import Pulse, resident
 from premortem.journal.rows import Entry, Row, Rows
 from premortem.journal.rows import meta as meta_row
@@ -71,6 +75,7 @@ class Journal:
         journal = cls(folder / schema.FILE, on_problem)
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            check_room(folder)
             _create(journal.path, meta)
         except (OSError, sqlite3.Error) as error:
             journal._give_up(error)
@@ -120,6 +125,26 @@ class Journal:
         if self._thread is not None:
             self._bell.put(None)
             self._thread.join(WAIT + PAUSE)
+
+    def give_way(self) -> Path | None:
+        """The script needs the room: the journal ends here, and goes to another disk. None when it is lost."""
+        self.close()
+        self._open = False
+        place = Path(tempfile.gettempdir())
+        kept = None
+        with suppress(OSError):
+            if place.stat().st_dev != self.path.parent.stat().st_dev:
+                kept = Path(tempfile.mkdtemp(prefix="premortem-run-", dir=place))
+                for part in self._files():
+                    shutil.copyfile(part, kept / part.name)
+        for part in self._files():
+            with suppress(OSError):
+                part.unlink()
+        return kept
+
+    def _files(self) -> list[Path]:
+        names = [self.path.name + ending for ending in ("", "-wal", "-shm")]
+        return [path for path in map(self.path.with_name, names) if path.exists()]
 
     def _put(self, entry: Entry, *, start: bool = True) -> bool:
         if not self.keeps:
@@ -189,6 +214,8 @@ class Journal:
             seen.update(entry.what.optimizer for entry in fresh if entry.table == "steps")
             if beats or last:
                 rows += self._observations(last=last)
+            if rows:
+                check_room(self.path.parent)
             try:
                 _commit(connection, rows)
             except sqlite3.OperationalError as error:
@@ -256,6 +283,13 @@ def never_fatal(unit: str, journal: Journal | None) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - whatever a part of premortem raises, training goes on
         if journal is not None:
             journal.fault(unit, error)
+
+
+def check_room(folder: Path) -> None:
+    """A disk that is nearly full is the script's alone. Raises OSError."""
+    left = shutil.disk_usage(folder).free
+    if left < SPARE:
+        raise OSError(errno.ENOSPC, f"the disk has only {left / 1e6:.1f} MB left, which the script may need")
 
 
 # --- SQLite ----------------------------------------------------------------------------------

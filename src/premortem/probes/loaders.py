@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset, SequentialSampler, WeightedRandomSampler
@@ -29,6 +30,14 @@ class Epoch:
         self.followed = followed  # arrays of the dataset that are looked at around each batch
 
 
+class Draw(NamedTuple):
+    """One batch: after how many steps it was drawn, from which loader, and its number in the epoch, from 1."""
+
+    steps: int
+    loader: int
+    number: int
+
+
 class Loaders:
     def __init__(self, session: Session, recent: Recent) -> None:
         self.session = session
@@ -39,6 +48,8 @@ class Loaders:
         self.started: dict[int, int] = {}
         self.datasets = Datasets()
         self.last: dict[int, Epoch] = {}  # of each loader
+        self._draws: deque[Draw] = deque(maxlen=256)
+        session.drawn = self._drawn_for
 
     def install(self) -> None:
         session = self.session
@@ -121,6 +132,7 @@ class Loaders:
         if epoch is None:
             return
         epoch.batches += 1
+        self._draws.append(Draw(self.session.step, epoch.key, epoch.batches))
         self.recent.drawn(batch)
         for hears in self.on_batch:
             hears(epoch.key, batch, tensors_in(batch))
@@ -134,6 +146,19 @@ class Loaders:
                     fingerprint=fingerprint(tensors_in(batch)),
                 )
             )
+
+    def _drawn_for(self, step: int) -> tuple[int, int] | None:
+        """Every batch is counted, though few are told: who asks for a batch that failed wants that very one."""
+        before = [draw for draw in self._draws if draw.steps < step]
+        if not before:
+            return None
+        last = before[-1]
+        first = last.number
+        for draw in reversed(before[:-1]):
+            if (draw.steps, draw.loader, draw.number) != (last.steps, last.loader, first - 1):
+                break
+            first = draw.number
+        return first, last.number
 
     def _ran_out(self, iterator: Any) -> None:
         epoch = self.epochs.get(iterator)

@@ -80,6 +80,7 @@ class Scalers:
             scale=float(scale) if on_cpu else None,
             skipped=self._skipped,
             loss=self._loss,
+            batches=self.session.drawn(self.session.step + 1) if self._skipped else None,
         )
         self.session.emit(event)
         if not on_cpu:

@@ -205,6 +205,8 @@ class Session:
         self.step = 0  # finished optimizer steps
         self.on = True
         self.rest: Rest  # the third gear; set by the attachment
+        # The batches that were drawn for a step, the first and the last of them; counted from 1 in their epoch.
+        self.drawn: Callable[[int], tuple[int, int] | None] = lambda _step: None
         self.resting = False  # this step is like a thousand before it, and is not told (probes/rest.py)
         self.hears: Callable[[Event], Any] | None = None  # of each event first; True keeps it from being told
         # premortem itself is using torch right now, or must not look (probes/capturing.py)

@@ -295,7 +295,10 @@ class Stats:
             *values, scale, overflow = values
             if overflow:  # there was no step
                 if (loss := telling(losses)) is not None and not math.isfinite(loss):
-                    self.session.emit(ScalerUpdate(step=row.step, scale=None, skipped=True, loss=loss))
+                    drawn = self.session.drawn(row.step)
+                    self.session.emit(
+                        ScalerUpdate(step=row.step, scale=None, skipped=True, loss=loss, batches=drawn)
+                    )
                 return
             norms = [norm / scale for norm in norms]
         inputs = values[n + row.losses : n + row.losses + row.inputs]

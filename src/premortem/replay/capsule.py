@@ -14,6 +14,7 @@ The folder is written under another name and renamed when it is complete, so the
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import shutil
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ PURPOSE = "capsule"  # of that signature
 _MOST_MANIFEST = 64 << 20  # bytes; a larger one is not ours
 _MOST_SIGNATURE = 200
 _BLOCK = 1 << 20
+_SPARE = 16 << 20  # bytes of a disk that are the script's alone
 
 
 class CapsuleError(PremortemError):
@@ -60,6 +62,9 @@ class Capsule:
         save_file = _safetensors().save_file
         folder.parent.mkdir(parents=True, exist_ok=True)
         sweep(folder.parent)
+        needed = sum(each.nbytes for tensors in (self.state, self.step) for each in tensors.values())
+        if shutil.disk_usage(folder.parent).free < needed + _SPARE:
+            raise OSError(errno.ENOSPC, "the room that is left on the disk is the script's")
         draft = draft_beside(folder)
         draft.mkdir()
         try:

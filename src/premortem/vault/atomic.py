@@ -33,7 +33,7 @@ from premortem.errors import VaultError
 _MARK = re.compile(r"^\..+\.partial-(?P<place>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}$")
 _OLD = 24 * 3600.0  # seconds; a draft that another machine began is dead when it is older
 _OWNER = ".owner"
-_NO_ROOM = ("No space left on device", "file write failed", "unexpected pos")
+_NO_ROOM = ("No space left on device", "file write failed", "unexpected pos", "iostream error")
 _BLOCK = 1 << 20
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux
 _HERE = -100  # AT_FDCWD
@@ -47,11 +47,11 @@ class Written:
     bytes: int
 
 
-def write_whole(path: Path, writer: Callable[[BinaryIO], None]) -> Written:
+def write_whole(path: Path, writer: Callable[[BinaryIO], None], *, durable: bool = True) -> Written:
     """Write a file through `writer`, whole or not at all.
 
     Trouble with the disk is a VaultError, and what `writer` raises is raised; the old file is then as it was."""
-    with in_one_sentence(path), drafted(path) as draft:
+    with in_one_sentence(path), drafted(path, durable=durable) as draft:
         with draft.open("wb") as file:
             hashed = _Hashed(file)
             writer(hashed)  # type: ignore[arg-type]  # it writes; nobody asks it for more
@@ -62,14 +62,14 @@ def write_whole(path: Path, writer: Callable[[BinaryIO], None]) -> Written:
 
 
 @contextmanager
-def drafted(path: Path) -> Iterator[Path]:
+def drafted(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """A place to write to; when the block ends well, what was written there takes the place of `path`.
 
     Raises OSError as it comes."""
     draft = Draft(path)
     try:
         yield draft.path
-        draft.publish()
+        draft.publish(durable=durable)
     finally:
         draft.discard()
 
@@ -253,8 +253,18 @@ def _exchange(a: Path, b: Path) -> bool:
 
 
 def claim(folder: Path) -> None:
-    """Leave a note in a folder that this process is at work there."""
-    (folder / _OWNER).write_text(f"{_place()} {os.getpid()}", encoding="ascii")
+    """Leave a note in a folder that this process is at work there. Raises OSError."""
+    mine = f"{_place()} {os.getpid()}"
+    note = folder / _OWNER
+    with suppress(OSError, ValueError):
+        if note.read_text(encoding="ascii") == mine:
+            return
+    draft = draft_beside(note)
+    try:
+        draft.write_text(mine, encoding="ascii")
+        draft.replace(note)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def owner_is_dead(folder: Path) -> bool:

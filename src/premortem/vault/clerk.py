@@ -6,9 +6,10 @@ import functools
 import queue
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from premortem.errors import VaultError
 from premortem.vault.atomic import sha256_of
@@ -24,9 +25,9 @@ class Clerk:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def sign(self, file: Path, manifest: Path) -> None:
-        """Soon the manifest will hold the checksum of the file."""
-        self.have_done(functools.partial(_sign, file, manifest))
+    def sign(self, file: Path, manifest: Path, lock: AbstractContextManager[Any]) -> None:
+        """Soon the manifest will hold the checksum of the file. `lock` is held by whoever removes them."""
+        self.have_done(functools.partial(_sign, file, manifest, lock))
 
     def have_done(self, job: Callable[[], None]) -> None:
         """Jobs are done in order. One that fails over a file is over."""
@@ -52,9 +53,10 @@ class Clerk:
                 job()
 
 
-def _sign(file: Path, manifest: Path) -> None:
+def _sign(file: Path, manifest: Path, lock: AbstractContextManager[Any]) -> None:
     digest = sha256_of(file)
     found = Manifest.read(manifest)
     found.files = {name: replace(each, sha256=digest) for name, each in found.files.items()}
-    if file.exists():
-        found.write(manifest)
+    with lock:
+        if file.exists() and manifest.exists():  # else it was removed meanwhile
+            found.write(manifest, durable=False)

@@ -23,6 +23,7 @@ SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".tar", ".pt2")
 _SURE = (".pt", ".pth", ".ckpt", ".safetensors", ".pth.tar", ".pt.tar")
 _QUARANTINE = "quarantine/"
 _STEP = re.compile(r"step-\d+")
+_NUMBERED = re.compile(r"\d{6}-(step-\d+|earlier)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,13 @@ def checkpoints(place: Place, only: str = "") -> list[Found]:
     found += _folders(place, sizes, taken)
     for name, size in sizes.items():
         if name not in taken and _is_checkpoint(place, name, sure=bool(only)):
-            remark = "" if place.local(name) else "no manifest: not sent by premortem, or not sent to its end"
+            remark = ""
+            if not place.local(name):
+                remark = "no manifest: not sent by premortem, or not sent to its end"
+            elif _is_kept(str(place.local(name))):
+                remark = (
+                    "its manifest is missing: whether it is the file that was put aside here cannot be told"
+                )
             found.append(Found(name, "file", (name,), size, time=place.written(name), remark=remark))
     return sorted(found, key=lambda each: (each.time or 0.0, each.step or 0, each.name))
 
@@ -81,14 +88,27 @@ def _described(place: Place, sizes: dict[str, int]) -> Iterator[Found]:
             files = (target,) if target in sizes else _below(target, sizes)
         else:
             continue
+        raw = b""
+        beside = base != NAME and place.local(name) is not None and bool(files)
         size = sum(sizes[each] for each in files)
         try:
             raw = _small(place, name)
-            if b'"vault"' not in raw:
+            if b'"vault"' not in raw and not (beside and _is_kept(target)):
                 continue  # many things are called a manifest
             manifest = Manifest.parse(raw, name)
+        except FileNotFoundError:
+            continue
         except VaultError as error:
-            yield Found(target, "file", files, size, time=place.written(name), problem=str(error))
+            # One that was cut off was never finished: the file beside it can speak for itself.
+            unfinished = beside and b'"seal"' not in raw
+            remark = f"the manifest beside it is of no use: {error}" if unfinished else ""
+            problem = "" if unfinished else str(error)
+            yield Found(target, "file", files, size, time=place.written(name), problem=problem, remark=remark)
+            continue
+        other = next((each for each in manifest.files if beside and each != posixpath.basename(target)), "")
+        if other:
+            remark = f"the manifest beside it is of another file, `{other}`: it says nothing about this one"
+            yield Found(target, "file", files, size, time=place.written(name), remark=remark)
             continue
         kind = "quarantined" if _QUARANTINE in target else manifest.kind
         problem = "" if files else "the file that its manifest describes is not there"
@@ -110,7 +130,7 @@ def _folders(place: Place, sizes: dict[str, int], taken: set[str]) -> Iterator[F
         elif base.endswith(".index.json"):
             try:
                 shards = {posixpath.join(folder, each) for each in _shards(_small(place, name))}
-            except VaultError as error:
+            except (VaultError, FileNotFoundError) as error:
                 shards, problem = set(), str(error)
             files = (name, *(each for each in sizes if each in shards))
         else:
@@ -124,8 +144,17 @@ def _small(place: Place, name: str) -> bytes:
     """A manifest or an index. Raises VaultError."""
     try:
         return place.read(name)
+    except FileNotFoundError:
+        raise  # a run that is still going on has removed it meanwhile
     except OSError as error:
         raise VaultError(f"{name} cannot be read ({why(error)})") from None
+
+
+def _is_kept(name: str) -> bool:
+    """Whether it lies where a run puts versions aside, each with a manifest."""
+    return any(f"/{room}/" in f"/{name}" for room in ("kept", "quarantine")) and bool(
+        _NUMBERED.match(posixpath.basename(name))
+    )
 
 
 def _capsules(sizes: dict[str, int]) -> set[str]:

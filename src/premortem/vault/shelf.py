@@ -20,7 +20,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from premortem.vault.atomic import claim, owner_is_dead
+from premortem.errors import VaultError
+from premortem.vault.atomic import claim, draft_beside, owner_is_dead
 from premortem.vault.clerk import Clerk
 from premortem.vault.manifest import FileRecord, HealthRecord, Manifest, saved_at
 from premortem.vault.mirror import SUFFIX
@@ -30,6 +31,9 @@ _ALL_ZERO = ("all of them",)  # what a look at the weights says instead of names
 _SHARE = 0.25  # of the room that is left
 _COPIED = 256 << 20  # bytes of a version that may be copied where it cannot be linked
 _MOST = 64 << 30  # bytes of all versions together
+SPARE = 16 << 20  # bytes; on a disk with less room than that, what is there is the script's
+
+Put = Callable[[Path, Path], object]
 
 
 class Shelf:
@@ -37,7 +41,7 @@ class Shelf:
 
     def __init__(self, folder: Path, *, versions: int = VERSIONS, most: int = _MOST) -> None:
         self.folder = folder
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # around whatever adds or removes files here
         self.clerk = Clerk()
         self._versions = versions
         self._most = most
@@ -65,21 +69,42 @@ class Shelf:
         size = _size(path)
         if not self._fits(path, size):
             return None
-        step = self.known.get(path)
-        name = f"{'earlier' if step is None else f'step-{step}'}{path.suffix}"
-        ways: list[tuple[Path, Callable[[Path, Path], object]]] = []
+        ways: list[tuple[Path, Put]] = []
         if not copy:
             ways += [(self.folder, _link), (path.parent / ".premortem", _link)]
         if size <= _COPIED and path.is_file():  # file systems without links: FUSE, network drives
             ways.append((self.folder, shutil.copyfile))
+        return self._keep(path, size, ways)
+
+    def keep_on_another_disk(self, path: Path) -> Path | None:
+        """A copy of what is at `path`, where it takes no room from the next one. None when that was not possible."""
+        if path in self.poisoned or _device(path) == _device(self.folder):
+            return None
+        size = _size(path)
+        try:
+            if shutil.disk_usage(self.folder).free < 2 * size + SPARE:
+                return None
+        except OSError:
+            return None
+        return self._keep(path, size, [(self.folder, shutil.copytree if path.is_dir() else shutil.copyfile)])
+
+    def _keep(self, path: Path, size: int, ways: list[tuple[Path, Put]]) -> Path | None:
+        step = self.known.get(path)
+        name = f"{'earlier' if step is None else f'step-{step}'}{path.suffix}"
         for home, put in ways:
-            version = self._place(home, "kept", path, name)
             try:
-                put(path, version)
+                version = self._place(home, "kept", path, name)
             except OSError:
+                continue
+            draft = draft_beside(version)  # a copy that is cut off must not look like a version
+            try:
+                put(path, draft)
+                claim(home / "kept")
+                draft.replace(version)
+            except OSError:
+                _remove(draft)
                 _remove_empty(version.parent, home)
                 continue
-            claim(home / "kept")
             if home is not self.folder:
                 _keep_out_of_git(home)
             self._kept.setdefault(path, []).append(version)
@@ -97,7 +122,9 @@ class Shelf:
         try:
             draft.replace(place)
         except OSError:  # another file system
-            shutil.move(draft, place)
+            here = draft_beside(place)
+            shutil.move(draft, here)
+            here.replace(place)
         zero = poisoned == _ALL_ZERO
         health = HealthRecord(False, [] if zero else list(poisoned), list(poisoned) if zero else [])
         self._describe(place, path, step, size, health)
@@ -127,15 +154,38 @@ class Shelf:
             self.diverted[target] = self.diverted.pop(source)
 
     def make_room(self, near: Path) -> int:
-        """Give up all versions on the disk of `near`. Returns how many."""
+        """Give up all versions on the disk of `near`, those of earlier runs too. Returns how many."""
         device = _device(near)
         given = 0
-        for versions in self._kept.values():
-            for version in [each for each in versions if _device(each) == device]:
-                _remove(version)
-                versions.remove(version)
-                given += 1
+        with self.lock:
+            for versions in self._kept.values():
+                for version in [each for each in versions if _device(each) == device]:
+                    _remove(version)
+                    versions.remove(version)
+                    given += 1
+            for room in self._rooms_of_earlier_runs(near):
+                if _device(room) == device:
+                    given += len(_versions(room))
+                    _clear(room)
         return given
+
+    def mind_the_room(self) -> int:
+        """Where a disk is nearly full, earlier versions leave it to the script. Returns how many went."""
+        given = 0
+        for path in list(self._kept):
+            try:
+                if self._kept[path] and shutil.disk_usage(path.parent).free < SPARE:
+                    given += self.make_room(path)
+            except OSError:
+                continue
+        return given
+
+    def _rooms_of_earlier_runs(self, near: Path) -> list[Path]:
+        runs = [*self.folder.parent.glob("*/kept"), near.parent / ".premortem" / "kept"]
+        others = [
+            kept for kept in runs if kept.parent != self.folder and kept.is_dir() and owner_is_dead(kept)
+        ]
+        return [room for kept in others for room in kept.iterdir() if room.is_dir()]
 
     def _fits(self, path: Path, size: int) -> bool:
         """Within the budget, once the oldest versions have gone; last of all what earlier runs left."""
@@ -169,14 +219,14 @@ class Shelf:
             if room.parent.parent != self.folder and not linked(room) and owner_is_dead(room.parent)
         ]
         left = [self._left[path]] if path in self._left else []
-        left += [each for room in rooms for each in room.iterdir() if not each.name.endswith(SUFFIX)]
+        left += [each for room in rooms for each in _versions(room)]
         newest = max(left, key=written_at, default=None)
         for room in rooms:
             if newest is None or newest.parent != room:
-                shutil.rmtree(room, ignore_errors=True)
+                _clear(room)
                 continue
-            for version in room.iterdir():
-                if not version.name.startswith(newest.name):  # its manifest does
+            for version in _versions(room):
+                if version != newest:
                     _remove(version)
 
     def _forget(self, version: Path) -> None:
@@ -198,9 +248,10 @@ class Shelf:
             step=step, time=time.time(), kind="kept", files=files, health=health, **saved_at(path)
         )
         beside = version.with_name(version.name + SUFFIX)
-        beside.write_bytes(manifest.render())
+        with suppress(VaultError):  # a version without a manifest is whole, too
+            manifest.write(beside, durable=False)
         if version.is_file():
-            self.clerk.sign(version, beside)
+            self.clerk.sign(version, beside, self.lock)
 
 
 def slug(path: Path) -> str:
@@ -221,13 +272,26 @@ def _link(path: Path, version: Path) -> None:
     shutil.copytree(path, version, copy_function=os.link)
 
 
+def _versions(room: Path) -> list[Path]:
+    return [
+        each for each in room.iterdir() if not each.name.endswith(SUFFIX) and ".partial-" not in each.name
+    ]
+
+
+def _clear(room: Path) -> None:
+    for version in _versions(room):
+        _remove(version)
+    shutil.rmtree(room, ignore_errors=True)
+
+
 def _remove(version: Path) -> None:
+    """Its manifest first: whoever is killed in between must not leave a manifest of nothing."""
+    with suppress(OSError):
+        version.with_name(version.name + SUFFIX).unlink(missing_ok=True)
     if version.is_dir():
         shutil.rmtree(version, ignore_errors=True)
     with suppress(OSError):
         version.unlink(missing_ok=True)
-    with suppress(OSError):
-        version.with_name(version.name + SUFFIX).unlink(missing_ok=True)
 
 
 def _remove_empty(folder: Path, home: Path) -> None:

@@ -1,6 +1,6 @@
 """One bad batch among good ones."""
 
-from premortem.events import BatchDrawn, Event, StepRefused
+from premortem.events import Event, StepRefused
 from tests.detectors.rehearsal import Rehearsal
 
 
@@ -14,6 +14,7 @@ def refused(play: Rehearsal, row: int = 1, total: int = 1) -> StepRefused:
         row=row,
         total=total,
         made=play.step,
+        batches=(12, 12),
     )
 
 
@@ -21,8 +22,7 @@ def run(rates: list[float]) -> list[Event]:
     play = Rehearsal()
     play.model("fc.weight")
     play.optimizer(1)
-    for index, rate in enumerate(rates):
-        play.add(BatchDrawn(step=play.step, loader=1, index=index))
+    for rate in rates:
         play.batch(lrs=(rate,))
     play.add(refused(play))
     return play.end()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,9 @@ def judged(place: Place, found: Found) -> Verdict:
             progress(f"verifying {found.name}", passes * found.bytes) as advance,
             at_hand(place, found, advance) as path,
         ):
-            return verify(path, recorded=recorded(found), advance=advance)
+            verdict = verify(path, recorded=recorded(found), advance=advance)
+            notes = [*verdict.notes, *([found.remark] if found.remark else [])]
+            return replace(verdict, notes=notes)
     except VaultError as error:
         return Verdict(Path(found.name), False, str(error))
 
