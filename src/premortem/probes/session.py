@@ -10,11 +10,12 @@ import sysconfig
 import threading
 import types
 import weakref
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from premortem.events import Event, Site
 from premortem.points import Subscriptions, lifting
@@ -149,7 +150,7 @@ class Look:
 
     A class of its own because it is entered a dozen times in a step, where a generator would be felt."""
 
-    __slots__ = ("_grad", "_locally", "_scope", "_session", "_unit")
+    __slots__ = ("_functions", "_grad", "_locally", "_modes", "_scope", "_session", "_unit")
 
     def __init__(self, session: Session, unit: str, pieces: bool) -> None:
         self._session = session
@@ -163,6 +164,12 @@ class Look:
         self._scope = self._session.scope
         if self._scope is not None:
             self._scope.pause()
+        # A tensor of a class of the user's own, or a mode of theirs, does not hear of our operations.
+        self._functions = torch._C.DisableTorchFunction()
+        self._functions.__enter__()
+        self._modes = _disable_current_modes() if torch._C._len_torch_dispatch_stack() else None
+        if self._modes is not None and self._locally is None:
+            self._modes.__enter__()
         self._grad = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
 
@@ -170,6 +177,9 @@ class Look:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
     ) -> bool:
         torch._C._set_grad_enabled(self._grad)
+        if self._modes is not None and self._locally is None:
+            self._modes.__exit__(None, None, None)
+        self._functions.__exit__(None, None, None)
         if self._scope is not None:
             self._scope.resume()
         if self._locally is not None:
@@ -201,7 +211,7 @@ class Session:
         self._fault = fault
         self._faults: dict[str, int] = {}
         self.points = Subscriptions()
-        lifting.follow(self.points)
+        lifting.follow(self.points, self.apart)
         self.step = 0  # finished optimizer steps
         self.on = True
         self.rest: Rest  # the third gear; set by the attachment
@@ -259,6 +269,20 @@ class Session:
     def tick(self) -> int:
         self.serial += 1
         return self.serial
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """The user's code runs, and nothing of it is looked at."""
+        scope, before = self.scope, self.looking
+        self.looking = True
+        if scope is not None:
+            scope.pause()
+        try:
+            yield
+        finally:
+            if scope is not None:
+                scope.resume()
+            self.looking = before
 
     def looking_at(self, unit: str, *, pieces: bool = True) -> Look:
         """Around everything a probe does: a bug of ours is written down, never raised. Without `pieces` it must use no
