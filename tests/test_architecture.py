@@ -23,6 +23,8 @@ VOCABULARY = {
     "failures",
     "configs",
     "asked",
+    "redaction",
+    "private",
 }
 
 # What a room may import besides the standard library, the vocabulary and itself.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from premortem import private
+
 SAVE = "save"
 STOP = "stop"
 ALL = (SAVE, STOP)
@@ -17,7 +19,7 @@ REASON = "asked for in the ui"
 
 def ask(folder: Path, what: str) -> None:
     """Raises OSError."""
-    _file(folder, what).touch()
+    _file(folder, what).touch(private.FILE)
 
 
 def taken(folder: Path) -> set[str]:

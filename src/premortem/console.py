@@ -30,6 +30,7 @@ from typing import Any, TextIO
 from rich.console import Console as Terminal
 from rich.text import Text
 
+from premortem import redaction
 from premortem.findings import Finding, Severity, Where
 from premortem.logs import unread
 
@@ -65,6 +66,7 @@ class Console:
     def finding(self, finding: Finding) -> None:
         if self.quiet:
             return
+        finding = Finding.from_json(redaction.record(finding.to_json()))
         # The empty line also ends the line that a progress bar has left open.
         self._print([Text(), *self._head(finding), *self._body(finding)])
 
@@ -88,7 +90,7 @@ class Console:
 
     def problem(self, sentence: str) -> None:
         """One sentence about premortem itself. Shown even when quiet: silence would hide why nothing ran."""
-        self._print([Text.assemble(("premortem: ", "bold red"), _clean(sentence))])
+        self._print([Text.assemble(("premortem: ", "bold red"), _clean(redaction.redacted(sentence)))])
 
     def _head(self, finding: Finding) -> Iterator[Text]:
         colour = COLOURS[finding.severity]
@@ -135,9 +137,10 @@ class Console:
         """The line to blame between its neighbours, as far as the source can be read."""
         if not where.file or not where.line:
             return
-        source = linecache.getlines(where.file)
-        if where.line > len(source):
+        lines = linecache.getlines(where.file)
+        if where.line > len(lines):
             return
+        source = redaction.source("".join(lines), where.file).splitlines(keepends=True)
         first = max(where.line - CONTEXT, 1)
         excerpt = "".join(source[first - 1 : where.line + CONTEXT]).expandtabs(4)
         numbered = list(enumerate(textwrap.dedent(excerpt).splitlines(), start=first))

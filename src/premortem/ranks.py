@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from premortem import detectors
+from premortem import detectors, private
 from premortem.errors import STOPPED
 from premortem.findings import Certainty, Finding, Severity
 from premortem.findings_file import FindingsFile
@@ -242,6 +242,6 @@ def locked(folder: Path) -> Iterator[None]:
     except ImportError:
         yield
         return
-    with (folder / ".lock").open("w") as file:
+    with private.opened(folder / ".lock") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from premortem import private
 from premortem.vault.atomic import draft_beside, no_room
 
 _SPARE = 65536  # bytes that a file needs besides its tensors
@@ -96,7 +97,7 @@ def _elsewhere(path: Path, folder: Path) -> Path | None:
             if home.stat().st_dev == device or shutil.disk_usage(home).free < 2 * size + _SPARE:
                 continue
             copy = draft_beside(home / path.name)
-            shutil.copyfile(path, copy)
+            private.copy(path, copy)
             with copy.open("rb") as file:
                 os.fsync(file.fileno())
         except OSError:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from premortem import __version__
+from premortem import __version__, private
 from premortem.errors import PremortemError, UsageError
 from premortem.findings import Certainty, Finding, Severity, Where
 from premortem.lint import cache, files, fixes, output, progress, project, settings, watch
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.project import Outcome, Plan
+from premortem.plain import dumps
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 
@@ -150,8 +150,7 @@ def _write_findings(file: Path, outcome: Outcome) -> None:
         "findings": [finding(one).to_json() for one in outcome.diagnostics],
     }
     try:
-        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        file.write_text(text, encoding="utf-8", errors="backslashreplace")
+        private.write_text(file, dumps(record, indent=2) + "\n")
     except OSError as error:
         raise PremortemError(f"the findings cannot be written to {file} ({error.strerror})") from None
 

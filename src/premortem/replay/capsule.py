@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from premortem import private
 from premortem.errors import MissingExtra, PremortemError
 from premortem.plain import dumps
 from premortem.vault.atomic import draft_beside, publish_folder, sha256_of, sweep
@@ -48,17 +49,18 @@ class Capsule:
     def save(self, folder: Path) -> None:
         """Whole, or not at all. Raises OSError."""
         save_file = _safetensors().save_file
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        private.make_folder(folder.parent)
         sweep(folder.parent)
         draft = draft_beside(folder)
-        draft.mkdir()
+        draft.mkdir(private.FOLDER)
         try:
             sums = {}
             for name, tensors in zip(FILES, (self.state, self.step), strict=True):
                 save_file(tensors, draft / name)
+                private.close_off(draft / name)  # the library asks for no rights
                 sums[name] = sha256_of(draft / name)
             manifest = {"capsule": FORMAT, "files": sums, **self.manifest}
-            (draft / MANIFEST).write_text(dumps(manifest, indent=1) + "\n", encoding="utf-8")
+            private.write_text(draft / MANIFEST, dumps(manifest, indent=1) + "\n")
             publish_folder(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem.errors import UsageError
+from premortem.redaction import restored
 from premortem.replay.autopsy import Plan, Report
 from premortem.replay.capsule import NotReplayable, read_manifest
 from premortem.replay.crew import launch
@@ -71,7 +72,7 @@ def replay(options: ReplayOptions) -> Replayed:
             capsules=capsules,
             scratch=Path(os.path.realpath(scratch)),
             cwd=str(cwd),
-            argvs=[each["started"]["argv"] for each in manifests],
+            argvs=[restored(each["started"]["argv"], os.environ) for each in manifests],
             options={"quick": options.quick, "cpu": options.cpu},
         )
         return _direct(order, manifest, options)

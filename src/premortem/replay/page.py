@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict
 from pathlib import Path
@@ -14,8 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from premortem import __version__
-from premortem.plain import plain
+from premortem import __version__, redaction
+from premortem.plain import dumps
 from premortem.replay.director import Replayed
 from premortem.replay.together import named
 
@@ -51,7 +50,7 @@ def record(done: Replayed, capsule: Path) -> str:
         "launches": done.launches,
         "trials": len(report.results),
     }
-    return json.dumps(plain(found), allow_nan=False, indent=2) + "\n"
+    return dumps(found, indent=2) + "\n"
 
 
 # --- sentences -------------------------------------------------------------------------------
@@ -120,7 +119,7 @@ def _page(done: Replayed) -> list[Any]:
     report, manifest = done.report, done.manifest
     together = f" on {_ranks(done)} ranks" if _ranks(done) > 1 else ""
     lines: list[Any] = [Text(f"Replay of step {manifest['number']}{together}", "bold")]
-    started = " ".join(manifest["started"]["argv"])
+    started = " ".join(redaction.argv(manifest["started"]["argv"]))
     lines.append(Text(f"  {started}  in {_folder(done)}", "dim"))
     lines.append(_verdict(done))
     notes = [*differences(done), *manifest["notes"], *report.warnings]

@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from premortem import private
 from premortem.errors import PremortemError, UsageError
 from premortem.report import comparison, html, markdown, story
 from premortem.report.find import journal_of
@@ -60,15 +61,12 @@ def _default(journal: Path, name: str, form: str) -> Path:
 
 def _write(target: Path, text: str) -> None:
     """Whole or not at all: somebody may be looking at the old one."""
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         if target.exists() and not target.is_file():
             target.write_text(text, encoding="utf-8")  # a pipe, /dev/stderr
             return
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(target)
+        private.replace_text(target, text)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise PremortemError(
             f"the report cannot be written to {target} ({error.strerror}); choose with -o FILE"
         ) from error

@@ -117,14 +117,14 @@ class Manifest:
                 body[each.name] = plain(vars(value) if isinstance(value, HealthRecord) else value)
         return _sealed(body)
 
-    def write(self, path: Path) -> Written:
+    def write(self, path: Path, *, ours: bool = False) -> Written:
         """Whole or not at all. Raises VaultError."""
         content = self.render()
 
         def pour(file: BinaryIO) -> None:
             file.write(content)
 
-        return write_whole(path, pour)
+        return write_whole(path, pour, ours=ours)
 
     @property
     def size(self) -> int:

@@ -30,8 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from premortem import private, redaction
 from premortem.errors import VaultError
-from premortem.plain import dumps
+from premortem.plain import exact
 from premortem.vault.atomic import claim, draft_beside, owner_is_dead, publish_folder, sha256_of, sweep
 from premortem.vault.links import link_or_copy
 from premortem.vault.manifest import NAME as MANIFEST
@@ -75,7 +76,7 @@ class Mirror:
         self._current: Path | None = None  # being uploaded
         self._thread: threading.Thread | None = None
         self._done, self._failures, self._problem, self._seconds = 0, 0, "", 0.0
-        spool.mkdir(parents=True, exist_ok=True)
+        private.make_folder(spool)
         sweep(spool)
         claim(spool)
         for left in spool.iterdir():
@@ -110,7 +111,7 @@ class Mirror:
             sums = {}
             for number, file in enumerate(files):
                 held = draft / "data" / str(number)
-                held.parent.mkdir(parents=True, exist_ok=True)
+                private.make_folder(held.parent, within=draft)
                 link_or_copy(file, held, copy=copy)
                 name = file.relative_to(base).as_posix()
                 sums[name] = {"held": str(number), "bytes": held.stat().st_size}
@@ -123,7 +124,7 @@ class Mirror:
                 "about": dict(about or {}),
                 "put": time.time(),
             }
-            (draft / JOB).write_text(dumps(job, indent=1), encoding="utf-8")
+            private.write_text(draft / JOB, exact(job, indent=1))
             publish_folder(draft, final)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -149,7 +150,10 @@ class Mirror:
                 continue
             for job in sorted(path for path in spool.iterdir() if (path / JOB).is_file()):
                 with suppress(OSError, ValueError, KeyError):
-                    if _read(job)["url"] == self.remote.shown:
+                    if (
+                        redaction.redacted(_read(job)["url"]).replace(":***@", f":{redaction.HIDDEN}@")
+                        == self.remote.shown
+                    ):
                         with self._lock:
                             job.replace(self.spool / f"{self._next():06d}-{job.name.partition('-')[2]}")
                         taken += 1
@@ -275,7 +279,7 @@ class Mirror:
             for name in [manifest, *(name for name in names if name != manifest)]:
                 self.remote.remove(name)
         known[job["group"]] = kept[-self._keep :]
-        ledger.write_text(dumps(known), encoding="utf-8")
+        private.write_text(ledger, exact(known))
 
 
 def _drop(folder: Path) -> None:
@@ -299,5 +303,5 @@ def _hashed(folder: Path) -> dict[str, Any]:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
+    lines = redaction.redacted(str(error).strip()).splitlines()  # a library's error may show the whole URL
     return (lines[0] if lines else type(error).__name__)[:300]

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from premortem import private
 from premortem.vault.atomic import claim, owner_is_dead
 from premortem.vault.clerk import Clerk
 from premortem.vault.manifest import FileRecord, HealthRecord, Manifest
@@ -71,7 +72,7 @@ class Shelf:
         if not copy:
             ways += [(self.folder, _link), (path.parent / ".premortem", _link)]
         if size <= _COPIED and path.is_file():  # file systems without links: FUSE, network drives
-            ways.append((self.folder, shutil.copyfile))
+            ways.append((self.folder, private.copy))
         for home, put in ways:
             version = self._place(home, "kept", path, name)
             try:
@@ -189,7 +190,7 @@ class Shelf:
     def _place(self, home: Path, room: str, path: Path, name: str) -> Path:
         self._number += 1
         place = home / room / slug(path) / f"{self._number:06d}-{name}"
-        place.parent.mkdir(parents=True, exist_ok=True)
+        private.make_folder(place.parent, within=home)
         return place
 
     def _describe(self, version: Path, path: Path, step: int | None, size: int, health: HealthRecord) -> None:
@@ -198,7 +199,7 @@ class Shelf:
             step=step, time=time.time(), kind="kept", source=str(path), files=files, health=health
         )
         beside = version.with_name(version.name + SUFFIX)
-        beside.write_bytes(manifest.render())
+        private.write_bytes(beside, manifest.render())
         if version.is_file():
             self.clerk.sign(version, beside)
 
@@ -261,5 +262,5 @@ def _device(path: Path) -> int | None:
 
 
 def _keep_out_of_git(home: Path) -> None:
-    with suppress(OSError), (home / ".gitignore").open("x") as file:
+    with suppress(OSError), private.opened(home / ".gitignore", "x") as file:
         file.write("*\n")

@@ -11,7 +11,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from premortem.errors import UsageError, VaultError
 from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import Mirror
-from premortem.vault.remote import Remote, without_password
+from premortem.vault.remote import Remote
 
 
 class Flaky(MemoryFileSystem):
@@ -185,7 +185,7 @@ def test_what_can_never_work_is_told_at_once(tmp_path):
 
 
 def test_a_password_is_not_shown():
-    assert without_password("ssh://me:secret@host/x") == "ssh://me:***@host/x"
+    assert Remote("ssh://me:secret@host/x").shown == "ssh://me:[hidden]@host/x"
     assert Remote("/data/x").shown == "/data/x"
 
 
