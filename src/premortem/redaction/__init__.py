@@ -9,7 +9,7 @@ What is a secret:
     by its name           --password X, wandb.api_key=X, DB_PASSWD=X, "token": "X", Authorization: Bearer X   names.py
     by its place          scheme://user:X@host, ?sig=X, a webhook's address, a private key                    shapes.py
     by its form           hf_X, sk-X, ghp_X, AKIAX, JWTs, ...: what their makers let be recognised            shapes.py
-    by its value          what was recognised once in this process, wherever it turns up later                redactor.py
+    by its value          what was recognised once in this process, wherever it turns up later                memory.py
 
 The script itself gets its real arguments and environment, and what it prints is not changed.
 """
@@ -17,15 +17,29 @@ The script itself gets its real arguments and environment, and what it prints is
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from premortem.redaction.redactor import HIDDEN, Redactor
+from premortem.redaction.memory import HIDDEN
+from premortem.redaction.redactor import Redactor
+from premortem.redaction.restoring import missing, restored
 
-__all__ = ["HIDDEN", "Redactor", "argv", "learn", "learn_url", "record", "redacted", "restored", "source"]
+__all__ = [
+    "HIDDEN",
+    "Redactor",
+    "argv",
+    "learn",
+    "learn_file",
+    "learn_url",
+    "line",
+    "missing",
+    "record",
+    "redacted",
+    "restored",
+    "source",
+]
 
 ours = Redactor()
-_PLACES = (HIDDEN, "<left out>")  # the second is of earlier versions
 _MOST = 1 << 19  # characters of a file that are looked at
 
 
@@ -71,24 +85,3 @@ def learn_file(path: str) -> None:
     except (OSError, ValueError):
         return
     source(text, path)
-
-
-def restored(words: Sequence[str], variables: Mapping[str, str]) -> list[str]:
-    """A command line whose secrets were left out, with those that the environment holds: --wandb-token from WANDB_TOKEN."""
-    found: list[str] = []
-    option = ""
-    for word in words:
-        name, equals, value = word.partition("=")
-        if word in _PLACES and option:
-            found.append(variables.get(variable(option), word))
-        elif equals and value in _PLACES:
-            found.append(f"{name}={variables.get(variable(name), value)}")
-        else:
-            found.append(word)
-        option = word if word.startswith("-") and not equals else ""
-    return found
-
-
-def variable(option: str) -> str:
-    """--wandb-token → WANDB_TOKEN, +trainer.api_key → TRAINER_API_KEY"""
-    return "".join(char if char.isalnum() else "_" for char in option.lstrip("-+~")).upper()

@@ -166,8 +166,13 @@ def hides(name: str, value: Any, *, literal: bool = True) -> bool:
     if found is Level.SURE:
         return not (last in _KEPT_IN_FILES and _PATH.fullmatch(text))
     if found is Level.LIKELY:
-        return not (_SHORT_WORD.fullmatch(text) or _PATH.fullmatch(text) or " " in text)
+        return not (_SHORT_WORD.fullmatch(text) or _is_path(text) or " " in text)
     return looks_random(text)
+
+
+def _is_path(text: str) -> bool:
+    several = text.count("/") > 1 or text.startswith(("~", "."))
+    return several and bool(_PATH.fullmatch(text)) and not looks_random(text)
 
 
 def looks_random(text: str) -> bool:

@@ -6,114 +6,30 @@ whatever stands around it there.
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, unquote
 
 from premortem.redaction import settings, shapes
-from premortem.redaction.names import Level, hides, level, looks_random
+from premortem.redaction.memory import HIDDEN, Memory, in_query, user_is_secret
+from premortem.redaction.names import Level, hides, level
 
-HIDDEN = "[hidden]"
-_MOST = 1000  # values that are remembered
 _LONGEST = 1 << 20  # characters of a text in which forms are looked for; of a longer one, piece by piece
 _DEPTH = 40
 _SHORT = 120  # characters
 _CLEAN = 4096
-_WORD = re.compile(r"[A-Za-z]+|[0-9]+")
 _OPTION = re.compile(r"-{1,2}[A-Za-z][\w.-]*")
 _ASSIGNED = re.compile(r"(?s)(?P<name>[-+~]{0,2}[A-Za-z_][\w./@-]*)=(?P<value>.*)")
 _CLOSING = ",;:.)]}>"
-# Of ordinary words these are not remembered, though somebody may have chosen them for a password.
-_COMMON = frozenset(
-    "password passwd secret premortem training accuracy gradient optimizer scheduler checkpoint parameter learning batch epoch "
-    "validation evaluate evaluation localhost username postgres database default example changeme testing".split()
-)
 
 
-class Redactor:
-    """One memory of secrets. `parent` is another one, whose secrets are these too."""
+class Redactor(Memory):
+    """Leaves out what is secret, and remembers it."""
 
     def __init__(self, parent: Redactor | None = None) -> None:
-        self._parent = parent
-        self._known: dict[str, re.Pattern[str] | None] = {}  # None: it is found wherever its characters are
-        self._lock = threading.RLock()
-        self._environment: dict[str, str] = {}
-        self._variables: Any = None  # as they were when they were last looked at
+        super().__init__(parent)
         self._clean: dict[str, str] = {}  # short texts that were asked for, and the answers
-
-    # --- learning ----------------------------------------------------------------------------
-
-    def learn(self, value: str) -> None:
-        """Remember a secret, in whatever form a library may show it."""
-        if not self._memorable(value):
-            return
-        self._remember(value)
-        for other in (
-            repr(value)[1:-1],
-            json.dumps(value)[1:-1],
-            quote(value, safe=""),
-            quote(value),
-            unquote(value),
-        ):
-            if self._memorable(other):
-                self._remember(other)
-        for line in value.splitlines() if "\n" in value else ():
-            if len(line) >= 16 and not line.startswith("-----"):
-                self._remember(line.strip())
-
-    def _memorable(self, value: str) -> bool:
-        """Short and common words are part of every text: they are hidden beside their name, and only there."""
-        if value.lower() in _COMMON or HIDDEN in value:
-            return False
-        return len(value) >= (8 if _WORD.fullmatch(value) else 6)
-
-    def _remember(self, value: str) -> None:
-        with self._lock:
-            if value in self._known or len(self._known) >= _MOST:
-                return
-            bounded = (
-                re.compile(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])")
-                if _WORD.fullmatch(value)
-                else None
-            )
-            longest_first = sorted({**self._known, value: bounded}.items(), key=lambda item: -len(item[0]))
-            self._known = dict(longest_first)
-            self._clean = {}
-
-    def learn_url(self, url: str) -> None:
-        """The password of a URL, and the secrets in its query."""
-        for found in shapes.USERINFO.finditer(url):
-            user, password = found["user"], found["password"]
-            if password:
-                self.learn(password)
-                self.learn(base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode())
-            if user and _user_is_secret(user, password):
-                self.learn(user)
-        for found in shapes.QUERY.finditer(url):
-            if _in_query(found["name"], found["value"]):
-                self.learn(found["value"])
-
-    def learn_environment(self, variables: Mapping[str, str]) -> None:
-        """Of all variables; asking again costs next to nothing when none has changed."""
-        raw = getattr(variables, "_data", variables)  # os.environ decodes each value each time
-        if raw == self._variables:
-            return
-        self._variables = dict(raw)
-        seen = self._environment
-        for name, value in variables.items():
-            if seen.get(name) == value:
-                continue
-            seen[name] = value
-            if hides(name, value):
-                self.learn(value.strip())
-            if "://" in value:
-                self.learn_url(value)
-
-    # --- leaving out -------------------------------------------------------------------------
+        self._clean_of = 0  # the version of the memory that they are of
 
     def argv(self, words: Sequence[str]) -> list[str]:
         """A command line: `--api-key X`, `--token=X`, `wandb.api_key=X`, `postgres://u:X@h`. What is hidden is remembered."""
@@ -192,19 +108,12 @@ class Redactor:
         """The same for what comes again and again: names, places."""
         if len(text) > _SHORT or self._parent is not None:
             return self.text(text)
+        if self._clean_of != self.version or len(self._clean) >= _CLEAN:
+            self._clean, self._clean_of = {}, self.version
         found = self._clean.get(text)
         if found is None:
-            found = self.text(text)
-            if len(self._clean) >= _CLEAN:
-                self._clean = {}
-            self._clean[text] = found
+            found = self._clean[text] = self.text(text)
         return found
-
-    def without_known(self, text: str) -> str:
-        for value, bounded in self._known.items():
-            if value in text:
-                text = text.replace(value, HIDDEN) if bounded is None else bounded.sub(HIDDEN, text)
-        return text if self._parent is None else self._parent.without_known(text)
 
     def _learned(self, value: str) -> str:
         self.learn(value)
@@ -243,16 +152,18 @@ class Redactor:
         return text
 
     def _userinfo(self, found: re.Match[str]) -> str:
+        if shapes.PORT.match(found[0]):
+            return found[0]
         scheme, user, password = found["scheme"], found["user"], found["password"]
         if password:
             self.learn(password)
-        shown = HIDDEN if _user_is_secret(user, password) else user
+        shown = HIDDEN if user_is_secret(user, password) else user
         if password is None:
             return f"{scheme}{shown}@"
         return f"{scheme}{shown}:{HIDDEN if password else ''}@"
 
     def _query(self, found: re.Match[str]) -> str:
-        return found["before"] + HIDDEN if _in_query(found["name"], found["value"]) else found[0]
+        return found["before"] + HIDDEN if in_query(found["name"], found["value"]) else found[0]
 
     def _quoted(self, found: re.Match[str]) -> str | None:
         kind = next(kind for kind in ("double", "single", "escaped") if found[kind] is not None)
@@ -300,17 +211,6 @@ def _is_prose(found: re.Match[str]) -> bool:
     """`invalid token: unexpected end of input`: an ordinary word, and the sentence goes on."""
     sure = level(found["name"] or found["option"]) is Level.SURE
     return not sure and found["bare"].isalpha() and found.string[found.end() : found.end() + 1] == " "
-
-
-def _user_is_secret(user: str, password: str | None) -> bool:
-    """A token may stand where a name should: https://TOKEN@host, https://TOKEN:x-oauth-basic@host."""
-    return looks_random(user) or len(user) >= 32 or password == "x-oauth-basic"  # noqa: S105 - it says that there is none
-
-
-def _in_query(name: str, value: str) -> bool:
-    if value.startswith(HIDDEN):
-        return False
-    return name.lower() in shapes.QUERY_NAMES or hides(name, value, literal=False)
 
 
 def _pem(found: re.Match[str]) -> str:

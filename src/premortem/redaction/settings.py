@@ -20,7 +20,7 @@ _LINE = re.compile(
 )
 _ITEM = re.compile(r"(?P<head>(?P<indent>\s{0,200})(?:-\s{1,8})?)(?P<value>.*)")
 _SECTION = re.compile(r"\s{0,40}\[{1,2}(?P<name>[^\[\]]{1,200})\]{1,2}\s{0,40}")
-_OPENS = re.compile(r"[|>][+-]?\d?|[{\[(]|&\S{1,80}|!\S{1,80}|")  # what belongs to it comes below
+_OPENS = re.compile(r"[|>][+-]?\d?|[{\[(]|[&!][A-Za-z_]{1,80}|")  # what belongs to it comes below
 _TAIL = re.compile(r"[,}\])\s]*$")
 
 

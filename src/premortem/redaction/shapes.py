@@ -128,12 +128,13 @@ PEM = re.compile(
     r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)((?:(?!-----(?:END|BEGIN)).){0,20000})(-----END [A-Z0-9 ]{0,40}-----)?",
     re.DOTALL,
 )
-# A password may hold a slash; then the part before it is no port.
 USERINFO = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://)"
     r"(?P<user>[^\s/:@\"'<>?#]{0,300})"
-    r"(?::(?!\d{1,5}(?:[/?#\s]|$))(?P<password>[^\s\"'<>]{0,500}))?@(?=[^\s\"'<>@])"
+    r"(?::(?P<password>[^\s\"'<>]{0,500}))?@(?=[^\s\"'<>@])"
 )
+# A password may hold a slash; but https://host:8080/images@2x is a port and a path.
+PORT = re.compile(r"(?:https?|wss?)://[^:]*:\d{1,5}(?:[/?#]|@?$)")
 QUERY = re.compile(r"(?P<before>[?&;](?P<name>[A-Za-z][\w.-]{0,60})=)(?P<value>[^&\s\"'<>#;]{1,4000})")
 QUERY_NAMES = frozenset(
     "sig signature x-amz-signature x-amz-credential x-amz-security-token x-goog-signature x-goog-credential awsaccesskeyid "

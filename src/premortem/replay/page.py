@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,10 @@ def differences(done: Replayed) -> list[str]:
     if str(done.manifest.get("device", "")).startswith("cuda") and now.get("device") == "cpu":
         found.append(
             "it ran on a GPU and is replayed on the CPU: sums are rounded differently, and dropout draws other numbers"
+        )
+    for option, name in redaction.missing(done.manifest["started"]["argv"], os.environ).items():
+        found.append(
+            f"the capsule does not hold what was given for {option}, which is secret; the variable {name} can hold it"
         )
     return found
 
