@@ -9,6 +9,7 @@ import argparse
 import importlib.util
 import os
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         Console().problem(str(error))
         return USAGE_ERROR if isinstance(error, UsageError) else FAILURE
+    except Exception:  # noqa: BLE001 - a bug: as Python would print it, but for what a library's message may show
+        sys.stderr.write(redaction.redacted(traceback.format_exc()))
+        return FAILURE
 
 
 def _dispatch(tokens: list[str]) -> int:

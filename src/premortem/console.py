@@ -66,7 +66,7 @@ class Console:
     def finding(self, finding: Finding) -> None:
         if self.quiet:
             return
-        finding = Finding.from_json(redaction.record(finding.to_json()))
+        finding = harmless(finding)
         # The empty line also ends the line that a progress bar has left open.
         self._print([Text(), *self._head(finding), *self._body(finding)])
 
@@ -162,6 +162,11 @@ class Console:
             # The terminal is gone or closed. What was to be said is in the journal,
             # and the run must not end because nobody is looking.
             pass
+
+
+def harmless(finding: Finding) -> Finding:
+    """Without the secrets that a message or its evidence may quote."""
+    return Finding.from_json(redaction.record(finding.to_json()))
 
 
 def _verdict(findings: Sequence[Finding], steps: int, stopped: bool) -> str:

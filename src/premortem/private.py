@@ -7,6 +7,7 @@ its rights, and is never open to others for a moment.
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -68,12 +69,18 @@ def _make(folder: Path) -> None:
 
 
 def close_off(path: Path) -> None:
-    """Take what others may do with a file, or with all of a folder, away: for what a library has written."""
+    """Take what others may do with a file, or with all of a folder, away: for what a library has written.
+
+    A file with two names is the script's too, and keeps the rights that the script gave it."""
     everything = [path, *path.rglob("*")] if path.is_dir() else [path]
     for each in everything:
         with suppress(OSError):
-            if not each.is_symlink():
-                each.chmod(each.stat().st_mode & (FOLDER if each.is_dir() else FILE))
+            known = each.lstat()
+            rights = known.st_mode & 0o7777
+            wanted = rights & (FOLDER if stat.S_ISDIR(known.st_mode) else FILE)
+            alone = stat.S_ISDIR(known.st_mode) or (stat.S_ISREG(known.st_mode) and known.st_nlink == 1)
+            if alone and rights != wanted:
+                each.chmod(wanted)
 
 
 def copy(source: Path, target: Path) -> None:

@@ -179,6 +179,8 @@ HARMLESS_TEXTS = [
     "AsiaPacific region; asia",
     "risk-averse-learning-rate-schedule",
     "epoch: 5 pass: 3 key: 7",
+    "for option in ('--api-key', '--wandb-token', '--password', '--database'):",
+    "columns = ['password', 'email_address', 'secret', 'user_name']",
     "commit 0123456789abcdef0123456789abcdef01234567",
 ]
 

@@ -20,6 +20,7 @@ _SHORT = 120  # characters
 _CLEAN = 4096
 _OPTION = re.compile(r"-{1,2}[A-Za-z][\w.-]*")
 _ASSIGNED = re.compile(r"(?s)(?P<name>[-+~]{0,2}[A-Za-z_][\w./@-]*)=(?P<value>.*)")
+_NAMES = re.compile(r"[A-Za-z][A-Za-z_ -]*")
 _CLOSING = ",;:.)]}>"
 
 
@@ -170,7 +171,7 @@ class Redactor(Memory):
         value = found[kind]
         if HIDDEN in value or not hides(found["name"], value, literal=False):
             return None
-        if found.re is shapes.LISTED and level(found["name"]) is not Level.SURE:  # columns of a table
+        if found.re is shapes.LISTED and _is_list_of_names(found, value):
             return None
         self.learn(value)
         begin, end = found.start(kind) - found.start(), found.end(kind) - found.start()
@@ -205,6 +206,13 @@ def _replaced(pattern: re.Pattern[str], instead: Callable[[re.Match[str]], str |
             at = found.end()
     pieces.append(text[at:])
     return "".join(pieces)
+
+
+def _is_list_of_names(found: re.Match[str], value: str) -> bool:
+    """Columns of a table, options of a parser: no setting and its value."""
+    if level(found["name"]) is not Level.SURE or _OPTION.fullmatch(value):
+        return True
+    return not found["head"].lstrip("\"'").startswith("-") and _NAMES.fullmatch(value) is not None
 
 
 def _is_prose(found: re.Match[str]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem import redaction
-from premortem.errors import MissingExtra, UsageError, VaultError
+from premortem.errors import MissingExtra, PremortemError, UsageError, VaultError
 from premortem.vault.atomic import write_whole
 
 _BLOCK = 1 << 20
@@ -41,8 +41,15 @@ class Remote:
         self.answered = False  # whether it has said anything at all so far
 
     def check(self) -> None:
-        """Raises UsageError or MissingExtra when this can never work. Does not ask the network."""
-        self._connect()
+        """Raises UsageError, MissingExtra or VaultError when this can never work. Does not ask the network.
+
+        A library that asks it all the same, in vain, says nothing about later."""
+        try:
+            self._connect()
+        except PremortemError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever a library raises; a mirror tries again, and tells
+            self.forget()
 
     def forget(self) -> None:
         """The connection is not to be trusted any more; the next call makes another one."""

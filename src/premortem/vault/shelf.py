@@ -99,6 +99,7 @@ class Shelf:
             draft.replace(place)
         except OSError:  # another file system
             shutil.move(draft, place)
+        private.close_off(place)
         zero = poisoned == _ALL_ZERO
         health = HealthRecord(False, [] if zero else list(poisoned), list(poisoned) if zero else [])
         self._describe(place, path, step, size, health)
@@ -110,6 +111,8 @@ class Shelf:
 
     def published(self, path: Path, step: int | None, poisoned: tuple[str, ...] = ()) -> None:
         """A file took its place at `path`."""
+        for version in self._kept.get(path, ()):
+            private.close_off(version)  # by now it is the only name of what was there before
         self.known[path] = step
         self.diverted.pop(path, None)
         self.poisoned.pop(path, None)
