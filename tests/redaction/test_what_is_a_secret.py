@@ -180,6 +180,8 @@ HARMLESS_TEXTS = [
     "risk-averse-learning-rate-schedule",
     "epoch: 5 pass: 3 key: 7",
     "for option in ('--api-key', '--wandb-token', '--password', '--database'):",
+    "headers['authorization'] = f'Bearer {token}'",
+    "out.table(rows, id_key='revision')",
     "columns = ['password', 'email_address', 'secret', 'user_name']",
     "commit 0123456789abcdef0123456789abcdef01234567",
 ]

@@ -69,7 +69,7 @@ _PUBLIC_KEYS = _set("public pub primary foreign hot keyboard any arrow")
 # Said after the name of a secret, and it is one still.
 _STILL = _set(
     "backup b base bytes current decoded default dev encoded encrypted env hash hashed hex main new old plain plaintext primary "
-    "prod production raw salt secondary staging str string test text val value values"
+    "prod production raw salt secondary staging string test val value values"
 )
 _NO_VALUE = re.compile(
     r"(?i)true|false|yes|no|on|off|none|null|nil|auto|prompt|ask|required|optional|enabled|disabled|unset|empty"
@@ -133,6 +133,8 @@ def _by_owner(name: str, last: str, before: str) -> Level:
     if last in {"key", "keys"}:
         if before in _PUBLIC_KEYS:
             return Level.NO
+        if before == "id":  # the column
+            return Level.MAYBE
         if last == "key" and before in _ACCOUNTS:
             return Level.SURE
         return Level.LIKELY if before in _ACCOUNTS or (before and name.isupper()) else Level.MAYBE

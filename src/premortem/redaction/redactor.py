@@ -17,6 +17,7 @@ from premortem.redaction.names import Level, hides, level
 _LONGEST = 1 << 20  # characters of a text in which forms are looked for; of a longer one, piece by piece
 _DEPTH = 40
 _SHORT = 120  # characters
+_FEW = 12  # likewise
 _CLEAN = 4096
 _OPTION = re.compile(r"-{1,2}[A-Za-z][\w.-]*")
 _ASSIGNED = re.compile(r"(?s)(?P<name>[-+~]{0,2}[A-Za-z_][\w./@-]*)=(?P<value>.*)")
@@ -116,6 +117,11 @@ class Redactor(Memory):
             found = self._clean[text] = self.text(text)
         return found
 
+    def _learn_of(self, name: str, value: str) -> None:
+        """An ordinary word is remembered only where its name leaves no doubt."""
+        if level(name) is Level.SURE or not value.strip().isalpha():
+            self.learn(value)
+
     def _learned(self, value: str) -> str:
         self.learn(value)
         return HIDDEN
@@ -169,11 +175,15 @@ class Redactor(Memory):
     def _quoted(self, found: re.Match[str]) -> str | None:
         kind = next(kind for kind in ("double", "single", "escaped") if found[kind] is not None)
         value = found[kind]
-        if HIDDEN in value or not hides(found["name"], value, literal=False):
+        if (
+            HIDDEN in value
+            or not hides(found["name"], value, literal=False)
+            or _is_made_here(found["quoted"])
+        ):
             return None
         if found.re is shapes.LISTED and _is_list_of_names(found, value):
             return None
-        self.learn(value)
+        self._learn_of(found["name"], value)
         begin, end = found.start(kind) - found.start(), found.end(kind) - found.start()
         return found[0][:begin] + HIDDEN + found[0][end:]
 
@@ -184,7 +194,7 @@ class Redactor(Memory):
             return None
         if not hides(name, kept, literal=False) or ("=" not in found["head"] and _is_prose(found)):
             return None
-        self.learn(kept)
+        self._learn_of(name, kept)
         return found["head"] + HIDDEN + value[len(kept) :]
 
     def _element(self, found: re.Match[str]) -> str | None:
@@ -213,6 +223,15 @@ def _is_list_of_names(found: re.Match[str], value: str) -> bool:
     if level(found["name"]) is not Level.SURE or _OPTION.fullmatch(value):
         return True
     return not found["head"].lstrip("\"'").startswith("-") and _NAMES.fullmatch(value) is not None
+
+
+def _is_made_here(literal: str) -> bool:
+    """f"Bearer {token}": the secret is elsewhere."""
+    prefix = literal[: len(literal) - len(literal.lstrip("rbfuRBFU"))]
+    if "f" not in prefix.lower():
+        return False
+    rest = re.sub(r"\{[^{}]*\}", "", literal[len(prefix) :])
+    return rest != literal[len(prefix) :] and sum(char.isalnum() for char in rest) < _FEW
 
 
 def _is_prose(found: re.Match[str]) -> bool:

@@ -168,7 +168,7 @@ DEFAULT = re.compile(
 BARE = re.compile(
     rf"(?<![\w.])(?P<head>-{{0,2}}{_NAME}\\{{0,3}}[\"']?\]?\s{{0,4}}(?:=>|:=|=|:(?!//))[ \t]{{0,80}}"
     rf"|--(?P<option>[A-Za-z][\w.-]{{0,100}})[ \t]{{1,80}}(?!-))"
-    r"(?P<bare>(?:(?i:bearer|basic|token|digest|negotiate|apikey)[ \t]{1,4})?(?![\"'\s=\[{(\\])[^\s\"']{1,4000})"
+    r"(?P<bare>(?:(?i:bearer|basic|token|digest|negotiate|apikey)[ \t]{1,4})?(?![rbfuRBFU]{1,2}[\"'])(?![\"'\s=\[{(\\])[^\s\"']{1,4000})"
 )
 COOKIE = re.compile(r"(?P<head>(?<![\w.])(?i:(?:set-)?cookie)\s{0,4}:\s{0,4})(?P<bare>[^\n\"']{1,8000})")
 ELEMENT = re.compile(r"(?P<head><(?P<name>[A-Za-z_][\w.-]{0,100})>)(?P<bare>[^<\n]{1,4000})(?=</)")
