@@ -57,6 +57,7 @@ PLANTS = {
     "url in a variable": lambda s: redaction.ours.learn_environment(
         {"DSN": f"amqp://u:{quote(s, safe='')}@h"}
     ),
+    "url as it is": lambda s: redaction.learn_url(f"ftp://jane:{s}@host/x"),
     "query": lambda s: redaction.learn_url(f"https://h/x?page=3&access_token={quote(s, safe='')}"),
     "json": lambda s: redaction.source(json.dumps({"db": {"password": s}, "lr": 1}, indent=1), "c.json"),
     "yaml": lambda s: redaction.source(f"lr: 1\nwandb:\n  api_key: {json.dumps(s)}\n", "c.yaml"),

@@ -214,12 +214,15 @@ def test_what_was_recognised_once_is_known_everywhere():
     ours = Redactor()
     ours.argv(["train.py", "--password", "correct-horse's"])
     ours.argv(["postgres://u:p%40ss%2Fword@h"])
+    ours.learn_url("amqp://u:p1q2w3e4@h1,amqp://v:it's-q1w2@h2")
     ours.learn_environment({"MY_TOKEN": "swordfishy", "HOME": "/home/jane", "DSN": "https://me:aXbYcZ9@h"})
     for text in (
         "refused: correct-horse's",
         repr({"x": 'a"', "y": "correct-horse's"}),
         "login as u with p@ss/word failed",
         "swordfishy!",
+        "p1q2w3e4",
+        "it's-q1w2",
         "Basic bWU6YVhiWWNaOQ==",
         "aXbYcZ9",
     ):

@@ -74,13 +74,16 @@ class Memory:
 
     def learn_url(self, url: str) -> None:
         """The password of a URL, and the secrets in its query."""
-        for found in shapes.USERINFO.finditer(url):
+        for found in shapes.WHOLE_URL.finditer(url):
             if shapes.PORT.match(found[0]):
                 continue
             user, password = found["user"], found["password"]
             if password:
-                self.learn(password)
-                self.learn(base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode())
+                for each in {password, password.partition("@")[0]}:  # it may hold one; there may be two URLs
+                    self.learn(each)
+                    self.learn(base64.b64encode(f"{unquote(user)}:{unquote(each)}".encode()).decode())
+                if "://" in password:
+                    self.learn_url(f"{password.partition('@')[2]}@")
             if user and user_is_secret(user, password):
                 self.learn(user)
         for found in shapes.QUERY.finditer(url):

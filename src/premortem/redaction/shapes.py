@@ -133,6 +133,10 @@ USERINFO = re.compile(
     r"(?P<user>[^\s/:@\"'<>?#]{0,300})"
     r"(?::(?P<password>[^\s\"'<>]{0,500}))?@(?=[^\s\"'<>@])"
 )
+# The same in a text that is nothing but a URL: it may hold quotes.
+WHOLE_URL = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30}://)(?P<user>[^\s/:@?#]{0,300})(?::(?P<password>\S{0,500}))?@"
+)
 # A password may hold a slash; but https://host:8080/images@2x is a port and a path.
 PORT = re.compile(r"(?:https?|wss?)://[^:]*:\d{1,5}(?:[/?#]|@?$)")
 QUERY = re.compile(r"(?P<before>[?&;](?P<name>[A-Za-z][\w.-]{0,60})=)(?P<value>[^&\s\"'<>#;]{1,4000})")
