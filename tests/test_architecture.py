@@ -25,6 +25,8 @@ VOCABULARY = {
     "asked",
     "trust",
     "untrusted",
+    "redaction",
+    "private",
 }
 
 # What a room may import besides the standard library, the vocabulary and itself.

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from premortem import private
+
 SAVE = "save"
 STOP = "stop"
 ALL = (SAVE, STOP)
@@ -20,7 +22,7 @@ def ask(folder: Path, what: str) -> None:
     """Raises OSError."""
     # Not through a link: a run that came from elsewhere must not choose which file is made.
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    os.close(os.open(_file(folder, what), flags, 0o600))
+    os.close(os.open(_file(folder, what), flags, private.FILE))
 
 
 def taken(folder: Path) -> set[str]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from premortem.console import evidence_text
+from premortem import redaction
+from premortem.console import evidence_text, harmless
 from premortem.findings import Finding, Severity, Where
 
 COLOURS = {Severity.ERROR: "#d64545", Severity.WARNING: "#c98a00", Severity.INFO: "#3b82c4"}
@@ -23,7 +24,7 @@ LABEL = "flex:0 0 3.6em"
 def card(findings: Sequence[Finding], headline: str) -> str:
     """The headline, and below it one box for each finding. All text is escaped."""
     colour = COLOURS[findings[0].severity] if findings else CALM
-    boxes = "".join(map(_box, findings[:MOST]))
+    boxes = "".join(_box(harmless(finding)) for finding in findings[:MOST])
     more = len(findings) - MOST
     rest = f"<div style='{FAINT}'>and {more} more</div>" if more > 0 else ""
     return f"<div style='{BOX.format(colour)}'><b>{escape(headline)}</b>{boxes}{rest}</div>"
@@ -59,6 +60,7 @@ def _text(text: str) -> str:
 
 def _code(where: Where) -> str:
     line = linecache.getline(where.file, where.line).strip() if where.file and where.line else ""
+    line = redaction.source(line, where.file or "")
     return f"<pre style='margin:.3em 0'>{where.line} │ {escape(line)}</pre>" if line else ""
 
 

@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from premortem import private, redaction
+
 _PACKAGE = str(Path(__file__).parents[1])
 
 
@@ -55,7 +57,7 @@ class Started:
     ) -> None:
         self._printed = scratch / output
         self._began = time.monotonic()
-        with self._printed.open("wb") as sink:
+        with private.opened(self._printed, "wb") as sink:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, *words],
                 cwd=cwd,
@@ -85,7 +87,7 @@ class Started:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)  # the workers of its loaders too
         self._process.wait()
-        text = self._printed.read_text(encoding="utf-8", errors="replace")
+        text = redaction.redacted(self._printed.read_text(encoding="utf-8", errors="replace"))
         code = 0 if late else self._process.returncode
         return Left(code=code, late=late, printed=text, seconds=time.monotonic() - self._began)
 

@@ -10,11 +10,12 @@ import functools
 import importlib.util
 import os
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from premortem import __version__, policy
+from premortem import __version__, policy, private, redaction
 from premortem.arguments import Parser, did_you_mean, split
 from premortem.errors import MissingExtra, PremortemError, UsageError
 
@@ -29,13 +30,18 @@ POLICIES = tuple(policy.ALL)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb; returns the exit code."""
+    tokens = list(sys.argv[1:] if argv is None else argv)
+    redaction.argv(tokens)  # what is secret in it is known from here on
     try:
-        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+        return _dispatch(tokens)
     except PremortemError as error:
         from premortem.console import Console
 
         Console().refuse(str(error))
         return USAGE_ERROR if isinstance(error, UsageError) else FAILURE
+    except Exception:  # noqa: BLE001 - a bug: as Python would print it, but for what a library's message may show
+        sys.stderr.write(redaction.redacted(traceback.format_exc()))
+        return FAILURE
 
 
 def _dispatch(tokens: list[str]) -> int:
@@ -386,7 +392,7 @@ def replay(tokens: Sequence[str]) -> int:
     )
     page.show(done, Terminal(highlight=False, markup=False, emoji=False))
     if options.json is not None:
-        options.json.write_text(page.record(done, options.capsule), encoding="utf-8")
+        private.write_text(options.json, page.record(done, options.capsule))
     return 0 if done.report.reproduced else FAILURE
 
 

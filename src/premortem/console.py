@@ -30,6 +30,7 @@ from typing import Any, TextIO
 from rich.console import Console as Terminal
 from rich.text import Text
 
+from premortem import redaction
 from premortem.findings import Finding, Severity, Where
 from premortem.logs import unread
 
@@ -73,6 +74,7 @@ class Console:
     def finding(self, finding: Finding) -> None:
         if self.quiet:
             return
+        finding = harmless(finding)
         # The empty line also ends the line that a progress bar has left open.
         self._print([Text(), *self._head(finding), *self._body(finding)])
 
@@ -101,7 +103,7 @@ class Console:
 
     def refuse(self, sentence: str) -> None:
         """Why nothing was run. Shown even when mute: silence would hide it."""
-        self._print([Text.assemble(("premortem: ", "bold red"), _clean(sentence))])
+        self._print([Text.assemble(("premortem: ", "bold red"), _clean(redaction.redacted(sentence)))])
 
     def _head(self, finding: Finding) -> Iterator[Text]:
         colour = COLOURS[finding.severity]
@@ -148,9 +150,10 @@ class Console:
         """The line to blame between its neighbours, as far as the source can be read."""
         if not where.file or not where.line:
             return
-        source = linecache.getlines(where.file)
-        if where.line > len(source):
+        lines = linecache.getlines(where.file)
+        if where.line > len(lines):
             return
+        source = redaction.source("".join(lines), where.file).splitlines(keepends=True)
         first = max(where.line - CONTEXT, 1)
         excerpt = "".join(source[first - 1 : where.line + CONTEXT]).expandtabs(4)
         numbered = list(enumerate(textwrap.dedent(excerpt).splitlines(), start=first))
@@ -172,6 +175,11 @@ class Console:
             # The terminal is gone or closed. What was to be said is in the journal,
             # and the run must not end because nobody is looking.
             pass
+
+
+def harmless(finding: Finding) -> Finding:
+    """Without the secrets that a message or its evidence may quote."""
+    return Finding.from_json(redaction.record(finding.to_json()))
 
 
 def _verdict(findings: Sequence[Finding], steps: int, stopped: bool) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from premortem import __version__
+from premortem import __version__, private
 from premortem.findings import Finding
 from premortem.plain import dumps
 
@@ -38,10 +38,4 @@ class FindingsFile:
             return
         if not self.path.parent.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            draft.write_text(text)
-            draft.replace(self.path)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
+        private.replace_text(self.path, text)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from premortem import variables
 from premortem.vault.surroundings import code
 
 # Libraries whose version can change what a training does.
@@ -20,13 +21,6 @@ _LIBRARIES = (
     "accelerate bitsandbytes datasets deepspeed diffusers flash_attn jax lightning monai numpy peft pytorch_lightning "
     "ray safetensors scipy sklearn timm tokenizers torch torchaudio torchdata torchvision transformers triton trl xformers"
 ).split()
-_SETTINGS = tuple(
-    (
-        "CUDA_ CUBLAS_ CUDNN_ HF_ MKL_ NCCL_ OMP_ PYTORCH_ PYTHONHASHSEED TORCH "
-        "RANK WORLD_SIZE LOCAL_RANK SLURM_JOB_ID SLURM_NNODES SLURM_NTASKS"
-    ).split()
-)
-_SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 
 
 def device_memory() -> dict[str, float]:
@@ -59,11 +53,7 @@ def environment() -> dict[str, Any]:
         "host": platform.node(),
         "libraries": dict(sorted(_libraries())),
         "devices": _devices(),
-        "settings": {
-            name: "…" if any(word in name for word in _SECRET) else value
-            for name, value in sorted(os.environ.items())
-            if name.startswith(_SETTINGS)
-        },
+        "settings": variables.recorded(os.environ),
     }
 
 

@@ -25,7 +25,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem import __version__, asked, trust
+from premortem import __version__, asked, redaction, trust
 from premortem.console import Console
 from premortem.errors import STOPPED, Stopped, UsageError
 from premortem.events import LogLine, RunEnded, RunStarted
@@ -169,7 +169,7 @@ class Supervision:
             relay=self._relay,
             audience=self._audience,
         )
-        self.watcher.emit(RunStarted(argv=tuple(self._argv), torch=_torch_version() or ""))
+        self.watcher.emit(RunStarted(argv=tuple(redaction.argv(self._argv)), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
         with never_fatal("status", self.journal):
             self._vitals = self._make_vitals(self.watcher)
@@ -252,6 +252,7 @@ class Supervision:
         words = [word.rpartition("=")[2] for word in self.options.argv]
         configs = [word for word in words if word.endswith(_CONFIGS) and Path(word).is_file()]
         for path in [*script, *configs]:
+            redaction.learn_file(path)  # before anything of it is printed
             journal.source(str(Path(path).absolute()))
 
     def _open_sinks(self, name: str) -> None:
@@ -405,7 +406,7 @@ class Supervision:
         """The "run" of FILE.json. While it runs there is no end, and no exit code."""
         now, ending = time.time(), self._ending
         return {
-            "argv": self._argv,
+            "argv": redaction.argv(self._argv),
             "started": _stamp(self._started),
             "ended": _stamp(now) if ending else None,
             "seconds": round(now - self._started, 3),

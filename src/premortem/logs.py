@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TextIO
 
+from premortem import redaction
 from premortem.events import LogLine
 
 LENGTH = 2000  # characters of a line that are looked at
@@ -80,7 +81,7 @@ def parse(line: str, step: int = 0) -> LogLine | None:
     The second number of "3/10" is labelled "of".
     """
     shown = line.rstrip("\r").rpartition("\r")[2]  # what a terminal shows in the end
-    text = COLOUR.sub("", shown[:LENGTH]).strip()
+    text = COLOUR.sub("", redaction.line(shown[: 4 * LENGTH])[:LENGTH]).strip()
     if BAR.search(text):
         return None
     stamp = STAMP.match(text)

@@ -1,4 +1,7 @@
-"""Any value as strictly valid JSON: for the journal, and for files that other tools read."""
+"""Any value as strictly valid JSON: for the journal, and for files that other tools read.
+
+Secrets are left out of it, but where a process of ours is told what to do.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,18 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Any
 
+from premortem import redaction
+
 DEPTH = 20  # deeper than any evidence; ends cycles
 
 
 def dumps(value: Any, *, indent: int | None = None) -> str:
-    """JSON text that every parser accepts. Never raises, whatever the value is."""
+    """JSON text that every parser accepts, without secrets. Never raises, whatever the value is."""
+    return json.dumps(redaction.record(plain(value)), allow_nan=False, indent=indent)
+
+
+def exact(value: Any, *, indent: int | None = None) -> str:
+    """The same with everything in it: for what only premortem reads again, and a digest is made of."""
     return json.dumps(plain(value), allow_nan=False, indent=indent)
 
 

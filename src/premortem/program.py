@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
+from premortem import redaction
 from premortem.errors import Stopped, UsageError
 from premortem.events import Site
 from premortem.logs import unread
@@ -54,6 +55,7 @@ class Program:
 
     def __post_init__(self) -> None:
         self._source = b""
+        redaction.argv(self.argv)  # what is secret in it is known from here on
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from premortem import detectors
+from premortem import detectors, private
 from premortem.cards import identity
 from premortem.errors import STOPPED
 from premortem.findings import Certainty, Finding, Severity
@@ -248,7 +248,7 @@ def locked(folder: Path) -> Iterator[None]:
         yield
         return
     # Not through a link, and without emptying it: in a folder that others can write to, it need not be ours.
-    file = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    file = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, private.FILE)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -8,9 +8,10 @@ import sys
 import pytest
 import torch
 
+from premortem import redaction, variables
+from premortem.redaction import HIDDEN
 from premortem.replay.capsule import Capsule, CapsuleError, read, verified
 from premortem.replay.capsules import _seen_by_all
-from premortem.replay.started import environment, without_secrets
 
 MANIFEST = {
     "number": 1,
@@ -98,21 +99,22 @@ def test_secrets_are_not_written(watched):
     whole = b"".join(path.read_bytes() for path in folder.iterdir())
     assert b"hush" not in whole
     manifest = json.loads((folder / "capsule.json").read_text(), parse_constant=pytest.fail)
-    assert manifest["started"]["argv"] == ["trainer_class.py", "--epochs", "1", "--api-key", "<left out>"]
+    assert manifest["started"]["argv"] == ["trainer_class.py", "--epochs", "1", "--api-key", HIDDEN]
     assert manifest["started"]["environment"]["OMP_NUM_THREADS"] == "1"
     assert set(manifest["started"]["environment"]) <= {"OMP_NUM_THREADS", "PYTHONHASHSEED"}
 
 
 def test_options_that_only_sound_like_secrets_stay():
     argv = ["t.py", "--tokenizer", "bpe", "--keyframes=3", "--hf-token", "x", "--password=y", "--monkey", "z"]
-    assert without_secrets(argv) == [
+    assert redaction.argv(argv) == [
         *argv[:5],
-        "<left out>",
-        "--password=<left out>",
+        HIDDEN,
+        f"--password={HIDDEN}",
         "--monkey",
         "z",
     ]
-    assert environment({"PYTORCH_SECRET": "x", "PATH": "/", "PYTORCH_JIT": "0"}) == {"PYTORCH_JIT": "0"}
+    mixed = {"PYTORCH_SECRET": "x", "PYTORCH_MINE": "x", "PATH": "/", "PYTORCH_JIT": "0"}
+    assert variables.recorded(mixed) == {"PYTORCH_JIT": "0"}
 
 
 def test_a_capsule_keeps_to_its_size(scene):

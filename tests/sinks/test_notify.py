@@ -18,10 +18,10 @@ import pytest
 
 from premortem.errors import UsageError
 from premortem.findings import Certainty, Finding, Severity, Where
+from premortem.redaction import redacted
 from premortem.sinks import chosen, notifier, tracker
 from premortem.sinks.base import Outcome
 from premortem.sinks.relay import Relay
-from premortem.sinks.words import scrubbed
 from tests import starting
 
 BROKEN = Path(__file__).with_name("broken.py")
@@ -154,13 +154,13 @@ def test_secrets_stay_at_home(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> No
     text = hook.received[0]["text"]
     for secret in ("hunter2", "pa55", "swordfish", "abc.def"):
         assert secret not in text
-    assert "s3://[hidden]@host/x with [hidden]" in text
+    assert "s3://user:[hidden]@host/x with [hidden]" in text
 
 
 def test_ordinary_words_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", "loss")  # too short to be one
     sentence = "the loss at token 12: https://example.org/a?b=c, mail@example.org"
-    assert scrubbed(sentence) == sentence
+    assert redacted(sentence) == sentence
 
 
 def test_mail_arrives(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,5 +52,5 @@ def keep(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
         if not broken.ok:
             raise VaultError(f"`{name}.{broken.non_finite[0]}` is not finite, so it was not saved")
     path = folder / NAME
-    write_whole(path, lambda file: torch.save({"step": step, **state}, file))
+    write_whole(path, lambda file: torch.save({"step": step, **state}, file), ours=True)
     return path

@@ -36,7 +36,8 @@ _SHORTEST_SPARE = 5.0  # ... where there is no mirror: the run's own page has to
 _LONGEST_GAP = (
     900.0  # seconds between two steps that are planned for: an evaluation, not a whole other training
 )
-_PATIENCE = 60.0  # seconds for which a mirror that only fails is waited for
+_PATIENCE = 60.0  # seconds for which a mirror that only fails is waited for ...
+_NO_ANSWER = 20.0  # ... and one that has never said anything: it is not there
 _WORTH_A_REMARK = 600.0  # seconds of training; before that, a place that only might go is nobody's worry
 _LOOK_EVERY = 1.0  # seconds between two looks at the room that is left
 _TROUBLE = 3  # attempts in a row after which a mirror is said to fail
@@ -255,7 +256,9 @@ class Safekeeping:
         told = False
         while not self._flushed(min(1.0, seconds)):
             waited = time.monotonic() - began
-            if waited > seconds or self._impatient or (self.mirror.failures and waited > _PATIENCE):
+            failing = self.mirror.failures and waited > _PATIENCE
+            silent = not self.mirror.remote.answered and waited > _NO_ANSWER
+            if waited > seconds or self._impatient or failing or silent:
                 return False
             if not told and waited > 2.0:
                 told = True
@@ -278,8 +281,19 @@ class Safekeeping:
             return
         if not self.flush(seconds):
             self._tell_mirror(ended=True)
-            self._say(f"the mirror is behind; what it lacks waits in {self.mirror.spool}")
+            self._say(self._unsent(self.mirror))
         self.mirror.close()
+
+    def _unsent(self, mirror: Mirror) -> str:
+        status = mirror.status()
+        what = "1 checkpoint was" if status.pending == 1 else f"{status.pending} checkpoints were"
+        why = status.problem or (
+            "there was not enough time" if mirror.remote.answered else "it does not answer"
+        )
+        return (
+            f"{what} not sent to the mirror {mirror.remote.shown} ({why}); what it lacks waits in {mirror.spool}, "
+            "and the next run with the same --mirror sends it"
+        )
 
     def remove(self) -> None:
         self._closed.set()

@@ -8,7 +8,6 @@ the script              from its first line to the limit
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 from contextlib import suppress
@@ -20,6 +19,7 @@ from premortem.drill.order import Order
 from premortem.errors import UsageError
 from premortem.findings import Finding
 from premortem.launch import RunOptions, Supervision
+from premortem.plain import dumps
 from premortem.program import Ending, Program
 from premortem.proof.overlay import Overlay
 
@@ -104,7 +104,7 @@ class Child:
         return supervision
 
     def tell(self, **facts: Any) -> None:
-        self._log.write(json.dumps(facts) + "\n")
+        self._log.write(dumps(facts) + "\n")
         self._log.flush()
 
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from premortem import private
+
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
@@ -23,7 +25,7 @@ class Order:
     per_step: int = 1  # backward passes, in the clean run
 
     def write(self, path: Path) -> None:
-        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        private.write_text(path, json.dumps(asdict(self)))
 
     @classmethod
     def read(cls, path: Path) -> Order:

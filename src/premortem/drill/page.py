@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -14,7 +13,7 @@ from premortem import __version__
 from premortem.drill.director import Drill
 from premortem.drill.mutants import by_name
 from premortem.drill.scoring import CAUGHT, MISSED, Clean, Score
-from premortem.plain import plain
+from premortem.plain import dumps
 
 _STYLES = {CAUGHT: "green", MISSED: "bold red"}
 
@@ -84,20 +83,17 @@ def about_clean(clean: Clean) -> list[str]:
 
 def record(done: Drill) -> str:
     clean = done.clean
-    text = json.dumps(
-        plain(
-            {
-                "premortem": __version__,
-                "problem": done.problem,
-                "score": len(done.caught) / len(done.effective) if done.effective else None,
-                "effective": len(done.effective),
-                "caught": len(done.caught),
-                "right_family": sum(score.right_family for score in done.caught),
-                "clean": _clean(clean) if clean is not None else None,
-                "mutants": [_score(each) for each in done.scores],
-            }
-        ),
-        allow_nan=False,
+    text = dumps(
+        {
+            "premortem": __version__,
+            "problem": done.problem,
+            "score": len(done.caught) / len(done.effective) if done.effective else None,
+            "effective": len(done.effective),
+            "caught": len(done.caught),
+            "right_family": sum(score.right_family for score in done.caught),
+            "clean": _clean(clean) if clean is not None else None,
+            "mutants": [_score(each) for each in done.scores],
+        },
         indent=2,
     )
     return text + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
+from premortem import private
 from premortem.arguments import Command, did_you_mean
 from premortem.errors import UsageError
 
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
             terminal.width = 140
         page.show(done, terminal)
     if options.json is not None:
-        options.json.write_text(page.record(done), encoding="utf-8")
+        private.write_text(options.json, page.record(done))
     return 0 if done.clean is not None and len(done.caught) == len(done.effective) else NOT_ALL
 
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from premortem import untrusted
+from premortem import private, redaction, untrusted
 from premortem.errors import UsageError
 from premortem.fit.trials import Asked
 from premortem.program import Program
@@ -33,7 +33,7 @@ def measured(asked: Asked) -> dict[str, Any]:
         place = Path(folder).resolve()
         answer, said = place / "answer.json", place / "output.txt"
         order = {"target": asked.target, "module": asked.module, "argv": asked.argv, "answer": str(answer)}
-        (place / "order.json").write_text(json.dumps(order | {"scratch": folder}), encoding="utf-8")
+        private.write_text(place / "order.json", json.dumps(order | {"scratch": folder}))
         command = [sys.executable, "-m", "premortem.fit.measure", str(place / "order.json")]
         problem = ""
         with said.open("wb") as sink:
@@ -83,7 +83,8 @@ def _read(answer: Path) -> dict[str, Any]:
 
 
 def _last_lines(said: Path) -> str:
-    return "\n".join(said.read_text(encoding="utf-8", errors="replace").splitlines()[-_LINES:])
+    text = redaction.redacted(said.read_text(encoding="utf-8", errors="replace"))
+    return "\n".join(text.splitlines()[-_LINES:])
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from premortem.fit.answer import FITS, NO, Answer
 from premortem.fit.gpus import GIB, MIB, Gpu
 from premortem.fit.levers import Lever
 from premortem.fit.sides import Side
+from premortem.plain import dumps
 
 _SHOWN = 8
 _COLOURS = {FITS: "bold green", "tight": "bold yellow", NO: "bold red"}
@@ -60,7 +60,7 @@ def record(found: Answer, gpu: Gpu) -> str:
         "seconds": base["seconds"],
         "measured": base.get("measured"),
     }
-    return json.dumps(whole, indent=2) + "\n"
+    return dumps(whole, indent=2) + "\n"
 
 
 def show(found: Answer, gpu: Gpu, terminal: Terminal) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem import untrusted
+from premortem import redaction, untrusted
 from premortem.errors import PremortemError
 from premortem.fit.gpus import Gpu
 
@@ -194,4 +194,4 @@ def _assumed(assumptions: list[str]) -> str:
 def _tail(file: Path) -> str:
     if not file.exists():
         return ""
-    return file.read_text(encoding="utf-8", errors="replace")[-_TAIL:].strip()
+    return redaction.redacted(file.read_text(encoding="utf-8", errors="replace"))[-_TAIL:].strip()

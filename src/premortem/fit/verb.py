@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console as Terminal
 
+from premortem import private, redaction
 from premortem.arguments import Command
 from premortem.errors import UsageError
 from premortem.fit import gpus, page, picture
@@ -52,12 +53,12 @@ def _run(options: argparse.Namespace, command: Command) -> int:
                 found.base["measured"] = measured(asked)
     except NotRehearsed as error:
         if error.tail:
-            sys.stderr.write(f"the last lines of the script:\n{_indented(error.tail)}\n")
+            sys.stderr.write(f"the last lines of the script:\n{_indented(redaction.redacted(error.tail))}\n")
         raise
     if options.json is not None:
-        options.json.write_text(page.record(found, gpu), encoding="utf-8")
+        private.write_text(options.json, page.record(found, gpu))
     if options.picture is not None:
-        options.picture.write_text(picture.svg(found.base, gpu), encoding="utf-8")
+        private.write_text(options.picture, picture.svg(found.base, gpu))
     if not options.quiet:
         page.show(found, gpu, terminal)
     return DOES_NOT_FIT if found.verdict == NO else 0

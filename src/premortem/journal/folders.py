@@ -9,6 +9,7 @@ import time
 from itertools import count
 from pathlib import Path
 
+from premortem import private
 from premortem.journal import schema
 
 HOME = Path(".premortem")
@@ -17,8 +18,8 @@ SPARE = 16 << 20  # bytes; on a disk with less room nothing of ours is written
 
 def default_folder(name: str) -> Path:
     """A new folder for a run of `name` under the current one, or where there is room for it. Raises OSError."""
-    runs = _with_room(Path.cwd()) / HOME / "runs"
-    runs.mkdir(parents=True, exist_ok=True)
+    home = _with_room(Path.cwd()) / HOME
+    runs = private.make_folder(home / "runs", within=home)
     _keep_out_of_git(runs.parent)
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     return _make(runs / f"{stamp}-{name}-{os.getpid()}", first=1)
@@ -35,10 +36,10 @@ def _with_room(folder: Path) -> Path:
 def claim_folder(folder: Path) -> Path:
     """`folder` when it holds no journal yet, else a new `run-2`, `run-3`, ... in it. Raises OSError."""
     folder = Path.cwd() / folder
-    folder.mkdir(parents=True, exist_ok=True)
+    private.make_folder(folder)
     try:
         # The empty file is the claim: of two runs that start together only one can make it.
-        os.close(os.open(folder / schema.FILE, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        os.close(os.open(folder / schema.FILE, os.O_CREAT | os.O_EXCL | os.O_WRONLY, private.FILE))
     except FileExistsError:
         return _make(folder / "run", first=2)
     return folder
@@ -47,7 +48,7 @@ def claim_folder(folder: Path) -> Path:
 def rank_folder(chosen: Path | None, name: str, rank: int) -> tuple[Path, Path]:
     """The folder that all ranks share, and this rank's own in it. `name` is the same for all. Raises OSError."""
     shared = Path.cwd() / (chosen or HOME / "runs" / name)
-    shared.mkdir(parents=True, exist_ok=True)
+    private.make_folder(shared, within=Path.cwd() / HOME)
     if chosen is None:
         _keep_out_of_git(shared.parent.parent)
     return shared, claim_folder(shared / f"rank-{rank}")
@@ -57,7 +58,7 @@ def _make(base: Path, first: int) -> Path:
     for number in count(first):
         folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
         try:
-            folder.mkdir()
+            folder.mkdir(private.FOLDER)
         except FileExistsError:
             continue
         return folder
@@ -67,7 +68,7 @@ def _make(base: Path, first: int) -> Path:
 def _keep_out_of_git(home: Path) -> None:
     """The way pytest and ruff do it: the folder ignores itself."""
     try:
-        with (home / ".gitignore").open("x") as file:
+        with private.opened(home / ".gitignore", "x") as file:
             file.write("*\n")
     except OSError:
         pass  # there already, or not ours to write

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
+from premortem import redaction
 from premortem.errors import JournalError
 from premortem.findings import Finding
 from premortem.journal import opening, schema
+from premortem.redaction import Redactor
 from premortem.untrusted import loads, why
 
 T = TypeVar("T")
@@ -83,10 +87,14 @@ class Run:
 
     @property
     def meta(self) -> dict[str, Any]:
-        return dict(self._read("SELECT key, value FROM meta", lambda key, value: (key, loads(value))))
+        return dict(
+            self._read("SELECT key, value FROM meta", lambda key, value: (key, self._harmless(value, key)))
+        )
 
     def findings(self) -> list[Finding]:
-        return self._read("SELECT record FROM findings ORDER BY id", lambda r: Finding.from_json(loads(r)))
+        return self._read(
+            "SELECT record FROM findings ORDER BY id", lambda r: Finding.from_json(self._harmless(r))
+        )
 
     def codes(self) -> dict[str, int]:
         """How often each diagnosis was written down."""
@@ -100,7 +108,7 @@ class Run:
             "SELECT record FROM (SELECT id, record, row_number() OVER (PARTITION BY code ORDER BY id) AS nth "
             "FROM findings) WHERE nth <= ? ORDER BY id"
         )
-        return self._read(query, lambda r: Finding.from_json(loads(r)), most)
+        return self._read(query, lambda r: Finding.from_json(self._harmless(r)), most)
 
     def optimizers(self) -> dict[int, int]:
         """Of each optimizer that stepped: how many of its steps are kept."""
@@ -160,12 +168,18 @@ class Run:
     def latest(self) -> dict[str, Any]:
         """What only has a newest state: the chain of custody, where the time went, the loss ledger."""
         return dict(
-            self._read_new("SELECT name, record FROM latest ORDER BY name", lambda name, r: (name, loads(r)))
+            self._read_new(
+                "SELECT name, record FROM latest ORDER BY name", lambda name, r: (name, self._harmless(r))
+            )
         )
 
     def sources(self) -> dict[str, str]:
         """Files as they were: path → text."""
-        return dict(self._read_new("SELECT path, text FROM sources", lambda *row: row))
+        return dict(
+            self._read_new(
+                "SELECT path, text FROM sources", lambda path, text: (path, self._secrets.source(text, path))
+            )
+        )
 
     def steps(self, first: int = 0, last: int = 1 << 62) -> list[Step]:
         """In the order they were written; `first` and `last` count from 1."""
@@ -182,12 +196,28 @@ class Run:
         """As `Event.to_json` made them, with the time they were written down."""
         return self._read(
             "SELECT time, record FROM events WHERE ?1 IS NULL OR kind = ?1 ORDER BY id",
-            lambda time, record: {"time": time, **loads(record)},
+            lambda time, record: {"time": time, **self._harmless(record)},
             kind,
         )
 
     def faults(self) -> list[Fault]:
-        return self._read("SELECT time, unit, error FROM faults ORDER BY rowid", Fault)
+        return self._read("SELECT time, unit, error FROM faults ORDER BY rowid", self._fault)
+
+    @cached_property
+    def _secrets(self) -> Redactor:
+        """A journal of an older premortem, or of somebody else's, may hold secrets. They are its own: what it calls one
+        stays as it is in other journals."""
+        redactor = Redactor(redaction.ours)
+        with suppress(JournalError, TypeError):
+            for argv in self._read("SELECT value FROM meta WHERE key = 'argv'", loads):
+                redactor.record(argv)
+        return redactor
+
+    def _harmless(self, text: str, name: str = "") -> Any:
+        return self._secrets.record(loads(text), name)
+
+    def _fault(self, time: float, unit: str, error: str) -> Fault:
+        return Fault(time, unit, self._secrets.text(error))
 
     def close(self) -> None:
         self._opened.close()

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from premortem import redaction
 from premortem.events import Custody, Event, LayerStats, LogLine, ModelSeen
 from premortem.journal import audits, schema
 from premortem.journal.sparse import Sparse
-from premortem.plain import dumps, plain
+from premortem.plain import dumps, exact, plain
 
 EVENTS = 256  # of a kind that are kept one by one
 PRINTED = 1000  # of a printed number, likewise
@@ -87,7 +88,8 @@ class Rows:
             case "events":
                 yield from self._event(entry.time, what)
             case _:
-                yield INSERT["faults"], (entry.time, *plain(what))
+                unit, error = what
+                yield INSERT["faults"], (entry.time, plain(unit), plain(redaction.redacted(error)))
 
     def gauged(self, time: float, numbers: Mapping[str, float]) -> Iterator[Row]:
         for name, value in numbers.items():
@@ -107,7 +109,7 @@ class Rows:
         except (OSError, ValueError):  # no file (`<stdin>`), or no text
             return
         if len(text) <= SOURCE:
-            yield INSERT["sources"], (plain(path), plain(text))
+            yield INSERT["sources"], (plain(path), plain(redaction.source(text, path)))
 
     def _event(self, time: float, event: Event) -> Iterator[Row]:
         match event:
@@ -139,7 +141,7 @@ class Rows:
 
     def _layers(self, found: Iterable[audits.Layers]) -> Iterator[Row]:
         for each in found:
-            yield INSERT["layers"], (each.step, each.what, dumps(each.values))
+            yield INSERT["layers"], (each.step, each.what, exact(each.values))
 
     def _number(self, step: int, time: float, name: str, value: float) -> Row:
         return INSERT["series"], (step, time, plain(name), schema.to_column(value))

@@ -26,6 +26,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from premortem import private, redaction
 from premortem.events import Event, StepStats
 from premortem.findings import Finding
 from premortem.journal import schema
@@ -74,7 +75,7 @@ class Journal:
         """Start `folder`/journal.sqlite. When that cannot be done, the journal drops what it is given."""
         journal = cls(folder / schema.FILE, on_problem)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            private.make_folder(folder)
             check_room(folder)
             _create(journal.path, meta)
         except (OSError, sqlite3.Error) as error:
@@ -309,6 +310,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _create(path: Path, meta: dict[str, Any]) -> None:
+    private.opened(path, "ab").close()  # SQLite makes its other files with the rights of this one
     connection = _connect(path, "rwc")
     try:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -377,6 +379,7 @@ def _release(entries: Sequence[Entry]) -> None:
 def _text(error: BaseException) -> str:
     """The end of the traceback says most: the message and the frames nearest to the bug."""
     try:
-        return "".join(traceback.format_exception(type(error), error, error.__traceback__))[-4000:]
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        return redaction.redacted(text)[-4000:]  # not the other way round: half a secret is not recognised
     except Exception:  # noqa: BLE001 - an exception whose own text cannot be made
         return type(error).__name__

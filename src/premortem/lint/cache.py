@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from premortem import __version__, untrusted
+from premortem import __version__, private, untrusted
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Edit, Fix
@@ -116,14 +116,14 @@ class Cache:
         if self._file is None or not self._changed:
             return
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            private.make_folder(self._file.parent)
             ignore = self._file.parent / ".gitignore"
             if not ignore.exists():
-                ignore.write_text("*\n", encoding="utf-8")
+                private.write_text(ignore, "*\n")
             # Under another name first: a reader, or a second lint, never sees half a file.
             draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
             data = json.dumps(self._entries, separators=(",", ":")).encode()
-            draft.write_bytes(hash_of(data).encode() + b"\n" + data)
+            private.write_bytes(draft, hash_of(data).encode() + b"\n" + data)
             draft.replace(self._file)
             kept = sorted(
                 self._file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime, reverse=True

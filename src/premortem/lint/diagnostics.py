@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from premortem.cards import Card
 from premortem.findings import Severity
+from premortem.redaction import redacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ class Diagnostic:
     cell: int | None = None
     fix: Fix | None = None
     severity: Severity
+
+    def __post_init__(self) -> None:
+        for name in ("message", "remedy"):  # they quote what stands in the file
+            object.__setattr__(self, name, redacted(getattr(self, name)))
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str]:

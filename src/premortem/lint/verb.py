@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from premortem import __version__, untrusted
+from premortem import __version__, private, untrusted
 from premortem.errors import PremortemError, UsageError
 from premortem.findings import Certainty, Finding, Severity, Where
 from premortem.lint import cache, engine, files, fixes, output, progress, project, settings, watch
@@ -20,6 +19,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.parsing import Unreadable
 from premortem.lint.problems import UnreadableFile
 from premortem.lint.project import Outcome, Plan
+from premortem.plain import dumps
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 
@@ -189,8 +189,7 @@ def _write_findings(file: Path, outcome: Outcome) -> None:
         "findings": [finding(one).to_json() for one in outcome.diagnostics],
     }
     try:
-        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        file.write_text(text, encoding="utf-8", errors="backslashreplace")
+        private.write_text(file, dumps(record, indent=2) + "\n")
     except OSError as error:
         raise PremortemError(f"the findings cannot be written to {file} ({error.strerror})") from None
 

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from rich.console import Console as Terminal
 from rich.text import Text
 
-from premortem import __version__
+from premortem import __version__, redaction
 from premortem.console import COLOURS, NOUNS, WIDTH, Console
 from premortem.findings import Finding, Severity
 from premortem.plain import dumps
@@ -74,7 +74,7 @@ class _Page:
         first, indent = f"  {label:<{max(room, 0)}}  ", " " * (room + 4)
         for start, paragraph in zip([first, *[indent] * text.count("\n")], text.splitlines(), strict=False):
             lines = textwrap.wrap(
-                paragraph,
+                redaction.redacted(paragraph),
                 max(self._width, 40),
                 initial_indent=start if room >= 0 else "  ",
                 subsequent_indent=indent if room >= 0 else "  ",
@@ -101,7 +101,7 @@ class _Page:
 def _title(project: Project) -> str:
     words = project.command if project.target else []
     data = [word for folder in project.data for word in ("--data", str(folder))]
-    return _printable(f"premortem check {shlex.join([*data, *words])}")
+    return _printable(f"premortem check {shlex.join([*data, *redaction.argv(words)])}")
 
 
 def _verdict_line(project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool) -> Text:
@@ -127,6 +127,7 @@ def _counted(findings: Sequence[Finding]) -> str:
 
 def _printable(text: str) -> str:
     """Names of files and settings must not steer the terminal."""
+    text = redaction.redacted(text)
     return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 

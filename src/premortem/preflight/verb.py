@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from premortem import preflight
+from premortem import preflight, private
 from premortem.arguments import Command
 from premortem.console import Console
 from premortem.errors import PremortemError, UsageError
@@ -180,6 +180,6 @@ def _quota(text: str | None) -> float | None:
 def _write(file: Path, text: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        private.write_text(file, text)
     except OSError as error:
         raise PremortemError(f"`--json {file}` cannot be written ({error.strerror})") from None

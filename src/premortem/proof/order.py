@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from premortem.plain import dumps
+from premortem.plain import exact
 
 WHOLE = "whole"  # from the start, past a save of its own
 RESUMED = "resumed"  # in a fresh process, from what was saved
@@ -26,7 +26,7 @@ class Order:
     environment: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        return dumps({key: str(v) if isinstance(v, Path) else v for key, v in asdict(self).items()})
+        return exact({key: str(v) if isinstance(v, Path) else v for key, v in asdict(self).items()})
 
     @classmethod
     def read(cls, paper: Path) -> Order:

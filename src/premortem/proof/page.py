@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 from rich.console import Console as Terminal
@@ -10,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from premortem import __version__
-from premortem.plain import plain
+from premortem.plain import dumps
 from premortem.proof.compare import KEPT, LOST
 from premortem.proof.prove import Proof
 
@@ -47,24 +46,21 @@ def verdict(proof: Proof) -> str:
 def record(proof: Proof) -> str:
     done = proof.comparison
     return (
-        json.dumps(
-            plain(
-                {
-                    "premortem": __version__,
-                    "exact": proof.exact,
-                    "verdict": verdict(proof),
-                    "saved": proof.saved,
-                    "step": proof.step,
-                    "resumed_with": proof.entrance,
-                    "tried": proof.tried,
-                    "steps": done.steps,
-                    "equal_steps": done.equal,
-                    "pieces": [asdict(piece) for piece in done.pieces],
-                    "repeats": proof.repeats,
-                    "problem": proof.problem,
-                }
-            ),
-            allow_nan=False,
+        dumps(
+            {
+                "premortem": __version__,
+                "exact": proof.exact,
+                "verdict": verdict(proof),
+                "saved": proof.saved,
+                "step": proof.step,
+                "resumed_with": proof.entrance,
+                "tried": proof.tried,
+                "steps": done.steps,
+                "equal_steps": done.equal,
+                "pieces": [asdict(piece) for piece in done.pieces],
+                "repeats": proof.repeats,
+                "problem": proof.problem,
+            },
             indent=2,
         )
         + "\n"

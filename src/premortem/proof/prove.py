@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from premortem import private
 from premortem.children import run_child
 from premortem.errors import UsageError
 from premortem.proof.compare import Comparison, compare
@@ -179,7 +180,7 @@ class _Director:
         )
         results.unlink(missing_ok=True)
         paper = self.scratch / "order.json"
-        paper.write_text(order.to_json(), encoding="utf-8")
+        private.write_text(paper, order.to_json())
         left = run_child(
             "premortem.proof.child",
             [str(paper)],

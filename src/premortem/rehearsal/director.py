@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from premortem import untrusted
+from premortem import private, untrusted
 from premortem.children import run_child
 from premortem.findings import Finding
-from premortem.plain import dumps
+from premortem.plain import exact
 from premortem.program import Program
 from premortem.proof.overlay import spread
 from premortem.proof.prove import Proof, ProofOptions, prove
@@ -144,7 +144,7 @@ class _Director:
             "findings": str(self.scratch / "findings.json"),
             "journal": str(self.scratch / f"journal-{mode}-{cut}"),
         }
-        paper.write_text(dumps(order), encoding="utf-8")
+        private.write_text(paper, exact(order))
         left = run_child(
             "premortem.rehearsal.child",
             [str(paper)],

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from premortem import trust
+from premortem import private, trust
 from premortem.errors import MissingExtra, PremortemError
 from premortem.plain import dumps
 from premortem.untrusted import loads
@@ -60,23 +60,24 @@ class Capsule:
     def save(self, folder: Path) -> None:
         """Whole, or not at all. Raises OSError."""
         save_file = _safetensors().save_file
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        private.make_folder(folder.parent)
         sweep(folder.parent)
         needed = sum(each.nbytes for tensors in (self.state, self.step) for each in tensors.values())
         if shutil.disk_usage(folder.parent).free < needed + _SPARE:
             raise OSError(errno.ENOSPC, "the room that is left on the disk is the script's")
         draft = draft_beside(folder)
-        draft.mkdir()
+        draft.mkdir(private.FOLDER)
         try:
             sums = {}
             for name, tensors in zip(FILES, (self.state, self.step), strict=True):
                 save_file(tensors, draft / name)
+                private.close_off(draft / name)  # the library asks for no rights
                 sums[name] = sha256_of(draft / name)
             manifest = {"capsule": FORMAT, "files": sums, **self.manifest}
             text = f"{dumps(manifest, indent=1)}\n".encode()
-            (draft / MANIFEST).write_bytes(text)
+            private.write_bytes(draft / MANIFEST, text)
             if signature := trust.sign(PURPOSE, text):
-                (draft / SIGNATURE).write_text(f"{signature}\n", encoding="ascii")
+                private.write_text(draft / SIGNATURE, f"{signature}\n")
             publish_folder(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)

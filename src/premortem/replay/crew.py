@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from premortem import private
 from premortem.children import Left, Started
-from premortem.plain import dumps
+from premortem.plain import dumps, exact
 from premortem.replay.order import Order
 from premortem.replay.together import named
 from premortem.replay.trial import Result
@@ -40,7 +41,7 @@ def launch(order: Order, environment: Mapping[str, str], seconds: float, *, show
     try:
         for rank in range(ranks):
             paper = order.scratch / f"order-{rank}.json"
-            paper.write_text(dumps(replace(order, rank=rank).to_json()), encoding="utf-8")
+            private.write_text(paper, exact(replace(order, rank=rank).to_json()))
             place = {} if order.alone else {name: str(rank) for name in ("RANK", "LOCAL_RANK", "ROLE_RANK")}
             children.append(
                 Started(

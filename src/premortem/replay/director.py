@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from premortem.redaction import restored
 from premortem.replay.autopsy import Plan, Report
 from premortem.replay.capsule import NotReplayable, verified
 from premortem.replay.crew import launch
@@ -62,7 +63,7 @@ def replay(options: ReplayOptions) -> Replayed:
             capsules=[paper.folder for paper in papers],
             scratch=Path(os.path.realpath(scratch)),
             cwd=str(cwd),
-            argvs=[paper.manifest["started"]["argv"] for paper in papers],
+            argvs=[restored(paper.manifest["started"]["argv"], os.environ) for paper in papers],
             digests=[paper.digest for paper in papers],
             options={"quick": options.quick, "cpu": options.cpu},
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from premortem import __version__
-from premortem.plain import plain
+from premortem import __version__, redaction
+from premortem.plain import dumps
 from premortem.replay.director import Replayed
 from premortem.replay.together import named
 
@@ -51,7 +51,7 @@ def record(done: Replayed, capsule: Path) -> str:
         "launches": done.launches,
         "trials": len(report.results),
     }
-    return json.dumps(plain(found), allow_nan=False, indent=2) + "\n"
+    return dumps(found, indent=2) + "\n"
 
 
 # --- sentences -------------------------------------------------------------------------------
@@ -110,6 +110,10 @@ def differences(done: Replayed) -> list[str]:
         found.append(
             "it ran on a GPU and is replayed on the CPU: sums are rounded differently, and dropout draws other numbers"
         )
+    for option, name in redaction.missing(done.manifest["started"]["argv"], os.environ).items():
+        found.append(
+            f"the capsule does not hold what was given for {option}, which is secret; the variable {name} can hold it"
+        )
     return found
 
 
@@ -120,7 +124,7 @@ def _page(done: Replayed) -> list[Any]:
     report, manifest = done.report, done.manifest
     together = f" on {_ranks(done)} ranks" if _ranks(done) > 1 else ""
     lines: list[Any] = [Text(f"Replay of step {manifest['number']}{together}", "bold")]
-    started = " ".join(manifest["started"]["argv"])
+    started = " ".join(redaction.argv(manifest["started"]["argv"]))
     lines.append(Text(f"  {started}  in {_folder(done)}", "dim"))
     lines.append(_verdict(done))
     notes = [*differences(done), *manifest["notes"], *report.warnings]

@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from premortem import private
 from premortem.errors import PremortemError, UsageError
 from premortem.report import comparison, html, markdown, story
 from premortem.report.find import journal_of
@@ -69,7 +70,7 @@ def _write(target: Path, text: str, *, named: bool) -> None:
         if named and target.exists() and not target.is_file():
             target.write_text(text, encoding="utf-8")  # a pipe, /dev/stderr
             return
-        with draft.open("x", encoding="utf-8") as file:
+        with private.opened(draft, "x", encoding="utf-8") as file:
             file.write(text)
         draft.replace(target)
     except OSError as error:

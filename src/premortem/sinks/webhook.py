@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from urllib.parse import urlsplit
 
-from premortem import __version__
+from premortem import __version__, redaction
 from premortem.errors import UsageError
 from premortem.sinks.notify import Message, Notifier, Undelivered
 
@@ -24,6 +24,8 @@ class Webhook(Notifier):
         if not host:
             raise UsageError("`--notify` needs the whole address of the webhook: https://host/path")
         self._url = url  # whoever knows it can write there: it is never shown
+        redaction.learn(url)
+        redaction.learn(urlsplit(url).path)
         self.name = f"the webhook at {host}"
 
     def send(self, message: Message) -> None:

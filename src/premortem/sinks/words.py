@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 
 from premortem.findings import Finding, Where
-
-HIDDEN = "[hidden]"
-SHORTEST = 6  # a shorter value of a variable is an ordinary word too
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|PREMORTEM_SMTP", re.IGNORECASE)
-_IN_URL = re.compile(r"(?<=://)[^/\s@]+@")
-_NAMED = re.compile(r"(?i)\b((?:api[_-]?key|token|secret|password|passwd)\s*[=:]\s*)\S+")
-_BEARER = re.compile(r"(?i)\b(bearer\s+)\S+")
-
-
-def scrubbed(text: str) -> str:
-    """Without the values of variables that are named like secrets, and without passwords in URLs."""
-    for name, value in os.environ.items():
-        if len(value) >= SHORTEST and _SECRET_NAME.search(name):
-            text = text.replace(value, HIDDEN)
-    text = _IN_URL.sub(f"{HIDDEN}@", text)
-    return _BEARER.sub(rf"\1{HIDDEN}", _NAMED.sub(rf"\1{HIDDEN}", text))
+from premortem.redaction import redacted
 
 
 def place(where: Where) -> str:
@@ -35,7 +18,7 @@ def place(where: Where) -> str:
 def in_one_line(finding: Finding) -> str:
     at = place(finding.where)
     told = f"{finding.severity.value} at step {finding.step}: {finding.message}{f' ({at})' if at else ''}"
-    return scrubbed(" ".join(told.split()))
+    return redacted(" ".join(told.split()))
 
 
 def lines(finding: Finding) -> list[str]:
@@ -43,7 +26,7 @@ def lines(finding: Finding) -> list[str]:
     head = f"{finding.severity.value} {finding.code} {finding.name} at step {finding.step}"
     labelled = {"where": place(finding.where), "why": finding.cause, "fix": finding.remedy}
     more = [f"{label}: {text}" for label, text in labelled.items() if text]
-    return [scrubbed(line) for line in (head, finding.message, *more)]
+    return [redacted(line) for line in (head, finding.message, *more)]
 
 
 def as_markdown(finding: Finding) -> str:

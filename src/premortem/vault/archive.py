@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from premortem import redaction
 from premortem.errors import VaultError
 from premortem.vault.atomic import no_room, sweep
 from premortem.vault.manifest import NAME, Manifest
@@ -214,7 +215,7 @@ def number_of_job(path: Path) -> bool:
 def say(sentence: str) -> None:
     """To whoever looks at the run. Never stops it."""
     with suppress(Exception):
-        print(f"premortem: {sentence}", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"premortem: {redaction.redacted(sentence)}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _left_alone(count: int, folder: Path) -> str:

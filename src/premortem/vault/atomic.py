@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from premortem import private
 from premortem.errors import VaultError
 
 _MARK = re.compile(r"^\..+\.partial-(?P<place>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}$")
@@ -47,12 +48,14 @@ class Written:
     bytes: int
 
 
-def write_whole(path: Path, writer: Callable[[BinaryIO], None], *, durable: bool = True) -> Written:
-    """Write a file through `writer`, whole or not at all.
+def write_whole(
+    path: Path, writer: Callable[[BinaryIO], None], *, durable: bool = True, ours: bool = False
+) -> Written:
+    """Write a file through `writer`, whole or not at all. A new one of `ours` is its owner's alone.
 
     Trouble with the disk is a VaultError, and what `writer` raises is raised; the old file is then as it was."""
     with in_one_sentence(path), drafted(path, durable=durable) as draft:
-        with draft.open("wb") as file:
+        with private.opened(draft, "wb") if ours else draft.open("wb") as file:
             hashed = _Hashed(file)
             writer(hashed)  # type: ignore[arg-type]  # it writes; nobody asks it for more
             file.flush()
@@ -80,7 +83,7 @@ class Draft:
     def __init__(self, path: Path, name: str = "") -> None:
         self.final = Path(os.path.realpath(path))  # a link stays a link
         self._folder = draft_beside(self.final)
-        self._folder.mkdir()
+        self._folder.mkdir(private.FOLDER)
         self.path = self._folder / (name or self.final.name)
 
     def publish(self, *, durable: bool = True) -> None:
@@ -261,7 +264,7 @@ def claim(folder: Path) -> None:
             return
     draft = draft_beside(note)
     try:
-        draft.write_text(mine, encoding="ascii")
+        private.write_text(draft, mine)
         draft.replace(note)
     finally:
         draft.unlink(missing_ok=True)

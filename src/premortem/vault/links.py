@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
+
+from premortem import private
 
 
 def link_or_copy(path: Path, held: Path, *, copy: bool = False) -> None:
@@ -15,4 +16,4 @@ def link_or_copy(path: Path, held: Path, *, copy: bool = False) -> None:
             return
     except OSError:
         pass  # another file system, or one without links
-    shutil.copyfile(path, held)
+    private.copy(path, held)

@@ -121,14 +121,14 @@ class Manifest:
                 body[each.name] = plain(vars(value) if isinstance(value, HealthRecord) else value)
         return _sealed(body)
 
-    def write(self, path: Path, *, durable: bool = True) -> Written:
+    def write(self, path: Path, *, durable: bool = True, ours: bool = False) -> Written:
         """Whole or not at all; not `durable`: but not safe from a power cut. Raises VaultError."""
         content = self.render()
 
         def pour(file: BinaryIO) -> None:
             file.write(content)
 
-        return write_whole(path, pour, durable=durable)
+        return write_whole(path, pour, durable=durable, ours=ours)
 
     @property
     def doubt(self) -> str:

@@ -33,8 +33,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from premortem import private, redaction
 from premortem.errors import VaultError
-from premortem.plain import dumps
+from premortem.plain import exact
 from premortem.vault.atomic import claim, draft_beside, owner_is_dead, publish_folder, sha256_of, sweep
 from premortem.vault.links import link_or_copy
 from premortem.vault.manifest import NAME as MANIFEST
@@ -79,7 +80,7 @@ class Mirror:
         self._current: Path | None = None  # being uploaded
         self._thread: threading.Thread | None = None
         self._done, self._failures, self._problem, self._seconds = 0, 0, "", 0.0
-        spool.mkdir(parents=True, exist_ok=True)
+        private.make_folder(spool)
         sweep(spool)
         claim(spool)
         for left in spool.iterdir():
@@ -114,7 +115,7 @@ class Mirror:
             sums = {}
             for number, file in enumerate(files):
                 held = draft / "data" / str(number)
-                held.parent.mkdir(parents=True, exist_ok=True)
+                private.make_folder(held.parent, within=draft)
                 link_or_copy(file, held, copy=copy)
                 name = file.relative_to(base).as_posix()
                 sums[name] = {"held": str(number), "bytes": held.stat().st_size}
@@ -127,7 +128,7 @@ class Mirror:
                 "about": dict(about or {}),
                 "put": time.time(),
             }
-            (draft / JOB).write_text(dumps(job, indent=1), encoding="utf-8")
+            private.write_text(draft / JOB, exact(job, indent=1))
             publish_folder(draft, final)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -156,7 +157,8 @@ class Mirror:
                     found = _read(job)
                     # Under the name of its own run: it cannot take the place of what others have sent.
                     own = not spool.is_symlink() and str(found["name"]).startswith(f"{spool.parent.name}/")
-                    if own and found["url"] == self.remote.shown:
+                    url = redaction.redacted(found["url"]).replace(":***@", f":{redaction.HIDDEN}@")
+                    if own and url == self.remote.shown:
                         with self._lock:
                             job.replace(self.spool / f"{self._next():06d}-{job.name.partition('-')[2]}")
                         taken += 1
@@ -292,7 +294,7 @@ class Mirror:
             for name in [manifest, *(name for name in names if name != manifest)]:
                 self.remote.remove(name)
         known[job["group"]] = kept[-self._keep :]
-        ledger.write_text(dumps(known), encoding="utf-8")
+        private.write_text(ledger, exact(known))
 
 
 def _drop(folder: Path) -> None:
@@ -316,5 +318,5 @@ def _hashed(folder: Path) -> dict[str, Any]:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
+    lines = redaction.redacted(str(error).strip()).splitlines()  # a library's error may show the whole URL
     return (lines[0] if lines else type(error).__name__)[:300]

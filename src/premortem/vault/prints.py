@@ -35,7 +35,7 @@ def take(file: BinaryIO, home: Path) -> None:
     def pour(to: BinaryIO) -> None:
         to.write("\n".join(lines).encode())
 
-    write_whole(folder / known, pour)
+    write_whole(folder / known, pour, ours=True)
     _forget_old(folder)
 
 

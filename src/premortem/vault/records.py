@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from premortem import private
 from premortem.errors import VaultError
 from premortem.vault.manifest import Manifest
 from premortem.vault.shelf import slug
@@ -22,7 +23,7 @@ def remember(path: Path, manifest: Manifest) -> Path:
     """Write the record of a file or folder. Raises VaultError."""
     folder = made(Path.cwd())
     record = folder / f"{slug(path.resolve())}.json"
-    manifest.write(record)
+    manifest.write(record, ours=True)
     return record
 
 
@@ -30,10 +31,10 @@ def made(home: Path, *below: str) -> Path:
     """The folder of records in `home`, or one inside it. Git does not see it. Raises VaultError."""
     folder = home.joinpath(HOME, _FOLDER, *below)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private.make_folder(folder, within=home / HOME)
         ignore = home / HOME / ".gitignore"
         if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
+            private.write_text(ignore, "*\n")
     except OSError as error:
         raise VaultError(f"{folder} cannot be made ({error.strerror})") from error
     return folder

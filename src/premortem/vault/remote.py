@@ -9,9 +9,9 @@ import hashlib
 import posixpath
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
-from premortem.errors import MissingExtra, UsageError, VaultError
+from premortem import redaction
+from premortem.errors import MissingExtra, PremortemError, UsageError, VaultError
 from premortem.vault.atomic import write_whole
 
 _BLOCK = 1 << 20
@@ -32,15 +32,24 @@ class Remote:
 
     def __init__(self, url: str, **options: Any) -> None:
         self.url = url
-        self.shown = without_password(url)
+        redaction.learn_url(url)
+        self.shown = redaction.redacted(url)
         self._options = options
         self.protocol = protocol_of(url)
         self._fs: Any = None
         self._root = ""
+        self.answered = False  # whether it has said anything at all so far
 
     def check(self) -> None:
-        """Raises UsageError or MissingExtra when this can never work. Does not ask the network."""
-        self._connect()
+        """Raises UsageError, MissingExtra or VaultError when this can never work. Does not ask the network.
+
+        A library that asks it all the same, in vain, says nothing about later."""
+        try:
+            self._connect()
+        except PremortemError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever a library raises; a mirror tries again, and tells
+            self.forget()
 
     def forget(self) -> None:
         """The connection is not to be trusted any more; the next call makes another one."""
@@ -109,9 +118,11 @@ class Remote:
         """Whether it is there already, from an attempt whose answer was lost."""
         fs, target = self._at(name)
         try:
-            return fs.size(target) == size and self.sha256(name) == sha256
+            found = fs.size(target)
         except FileNotFoundError:
-            return False
+            found = None
+        self.answered = True
+        return found == size and self.sha256(name) == sha256
 
     def _same(self, name: str, sha256: str) -> None:
         if self.sha256(name) != sha256:
@@ -141,16 +152,6 @@ class Remote:
 
 def protocol_of(url: str) -> str:
     return url.partition("://")[0] if "://" in url else "file"
-
-
-def without_password(url: str) -> str:
-    """What may be printed and written down."""
-    if "://" not in url:
-        return url
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{parts.netloc.rpartition('@')[2]}"))
 
 
 def _copy(path: Path, file: Any) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from premortem import private
 from premortem.errors import VaultError
 from premortem.vault.atomic import claim, draft_beside, owner_is_dead
 from premortem.vault.clerk import Clerk
@@ -73,7 +74,7 @@ class Shelf:
         if not copy:
             ways += [(self.folder, _link), (path.parent / ".premortem", _link)]
         if size <= _COPIED and path.is_file():  # file systems without links: FUSE, network drives
-            ways.append((self.folder, shutil.copyfile))
+            ways.append((self.folder, private.copy))
         return self._keep(path, size, ways)
 
     def keep_on_another_disk(self, path: Path) -> Path | None:
@@ -86,7 +87,7 @@ class Shelf:
                 return None
         except OSError:
             return None
-        return self._keep(path, size, [(self.folder, shutil.copytree if path.is_dir() else shutil.copyfile)])
+        return self._keep(path, size, [(self.folder, shutil.copytree if path.is_dir() else private.copy)])
 
     def _keep(self, path: Path, size: int, ways: list[tuple[Path, Put]]) -> Path | None:
         step = self.known.get(path)
@@ -125,6 +126,7 @@ class Shelf:
             here = draft_beside(place)
             shutil.move(draft, here)
             here.replace(place)
+        private.close_off(place)
         zero = poisoned == _ALL_ZERO
         health = HealthRecord(False, [] if zero else list(poisoned), list(poisoned) if zero else [])
         self._describe(place, path, step, size, health)
@@ -136,6 +138,8 @@ class Shelf:
 
     def published(self, path: Path, step: int | None, poisoned: tuple[str, ...] = ()) -> None:
         """A file took its place at `path`."""
+        for version in self._kept.get(path, ()):
+            private.close_off(version)  # by now it is the only name of what was there before
         self.known[path] = step
         self.diverted.pop(path, None)
         self.poisoned.pop(path, None)
@@ -239,7 +243,7 @@ class Shelf:
     def _place(self, home: Path, room: str, path: Path, name: str) -> Path:
         self._number += 1
         place = home / room / slug(path) / f"{self._number:06d}-{name}"
-        place.parent.mkdir(parents=True, exist_ok=True)
+        private.make_folder(place.parent, within=home)
         return place
 
     def _describe(self, version: Path, path: Path, step: int | None, size: int, health: HealthRecord) -> None:
@@ -249,7 +253,7 @@ class Shelf:
         )
         beside = version.with_name(version.name + SUFFIX)
         with suppress(VaultError):  # a version without a manifest is whole, too
-            manifest.write(beside, durable=False)
+            manifest.write(beside, durable=False, ours=True)
         if version.is_file():
             self.clerk.sign(version, beside, self.lock)
 
@@ -330,5 +334,5 @@ def _device(path: Path) -> int | None:
 
 
 def _keep_out_of_git(home: Path) -> None:
-    with suppress(OSError), (home / ".gitignore").open("x") as file:
+    with suppress(OSError), private.opened(home / ".gitignore", "x") as file:
         file.write("*\n")

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from premortem.plain import dumps, plain
+from premortem.plain import exact, plain
 
 _MOST_FILES = 500
 _LIBRARIES = ("torch", "numpy", "safetensors", "premortem")
@@ -71,7 +71,7 @@ def flat_config(config: Any) -> dict[str, Any]:
 
 
 def digest(config: Mapping[str, Any]) -> str:
-    return hashlib.sha256(dumps(dict(sorted(config.items()))).encode()).hexdigest()[:16] if config else ""
+    return hashlib.sha256(exact(dict(sorted(config.items()))).encode()).hexdigest()[:16] if config else ""
 
 
 def _flatten(value: Any, path: str, found: dict[str, Any], depth: int) -> None:
@@ -145,4 +145,4 @@ def weights_digest(weights: Any) -> str:
         name: [slot.dtype, slot.shape, fingerprint(data[slot.begin : slot.end])]
         for name, slot in part.names.items()
     }
-    return hashlib.sha256(dumps(dict(sorted(summary.items()))).encode()).hexdigest()[:32]
+    return hashlib.sha256(exact(dict(sorted(summary.items()))).encode()).hexdigest()[:32]

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import fsspec
 import pytest
@@ -11,7 +12,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from premortem.errors import UsageError, VaultError
 from premortem.vault.manifest import Manifest
 from premortem.vault.mirror import Mirror
-from premortem.vault.remote import Remote, without_password
+from premortem.vault.remote import Remote
 
 
 class Flaky(MemoryFileSystem):
@@ -186,8 +187,47 @@ def test_what_can_never_work_is_told_at_once(tmp_path):
 
 
 def test_a_password_is_not_shown():
-    assert without_password("ssh://me:secret@host/x") == "ssh://me:***@host/x"
+    assert Remote("ssh://me:secret@host/x").shown == "ssh://me:[hidden]@host/x"
     assert Remote("/data/x").shown == "/data/x"
+
+
+class Leaky(MemoryFileSystem):
+    """Says the whole address, as libraries do."""
+
+    protocol = "leaky"
+
+    def __init__(self, *args, host="", **options):
+        super().__init__(*args, **options)
+
+    def size(self, path):
+        raise ConnectionError("cannot log in to leaky://jane:pa55-w0rd@host/x as jane with pa55-w0rd")
+
+
+def test_the_password_does_not_get_out_by_the_error_of_a_library(tmp_path, mirrors):
+    fsspec.register_implementation("leaky", Leaky, clobber=True)
+    (tmp_path / "a.pt").write_bytes(b"0")
+    mirror = mirrors("leaky://jane:pa55-w0rd@host/x", tmp_path / "spool")
+    mirror.put(tmp_path / "a.pt", "a.pt")
+    assert not mirror.flush(1.0)
+    assert mirror.status().problem == "cannot log in to leaky://jane:[hidden]@host/x as jane with [hidden]"
+    assert not mirror.remote.answered
+    written = [path.read_bytes() for path in (tmp_path / "spool").rglob("*") if path.is_file()]
+    assert not [content for content in written if b"pa55" in content]
+
+
+@pytest.mark.parametrize(("answered", "failures"), [(False, 0), (False, 9), (True, 0)])
+def test_a_mirror_that_never_answered_is_not_waited_for(monkeypatch, answered, failures):
+    from premortem.actions import safekeeping
+
+    monkeypatch.setattr(safekeeping, "_NO_ANSWER", 0.1)
+    remote = SimpleNamespace(answered=answered, shown="s3://x")
+    safe = object.__new__(safekeeping.Safekeeping)
+    safe.mirror = SimpleNamespace(remote=remote, failures=failures, flush=lambda _seconds: time.sleep(0.02))
+    safe._impatient, safe._say = False, lambda _sentence: None
+    began = time.monotonic()
+    assert not safe.flush(2.0 if answered else 900.0)
+    took = time.monotonic() - began
+    assert took >= 2.0 if answered else took < 60.0
 
 
 def test_a_kill_while_a_finished_job_is_removed_does_not_hold_up_the_rest(tmp_path, monkeypatch):

@@ -7,12 +7,12 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from premortem import untrusted
+from premortem import private, untrusted
 from premortem.children import run_child
 from premortem.errors import UsageError
 from premortem.fit.speed.candidates import ALL
 from premortem.fit.speed.report import Report
-from premortem.plain import dumps
+from premortem.plain import exact
 from premortem.program import Program
 
 SECONDS = 300.0
@@ -49,7 +49,7 @@ def measure(options: SpeedOptions) -> Report:
             "scratch": str(scratch),
             "result": str(result),
         }
-        paper.write_text(dumps(order), encoding="utf-8")
+        private.write_text(paper, exact(order))
         problem, tail = _launch(paper, scratch, options)
         try:
             report = Report.from_json(untrusted.loads(untrusted.read_text(result)))

@@ -6,6 +6,7 @@ import argparse
 
 from rich.console import Console as Terminal
 
+from premortem import private
 from premortem.arguments import Command
 from premortem.errors import UsageError
 from premortem.fit.speed import page
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
     with status_line(first, quiet=options.quiet or options.show_output):
         report = measure(asked)
     if options.json is not None:
-        options.json.write_text(dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
+        private.write_text(options.json, dumps(report.to_json(), indent=2) + "\n")
     if not options.quiet:
         page.show(report, Terminal(highlight=False, markup=False, emoji=False))
     return 0 if report.baseline_ms is not None else NOTHING_MEASURED

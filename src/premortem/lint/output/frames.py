@@ -27,6 +27,7 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.listing import Listing
 from premortem.lint.output.text import place
+from premortem.redaction import source
 
 COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold cyan"}
 WIDTH = 110  # longer lines are hard to read, however wide the window is
@@ -74,7 +75,7 @@ class Frame:
         if report.fix:
             if not report.remedy:
                 yield from self._labelled("fix", "premortem can do this:")
-            yield from self._changes(report.fix, listing)
+            yield from self._changes(report.fix, listing, report.path)
         yield from self._labelled("more", f"premortem explain {report.card.code}")
 
     def _labelled(self, label: str, text: str) -> Iterator[Text]:
@@ -112,16 +113,19 @@ class Frame:
             left = f"{INDENT}{'>' if blamed else ' '} {number:>{digits}} {self.gutter} "
             start = report.column - 1 if number == report.line else len(text) - len(text.lstrip())
             end = report.end_column - 1 if number == report.end_line else len(text.rstrip())
-            shown, column, width = _window(text, start, end, margin, room)
+            harmless = source(text, report.path)
+            if harmless != text:  # a secret is left out of it, so that columns are others
+                start, end = len(harmless) - len(harmless.lstrip()), len(harmless.rstrip())
+            shown, column, width = _window(harmless, start, end, margin, room)
             yield Text((left + shown).rstrip(), "" if blamed else "dim")
             if number == report.line:
                 under = f"{INDENT}  {' ' * digits} {self.gutter} {' ' * column}"
                 yield Text.assemble((under, "dim"), ("^" * max(width, 1), colour))
 
-    def _changes(self, fix: Fix, listing: Listing) -> Iterator[Text]:
+    def _changes(self, fix: Fix, listing: Listing, path: str) -> Iterator[Text]:
         """The lines that the fix takes away and the ones it puts there."""
-        old = listing.data.decode(errors="replace").splitlines()
-        new = listing.edited(fix.edits).decode(errors="replace").splitlines()
+        old = source(listing.data.decode(errors="replace"), path).splitlines()
+        new = source(listing.edited(fix.edits).decode(errors="replace"), path).splitlines()
         diff = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
         lines = [line for line in diff if not line.startswith("@@")]
         margin = _margin([line[1:] for line in lines])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -15,10 +14,11 @@ from rich.console import Console as Terminal
 from rich.table import Table
 from rich.text import Text
 
+from premortem import redaction
 from premortem.amounts import scaled
 from premortem.arguments import Parser
 from premortem.errors import VaultError
-from premortem.plain import plain
+from premortem.plain import dumps
 from premortem.vault.contents import Contents, open_contents
 
 Advance = Callable[[int], None]
@@ -60,12 +60,12 @@ def table(*titles: str) -> Table:
 
 def words(value: Any, style: str = "") -> Text:
     """Text of a stranger's file must not steer the terminal."""
-    text = str(value)
+    text = redaction.redacted(str(value))
     return Text("".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text), style)
 
 
 def print_json(value: Any) -> None:
-    text = json.dumps(plain(value), allow_nan=False, indent=2) + "\n"
+    text = dumps(value, indent=2) + "\n"
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.text import Text
 
+from premortem import private
 from premortem.arguments import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.trust import shown
@@ -132,12 +133,12 @@ def _set_aside(target: Path) -> None:
         link_or_copy(target, kept)
         about = Manifest(time=time.time(), kind="kept", **saved_at(target.resolve()))
         about.files[kept.name] = checksum(kept)
-        about.write(kept.with_name(kept.name + SUFFIX))
+        about.write(kept.with_name(kept.name + SUFFIX), ours=True)
 
 
 def _aside(target: Path) -> Path:
-    folder = Path.cwd() / HOME / "replaced" / slug(target.resolve())
-    folder.mkdir(parents=True, exist_ok=True)
+    home = Path.cwd() / HOME
+    folder = private.make_folder(home / "replaced" / slug(target.resolve()), within=home)
     for old in sorted(each for each in folder.iterdir() if not each.name.endswith(SUFFIX))[: 1 - _PUT_ASIDE]:
         shutil.rmtree(old) if old.is_dir() else old.unlink()
         old.with_name(old.name + SUFFIX).unlink(missing_ok=True)
