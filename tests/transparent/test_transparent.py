@@ -20,9 +20,9 @@ SCRIPTS = sorted((HERE / "scripts").glob("*.py"))
 PROJECTS = sorted(path for path in (HERE / "projects").iterdir() if path.is_dir())
 # About the process itself: signals, crashes, start-up, children that are started anew.
 REAL = {
-    "closed_streams", "exit_hard", "faulthandler_on", "flags_and_paths", "environment", "import_error", "killed_by_abort",
+    "assertion", "asyncio_loop", "chained", "closed_streams", "excepthook", "exit_hard", "faulthandler_on", "flags_and_paths", "environment", "import_error", "killed_by_abort",
     "killed_by_int", "killed_by_term", "lazy_torch", "loader_start_methods", "main_names", "multiprocessing_start_methods",
-    "no_torch", "segfault", "signal_handler", "signal_term_handler", "stdin", "streams", "syntax_error", "unicode_error",
+    "no_torch", "raise_in_forward", "segfault", "signal_handler", "signal_term_handler", "stdin", "streams", "syntax_error", "unicode_error",
 }  # fmt: skip
 # Seconds of compiling, or a dozen real processes for what another script shows too.
 SLOW = {
@@ -48,6 +48,7 @@ def outcome(words: list[str], source: Path, folder: Path, *, real: bool) -> tupl
         "OMP_NUM_THREADS": "1",
         "PYTHONUNBUFFERED": "1",
         "PYTHONHASHSEED": "0",
+        "KINETO_LOG_LEVEL": "99",
         "TORCHINDUCTOR_CACHE_DIR": str(folder.parent / "inductor"),
     }
     command = [sys.executable, *words]

@@ -199,12 +199,15 @@ class Doors:
             return None
         try:
             path = real(given)
-            mode = path.stat().st_mode
+            known = path.stat()
         except FileNotFoundError:
             return path if path.parent.is_dir() else None
         except (OSError, ValueError, TypeError):
             return None
-        return path if (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)) else None
+        if folder:
+            return path if stat.S_ISDIR(known.st_mode) else None
+        # With a second name that the script gave it, it is written in place: both must hold what was saved.
+        return path if stat.S_ISREG(known.st_mode) and not self.shelf.shared(path, known) else None
 
     def _quiet_first_step(self, module: Any) -> None:
         """To make an optimizer's state, torch steps it once with a rate of 0 and then puts its counters back: no step

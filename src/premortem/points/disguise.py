@@ -37,7 +37,10 @@ def dress(switch: Any, original: Any, name: str) -> Any:
         switch.__module__ = getattr(original, "__module__", None) or "torch"
         switch.__name__ = switch.__qualname__ = name
         return switch
-    switch.__signature__ = inspect.signature(original)
+    if not hasattr(
+        original, "__wrapped__"
+    ):  # else `inspect` follows it, or does not, as it does for the original
+        switch.__signature__ = inspect.signature(original)
     # Dynamo takes what stands here instead: it compiles the original, as if nothing were there.
     switch._torchdynamo_inline = original
     return switch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -19,17 +20,22 @@ _points: dict[tuple[int, str], Point] = {}  # by their owner and name
 
 
 class Point:
-    __slots__ = ("_layers", "_own", "_static", "call", "name", "original", "owner", "switch")
+    __slots__ = ("_home", "_layers", "_own", "_static", "call", "name", "original", "owner", "switch")
 
-    def __init__(self, owner: Any, name: str) -> None:
+    def __init__(self, owner: Any, name: str, *, passing: bool = False) -> None:
         self.owner = owner
         self.name = name
         self._own = name in vars(owner)
         self.original = vars(owner)[name] if self._own else getattr(owner, name)
         self._static = isinstance(self.original, (staticmethod, classmethod))
+        self._home = _home(owner, self.original)
         self._layers: list[tuple[int, int, Make]] = []
         self.call: Any = getattr(owner, name)
-        self.switch: Any = self._dressed(self.call)
+        self.switch: Any = (
+            StandIn(self)
+            if passing and not isinstance(self.call, types.FunctionType)
+            else self._dressed(self.call)
+        )
 
     @property
     def installed(self) -> bool:
@@ -59,6 +65,8 @@ class Point:
         """Put the switch in its place, if anybody subscribed and the original is there."""
         if self._layers and self.bare:
             setattr(self.owner, self.name, self.switch)
+            if self._home is not None:
+                setattr(self._home, self.original.__name__, self.switch)
 
     def hide(self) -> None:
         """The original is back; unless the user's code has put something over the switch, which then only passes on."""
@@ -68,6 +76,8 @@ class Point:
             setattr(self.owner, self.name, self.original)
         else:
             delattr(self.owner, self.name)
+        if self._home is not None and vars(self._home).get(self.original.__name__) is self.switch:
+            setattr(self._home, self.original.__name__, self.original)
 
     def _compose(self) -> None:
         call = self._original()
@@ -92,11 +102,49 @@ class Point:
         return staticmethod(dressed) if self._static else dressed
 
 
-def point(owner: Any, name: str) -> Point:
+def _home(owner: Any, original: Any) -> Any:
+    """The module that `torch.save` comes from, where it is the same object: it stays one, also in pickles."""
+    if not isinstance(owner, types.ModuleType) or not isinstance(original, types.FunctionType):
+        return None
+    home = sys.modules.get(original.__module__)
+    same = home is not owner and vars(home).get(original.__name__) is original if home is not None else False
+    return home if same else None
+
+
+class StandIn:
+    """The switch of a function of C's that comes and goes. A script may have kept it, and save it with a model long after
+    it has gone: a pickle holds the original."""
+
+    def __init__(self, point: Point) -> None:
+        self._point = point
+        self.__name__ = point.name
+        self.__doc__ = point.original.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._point.call(*args, **kwargs)
+        except BaseException as error:
+            forget_our_frames(error)
+            raise
+
+    def __get__(self, thing: Any, kind: Any = None) -> Any:
+        return self if thing is None else types.MethodType(self, thing)
+
+    def __reduce__(self) -> Any:
+        return self._point.original.__reduce__()
+
+    def __repr__(self) -> str:
+        return repr(self._point.original)
+
+
+passes_on(StandIn.__call__)
+
+
+def point(owner: Any, name: str, *, passing: bool = False) -> Point:
     """The point there; a new one if the user's code has put something in its place since."""
     known = _points.get((id(owner), name))
     if known is None or not (known.installed or known.bare):
-        known = _points[id(owner), name] = Point(owner, name)
+        known = _points[id(owner), name] = Point(owner, name, passing=passing)
     return known
 
 
@@ -107,7 +155,8 @@ def installed() -> list[Point]:
 class Subscriptions:
     """Layers that belong together: put on one by one, and taken off together."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, passing: bool = False) -> None:
+        self._passing = passing  # they come and go while the script runs
         self._held: list[Callable[[], None]] = []
 
     def __bool__(self) -> bool:
@@ -115,7 +164,7 @@ class Subscriptions:
 
     def add(self, owner: Any, name: str, make: Make, *, order: int = 0) -> None:
         """Put `make(call)` around the function `owner.name`."""
-        there = point(owner, name)
+        there = point(owner, name, passing=self._passing)
         layer = there.add(make, order)
         self._held.append(lambda: there.remove(layer))
 

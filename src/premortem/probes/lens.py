@@ -61,8 +61,8 @@ class Lens:
         self._scrambled: set[Site | None] = set()  # lines whose reshapes looked like transposes
         self.cuts = 0
         self.cut_at: Counter[Site | None] = Counter()
-        self._audited = Subscriptions()
-        self._masks = Subscriptions()
+        self._audited = Subscriptions(passing=True)
+        self._masks = Subscriptions(passing=True)
 
     def install(self) -> None:
         self.models.before_forward.append(self.first_focus)

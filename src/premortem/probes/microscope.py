@@ -156,6 +156,11 @@ class Microscope(TorchDispatchMode):
         torch._C._set_grad_enabled(False)
         self._busy = True
         self.pause()
+        unheard = torch._C.DisableTorchFunction()
+        unheard.__enter__()
+        others = torch._C._len_torch_dispatch_stack()
+        modes = _python_dispatch._disable_current_modes() if others else contextlib.nullcontext()
+        modes.__enter__()
         if session is not None:
             session.looking = True
         try:
@@ -167,6 +172,8 @@ class Microscope(TorchDispatchMode):
                 session.fault("microscope", error)
         finally:
             self._busy = False
+            modes.__exit__(None, None, None)
+            unheard.__exit__(None, None, None)
             if not paused:
                 self.resume()
             torch._C._set_grad_enabled(grad)

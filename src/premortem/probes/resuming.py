@@ -35,7 +35,7 @@ from premortem.probes.optimizers import Optimizers, number
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers, horizon
 from premortem.probes.session import Session, user_site
-from premortem.probes.states import path_of
+from premortem.probes.states import own_state, path_of
 
 _MOST_PAIRS = 8
 
@@ -198,7 +198,7 @@ class Resuming:
             ):
                 continue
             kept = list(kept_weights(frames, modules))
-            own = [module.state_dict() for module in modules]
+            own = [own_state(module) for module in modules]
             if any(holds(tensors, saved.samples) for tensors in (*own, *(held for _, held in kept))):
                 continue  # restored; what else starts from the plain weights (a frozen reference) is meant to
             for name, tensors in kept:

@@ -36,11 +36,7 @@ class Seeds:
                 at = user_site()
                 self.session.emit(Seeded(step=self.session.step, at=at, seed=seed, rewound=bool(note)))
 
-        # Dynamo, when it is imported, asks whether these two names are still one function.
-        one = torch.manual_seed is torch.random.manual_seed
         self.session.around(torch, "manual_seed", before=self._rewinds, after=seeded)
-        if one:
-            self.session.points.replace(torch.random, "manual_seed", torch.manual_seed)
         self.session.around(random, "seed", after=told("random"))
         numpy = sys.modules.get("numpy")  # torch has imported it, where it is installed
         if numpy is not None and hasattr(numpy, "random"):

@@ -61,6 +61,16 @@ class Shelf:
         """Whether there is a file here that a poisoned one must not replace."""
         return path.exists() and path not in self.poisoned
 
+    def shared(self, path: Path, known: os.stat_result) -> bool:
+        """Whether a file has another name that is not one of ours."""
+        if known.st_nlink < 2:
+            return False
+        ours = 0
+        for version in {*self._kept.get(path, ()), *self._left.values()}:
+            with suppress(OSError):
+                ours += os.path.samestat(version.stat(), known)
+        return known.st_nlink - ours > 1
+
     def keep(self, path: Path, *, copy: bool = False) -> Path | None:
         """Put the version that is at `path` aside, before another takes its place. None when that was not possible.
 

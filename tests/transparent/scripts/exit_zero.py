@@ -2,8 +2,8 @@
 import torch
 model = torch.nn.Linear(3, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-torch.manual_seed(0)
 torch.nn.init.zeros_(model.weight)
+torch.nn.init.zeros_(model.bias)
 for step in range(5):
     optimizer.zero_grad()
     loss = (model(torch.ones(4, 3)) - 1).pow(2).mean()

@@ -5,12 +5,12 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader
 things = [
-    F.cross_entropy, F.mse_loss, F.dropout, F.batch_norm, F.scaled_dot_product_attention, nn.Module.__call__,
+    F.cross_entropy, F.mse_loss, F.dropout, F.batch_norm, nn.Module.__call__,
     nn.Module.__init__, nn.Module.load_state_dict, nn.Module.state_dict, nn.Module.zero_grad, torch.save, torch.load,
     torch.compile, torch.manual_seed, torch.autograd.backward, torch.autograd.grad, torch.optim.AdamW,
     torch.optim.SGD.__init__, torch.optim.Optimizer.zero_grad, torch.optim.Adam.step, torch.optim.lr_scheduler.StepLR,
     torch.optim.lr_scheduler.StepLR.step, torch.amp.GradScaler.step, torch.nn.utils.clip_grad_norm_, DataLoader.__iter__,
-    torch.jit.script, torch.jit.trace, torch.export.export, torch.Tensor.backward,
+    torch.jit.script, torch.export.export, torch.Tensor.backward,
 ]
 model = nn.Linear(2, 1)
 optimizer = torch.optim.Adam(model.parameters())
@@ -23,7 +23,7 @@ def look():
         except (TypeError, ValueError) as error:
             print(type(error).__name__)
         try:
-            print(inspect.getsourcelines(thing)[1], inspect.getfile(thing).rpartition("torch")[2])
+            print(inspect.getsourcelines(thing)[1], inspect.unwrap(thing).__module__)
         except (TypeError, OSError) as error:
             print(type(error).__name__)
         print((inspect.getdoc(thing) or "")[:40])

@@ -23,7 +23,7 @@ data = pickle.dumps(model)
 again = pickle.loads(data)
 print(torch.equal(again.layer.weight, model.layer.weight), again.loss is F.cross_entropy)
 print(len(pickle.dumps(optimizer)) == len(pickle.dumps(pickle.loads(pickle.dumps(optimizer)))))
-for thing in (F.mse_loss, torch.save, torch.optim.SGD, nn.Module.zero_grad, torch.manual_seed, torch.autograd.backward):
+for thing in (F.mse_loss, torch.save, torch.optim.SGD, torch.load, torch.autograd.backward):
     print(pickle.loads(pickle.dumps(thing)) is thing, b"premortem" in pickle.dumps(thing))
 buffer = io.BytesIO()
 torch.save(model, buffer)
