@@ -306,6 +306,7 @@ def test_an_optimizer_that_came_from_the_parent(place):
     """Its first step is over when the child is known to train."""
     code = """
         import multiprocessing, sys, torch
+        from torch.optim.optimizer import register_optimizer_step_post_hook
         def train(model, optimizer):
             for _ in range(6):
                 x = torch.randn(8, 4)
@@ -313,7 +314,7 @@ def test_an_optimizer_that_came_from_the_parent(place):
                 (model(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()
                 optimizer.step()
         def hooked(model, optimizer):
-            torch.optim.optimizer.register_optimizer_step_post_hook(lambda *_: None)
+            register_optimizer_step_post_hook(lambda *_: None)
             train(model, optimizer)
         if __name__ == "__main__":
             model = torch.nn.Linear(4, 1)
