@@ -91,6 +91,21 @@ NEVER = {
     "sinks": {"torch", "detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "console"},
     # What the status line says was put down by others.
     "vitals": {"torch", "probes", "detectors", "actions", "launch"},
+    # Every Python that a watched script starts reads it first: it costs a millisecond, and brings nothing along.
+    "startup": {
+        "torch",
+        "probes",
+        "detectors",
+        "journal",
+        "watcher",
+        "launch",
+        "console",
+        "findings",
+        "events",
+    },
+    "descendants": {"torch", "probes", "watcher", "launch", "journal"},
+    "child_run": {"torch", "probes", "detectors", "actions"},
+    "looked_at": {"torch", "probes", "detectors", "actions", "launch"},
     "gauges": {"torch", "probes", "detectors", "journal", "watcher", "launch"},
 }
 # Doors: nobody walks in through them but the interpreter and each other.

@@ -172,8 +172,8 @@ def test_whatever_the_text_a_finding_can_be_shown(message, name, evidence):
 # --- the summary -----------------------------------------------------------------------------
 
 
-def summary(findings=(), steps=1200, journal=None, stopped=False):
-    Console().summary(list(findings), steps, journal, stopped)
+def summary(findings=(), steps=1200, journal=None, stopped=False, **more):
+    Console().summary(list(findings), steps, journal, stopped, **more)
 
 
 def test_the_summary_counts_and_points_on(tmp_path, monkeypatch, capsys):
@@ -199,12 +199,33 @@ premortem watched 1,200 steps: 2 errors, 1 warning, 1 remark
     [
         ({}, "premortem watched 1,200 steps: nothing to report"),
         ({"steps": 1}, "premortem watched 1 step: nothing to report"),
-        ({"steps": 0}, "premortem saw no training step: nothing to report"),
+        ({"steps": 0}, "warning: premortem saw no training step: no optimizer made a step"),
+        (
+            {"steps": 0, "reason": "torch was never imported"},
+            "warning: premortem saw no training step: torch was never imported",
+        ),
+        (
+            {"children": 2},
+            "premortem watched 1,200 steps in this process and 2 child processes: nothing to report",
+        ),
+        (
+            {"children": 1, "here": False},
+            "premortem watched 1,200 steps in 1 child process: nothing to report",
+        ),
     ],
 )
 def test_a_healthy_run_gets_one_line(facts, line, capsys):
     summary(**facts)
     assert capsys.readouterr().err == f"\n{line}\n"
+
+
+def test_what_was_not_looked_at_is_said(capsys):
+    summary(missed=["the past of this run: no journal was kept", "overflow: the diagnosis failed"])
+    assert capsys.readouterr().err == (
+        "\npremortem watched 1,200 steps: nothing to report\n"
+        "  not looked at: the past of this run: no journal was kept\n"
+        "  not looked at: overflow: the diagnosis failed\n"
+    )
 
 
 def test_a_stopped_run_is_told(capsys):

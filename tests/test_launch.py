@@ -29,12 +29,16 @@ from premortem.findings import Certainty, Finding, Severity
 
 class Watcher:
     safekeeping = None
+    optimizers, missed = 0, {}
     def __init__(self, policy, journal, on_finding, on_problem, **vault):
         self.journal, self.on_finding = journal, on_finding
         self.findings, self.steps = [], 0
         self.detached = False
     def attach_when_torch_arrives(self):
         pass
+    look_for_torch = attach_when_torch_arrives
+    def gaps(self):
+        return []
     def emit(self, event):
         if isinstance(event, LogLine) and event.values:
             label, text, value = event.values[0]
@@ -514,10 +518,11 @@ def test_the_findings_file(place):
     assert record["premortem"] == premortem.__version__
     run = record["run"]
     assert list(run) == [
-        "argv", "started", "ended", "seconds", "steps", "exit_code", "reason", "torch", "python", "folder", "policy",
+        "argv", "started", "ended", "seconds", "steps", "exit_code", "reason", "torch", "python", "folder", "policy", "watched",
     ]  # fmt: skip
     assert run["argv"] == ["train.py", "--lr", "1"]
     assert (run["steps"], run["exit_code"], run["reason"], run["policy"]) == (3, 1, "crashed", "observe")
+    assert run["watched"] == {"steps": 3, "reason": None, "missed": [], "children": []}
     assert run["started"] < run["ended"]
     said, crashed = record["findings"]
     assert said["evidence"] == {"number": "nan", "thing": "<class 'object'>"}

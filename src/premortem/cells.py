@@ -60,12 +60,16 @@ class CellCard:
             CellCard()._show(old, "premortem, before this cell ran")  # noqa: SLF001 - a card of its own
 
     def found(self, finding: Finding, findings: Sequence[Finding], steps: int) -> None:
-        self._show(findings, f"premortem, at step {steps:,}: {Outcome(findings=findings).verdict}")
+        self._show(
+            findings, f"premortem, at step {steps:,}: {Outcome(steps=steps, findings=findings).verdict}"
+        )
 
     def ended(self, findings: Sequence[Finding], steps: int, ended: RunEnded) -> None:
         then = f", then {ended.error}" if ended.error else ""
         count = f"{steps:,} step{'' if steps == 1 else 's'}"
-        self._show(findings, f"premortem watched {count}{then}: {Outcome(findings=findings).verdict}")
+        self._show(
+            findings, f"premortem watched {count}{then}: {Outcome(steps=steps, findings=findings).verdict}"
+        )
 
     def problem(self, sentence: str) -> None:
         self._show([], f"premortem: {sentence}")

@@ -84,17 +84,34 @@ class Console:
             if 0 not in finding.evidence.get("ranks", (0,)):
                 self.finding(finding)
 
-    def summary(self, findings: Sequence[Finding], steps: int, journal: Path | None, stopped: bool) -> None:
-        """One line about the run, and one about where to read on."""
+    def summary(
+        self,
+        findings: Sequence[Finding],
+        steps: int,
+        journal: Path | None,
+        stopped: bool,
+        *,
+        children: int = 0,  # processes that were watched besides the script's own,
+        here: bool = True,  # ... and whether that one trained
+        reason: str = "",  # why no step was seen
+        missed: Sequence[str] = (),  # what was not looked at
+    ) -> None:
+        """One line about the run, one for all that was not looked at, and one about where to read on."""
         if self.quiet:
             return
         worst = min((f.severity for f in findings), key=list(Severity).index, default=None)
-        verdict = Text(_verdict(findings, steps, stopped), COLOURS[worst] if worst else "bold")
+        if worst is None and (missed or not steps):
+            worst = Severity.WARNING
+        said = _verdict(findings, steps, stopped, _places(children, here), reason)
+        verdict = Text(said, COLOURS[worst] if worst else "bold")
+        gaps = [
+            line for gap in missed for line in self._wrapped(gap, indent="    ", first="  not looked at: ")
+        ]
         codes = dict.fromkeys(f.code for f in findings)
         pointers = [f"premortem report {shlex.quote(_shorten(str(journal)))}"] if journal else []
         pointers += [f"premortem explain {' '.join(codes)}"] if codes else []
         more = [Text("  " + _clean("; ".join(pointers)), "dim")] if pointers else []
-        self._print([Text(), verdict, *more])
+        self._print([Text(), verdict, *gaps, *more])
 
     def problem(self, sentence: str) -> None:
         """One sentence about premortem itself, while the run goes on."""
@@ -182,16 +199,29 @@ def harmless(finding: Finding) -> Finding:
     return Finding.from_json(redaction.record(finding.to_json()))
 
 
-def _verdict(findings: Sequence[Finding], steps: int, stopped: bool) -> str:
+def _verdict(findings: Sequence[Finding], steps: int, stopped: bool, where: str, reason: str) -> str:
     counts = Counter(f.severity for f in findings)
     found = ", ".join(_count(counts[s], NOUNS[s]) for s in Severity if counts[s])
-    watched = f"watched {_count(steps, 'step')}" if steps else "saw no training step"
-    did = f"stopped this run after {_count(steps, 'step')}" if stopped else watched
+    if not steps and not stopped:
+        # Not "nothing to report": that would be read as "all is well".
+        why = _clean(reason or "no optimizer made a step")
+        return f"warning: premortem saw no training step: {why}{f' ({found})' if found else ''}"
+    did = (
+        f"stopped this run after {_count(steps, 'step')}"
+        if stopped
+        else f"watched {_count(steps, 'step')}{where}"
+    )
     return f"premortem {did}: {found or 'nothing to report'}"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _places(children: int, here: bool) -> str:
+    if not children:
+        return ""
+    return f" in {'this process and ' if here else ''}{_count(children, 'child process', 'es')}"
+
+
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number:,} {noun}{'' if number == 1 else plural}"
 
 
 def _place(where: Where) -> str:

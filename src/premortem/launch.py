@@ -25,17 +25,20 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem import __version__, asked, redaction, trust
+from premortem import __version__, asked, descendants, redaction, trust
 from premortem.console import Console
+from premortem.descendants import Descendants
 from premortem.errors import STOPPED, Stopped, UsageError
 from premortem.events import LogLine, RunEnded, RunStarted
-from premortem.findings import Finding
+from premortem.findings import Finding, Where
 from premortem.findings_file import FindingsFile
 from premortem.gauges import revision
 from premortem.journal import Journal, claim_folder, default_folder, never_fatal, rank_folder
 from premortem.logs import Tee
+from premortem.looked_at import LookedAt, looked_at
 from premortem.program import Ending, Program
-from premortem.ranks import LAUNCHED, Ranks, place, stamp
+from premortem.ranks import LAUNCHED, Ranks, Report, place, rank_here, stamp, union
+from premortem.startup.children import family
 from premortem.termination import Termination
 
 if TYPE_CHECKING:
@@ -84,6 +87,7 @@ def run(options: RunOptions) -> int:
         return USAGE_ERROR
     supervision = Supervision(options, console)
     supervision.begin(program)
+    supervision.follow_children()
     try:
         ending = program.run()
     except UsageError as error:  # a module that is missing inside a package that is there
@@ -120,7 +124,14 @@ def autopsy(capsules: list[Path], console: Console) -> None:
 class Supervision:
     """All that accompanies one run of the program."""
 
-    def __init__(self, options: RunOptions, console: Console, audience: Audience | None = None) -> None:
+    def __init__(
+        self,
+        options: RunOptions,
+        console: Console,
+        audience: Audience | None = None,
+        *,
+        alone: bool = False,  # whatever the environment says of ranks
+    ) -> None:
         self.options = options
         self.console = console
         self._audience = audience
@@ -133,7 +144,12 @@ class Supervision:
         self._relay: Relay | None = None
         self._tees: list[Tee] = []
         self._vitals: Vitals | None = None
-        mine = place(os.environ)
+        self._descendants: Descendants | None = None
+        self._writing = threading.RLock()  # the thread that looks at child processes writes too
+        self._shown: set[tuple[str, Where]] = set()
+        self._problems: dict[int, int] = {}  # sentences of each child process that were passed on
+        self._rank: int | None = None
+        mine = None if alone else place(os.environ)
         self._ranks = Ranks(mine, options.findings, console.problem) if mine is not None else None
         self._file = FindingsFile(options.findings, console.problem) if options.findings else None
         self._termination = Termination(self._terminated, self._save, self._busy, self._grace)
@@ -154,6 +170,18 @@ class Supervision:
         with never_fatal("signals", self.journal):
             self._termination.install()
 
+    def follow_children(self) -> None:
+        """Processes that the script starts, and that train, are watched as a part of this run."""
+        outer = family()
+        if outer is not None:
+            outer.stand_down()  # this process was started by a watched run, and is one of its own
+        with never_fatal("children", self.journal):
+            if self.journal is not None and self.journal.keeps:
+                self._descendants = Descendants(
+                    self.journal.path.parent, self.options.policy, self._children_told
+                )
+                self._descendants.follow()
+
     def _start_watching(self) -> None:
         from premortem.watcher import Watcher
 
@@ -169,7 +197,7 @@ class Supervision:
             relay=self._relay,
             audience=self._audience,
         )
-        self.watcher.emit(RunStarted(argv=tuple(redaction.argv(self._argv)), torch=_torch_version() or ""))
+        self.watcher.emit(RunStarted(argv=tuple(redaction.argv(self._command)), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
         with never_fatal("status", self.journal):
             self._vitals = self._make_vitals(self.watcher)
@@ -194,7 +222,11 @@ class Supervision:
         return vitals
 
     def settled(self, ending: Ending) -> Ending:
-        """A run that came to its own end before the step at which all ranks had agreed to stop was stopped too."""
+        """A run that came to its own end before the step at which all ranks had agreed to stop was stopped too; and one
+        that has failed because premortem stopped a process that it had started."""
+        child = descendants.stopped(self._reports()) if ending.reason in {"crashed", "exited"} else None
+        if child is not None:
+            return Ending(reason="stopped", exit_code=STOPPED, message=f"child process {child['child']}")
         if self._ranks is None or self.watcher is None or ending.reason != "finished":
             return ending
         decided = self.watcher.stopping
@@ -207,7 +239,13 @@ class Supervision:
         if os.getpid() != self._pid:
             return  # a child that the script forked comes this way too
         others = [t for t in threading.enumerate() if t is not threading.current_thread() and not t.daemon]
-        if others:
+        if _children_at_work():
+            self._note(ending)
+            # After they were joined, which Python does at its own exit.
+            sys.modules["multiprocessing.util"].Finalize(
+                None, self._say_last_words, args=(ending,), exitpriority=-1000
+            )
+        elif others:
             self._note(ending)  # also starts the journal's writer: at exit it is too late for new threads
             atexit.register(self._say_last_words, ending)
         else:
@@ -221,6 +259,11 @@ class Supervision:
     def _argv(self) -> list[str]:
         flag = ["-m"] if self.options.module else []
         return [*flag, self.options.target, *self.options.argv]
+
+    @property
+    def _command(self) -> list[str]:
+        """With which the same could be run again; empty where there is none."""
+        return self._argv
 
     def _open_journal(self, name: str) -> None:
         chosen = self.options.folder
@@ -266,8 +309,7 @@ class Supervision:
         if self._relay is not None:
             from premortem.sinks.base import Outcome
 
-            steps = self.watcher.steps if self.watcher else 0
-            outcome = Outcome(reason=ending.reason, steps=steps, findings=self._findings())
+            outcome = Outcome(reason=ending.reason, steps=self._steps(), findings=self._findings())
             # After a signal there may be few seconds left.
             self._relay.close(outcome, 5.0 if ending.reason == "interrupted" else 15.0)
 
@@ -298,6 +340,7 @@ class Supervision:
     def _printed(self, line: LogLine) -> None:
         with never_fatal("log", self.journal):
             if self.watcher is not None:
+                self.watcher.look_for_torch()
                 line.step = self.watcher.steps
                 self.watcher.emit(line)
 
@@ -307,7 +350,35 @@ class Supervision:
         with never_fatal("findings", self.journal):
             self._write_findings()
         with never_fatal("console", self.journal):
+            self._shown.add((finding.code, finding.where))
             self.console.finding(finding)
+
+    def _children_told(self) -> None:
+        """On the thread that looks at them."""
+        if os.getpid() != self._pid or self._saying_last_words:
+            return
+        with never_fatal("findings", self.journal):
+            self._write_findings()
+        with never_fatal("console", self.journal):
+            self._show_children()
+
+    def _show_children(self) -> None:
+        """What child processes have found, as far as it was not shown."""
+        reports = self._reports()
+        if not reports:
+            return
+        for run, _ in reports:
+            for problem in run.get("problems", ())[self._problems.get(run["pid"], 0) :]:
+                self.console.problem(f"child process {run['child']}: {problem}")
+            self._problems[run["pid"]] = len(run.get("problems", ()))
+        for finding in self._findings():
+            if (finding.code, finding.where) not in self._shown:
+                self._shown.add((finding.code, finding.where))
+                if self.journal is not None:
+                    self.journal.finding(finding)
+                if self._relay is not None:
+                    self._relay.finding(finding)
+                self.console.finding(finding)
 
     def _stepped(self) -> None:
         self._termination.mind_interrupts()
@@ -358,9 +429,13 @@ class Supervision:
                     _ended(ending, self.watcher.steps), patience=PATIENCE.get(ending.reason, 60.0)
                 )
         self._ending = ending
+        with never_fatal("children", self.journal):
+            if self._descendants is not None:
+                self._descendants.close()
         with never_fatal("findings", self.journal):
             self._write_findings()
         with never_fatal("console", self.journal):
+            self._show_children()
             self._sum_up(ending)
         with never_fatal("sinks", self.journal):
             self._close_sinks(ending)
@@ -380,22 +455,52 @@ class Supervision:
             self._ranks.wait()
             findings, folder = self._ranks.findings() or findings, self._ranks.folder or folder
             self.console.unsaid(findings)
+        journal = self._where_to_read(folder) if folder is not None and folder.exists() else None
         self.console.summary(
-            findings, self.watcher.steps if self.watcher else 0, folder, ending.reason == "stopped"
+            findings,
+            self._steps(),
+            journal,
+            ending.reason == "stopped",
+            children=len(self._reports()),
+            here=self.watcher is not None and self.watcher.steps > 0,
+            reason=self._looked_at().reason,
+            missed=self._looked_at().missed,
         )
+
+    def _where_to_read(self, folder: Path) -> Path:
+        """The journal with the steps: a child's, where only children have trained."""
+        trained = [run["folder"] for run, _ in self._reports() if run["steps"] and run["folder"]]
+        own = self.watcher.steps if self.watcher is not None else 0
+        return Path(trained[0]) if trained and not own else folder
+
+    def _looked_at(self) -> LookedAt:
+        return looked_at(self._steps(), self.watcher, self.journal, self._descendants)
+
+    def _reports(self) -> list[Report]:
+        return self._descendants.reports() if self._descendants is not None else []
+
+    def _steps(self) -> int:
+        return descendants.steps(self.watcher.steps if self.watcher is not None else 0, self._reports())
 
     @property
     def capsules(self) -> list[Path]:
         return self.watcher.capsules if self.watcher is not None else []
 
     def _findings(self) -> list[Finding]:
-        return self.watcher.findings if self.watcher is not None else []
+        own = self.watcher.findings if self.watcher is not None else []
+        reports = self._reports()
+        if not reports:
+            return own
+        rank = rank_here()
+        self._rank = self._rank if rank is None else rank  # the group may be gone at the end
+        return union([({"rank": self._rank}, own), *reports])
 
     def _write_findings(self) -> None:
-        if self._ranks is not None:
-            self._ranks.write(self._record(), self._findings())
-        elif self._file is not None:
-            self._file.write(self._record(), self._findings())
+        with self._writing:
+            if self._ranks is not None:
+                self._ranks.write(self._record(), self._findings())
+            elif self._file is not None:
+                self._file.write(self._record(), self._findings())
 
     def _note(self, ending: Ending) -> None:
         self._ending = ending
@@ -410,14 +515,24 @@ class Supervision:
             "started": _stamp(self._started),
             "ended": _stamp(now) if ending else None,
             "seconds": round(now - self._started, 3),
-            "steps": self.watcher.steps if self.watcher else 0,
+            "steps": self._steps(),
             "exit_code": ending.exit_code & 0xFF if ending else None,
             "reason": ending.reason if ending else "running",
             "torch": _torch_version(),
             "python": platform.python_version(),
             "folder": str(self.journal.path.parent) if self.journal else None,
             "policy": self.options.policy,
+            "watched": {
+                **self._looked_at().to_json(),
+                "children": [descendants.brief(run) for run, _ in self._reports()],
+            },
         }
+
+
+def _children_at_work() -> bool:
+    """Processes that Python itself waits for when it ends."""
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is not None and any(not each.daemon for each in processes.active_children())
 
 
 def _ended(ending: Ending, steps: int) -> RunEnded:

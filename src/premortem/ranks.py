@@ -13,6 +13,7 @@ run: what an earlier one has found stands, and how the run ended is what the las
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -54,6 +55,15 @@ def place(environ: Mapping[str, str]) -> Place | None:
     except (KeyError, ValueError):
         return None
     return found if found.world > 1 else None
+
+
+def rank_here() -> int | None:
+    """Which rank this process is: by its environment, or by the process group that it has joined. None when it is alone."""
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized():
+        return int(dist.get_rank()) if dist.get_world_size() > 1 else None
+    mine = place(os.environ)
+    return None if mine is None else mine.rank
 
 
 def attempt(environ: Mapping[str, str]) -> int:
@@ -141,20 +151,32 @@ Report = tuple[dict[str, Any], list[Finding]]
 
 def reports(folder: Path) -> list[Report]:
     """What each rank of the newest launch has written, in every attempt; by attempt and rank."""
-    found = []
-    for path in [*folder.glob(f"rank-*/{FILE}"), *folder.glob(f"rank-*/run-*/{FILE}")]:
-        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            record = loads(read_text(path))
-            run = record["run"]
-            numbers = {"rank": int(run["rank"]), "attempt": int(run.get("attempt", 0))}
-            names = {name: str(run[name]) for name in ("launch", "started")}
-            findings = [Finding.from_json(each) for each in record["findings"]]
-            found.append(({**run, **numbers, **names}, findings))
+    found = read(folder, "rank")
     if not found:
         return []
     newest = max(found, key=lambda each: str(each[0]["started"]))[0]["launch"]
     same = [each for each in found if each[0]["launch"] == newest]
     return sorted(same, key=lambda each: (each[0].get("attempt", 0), each[0]["rank"]))
+
+
+def read(folder: Path, *kinds: str) -> list[Report]:
+    """What processes have written into their own folders, `KIND-NUMBER` and `KIND-NUMBER/run-2` in this one."""
+    found = []
+    for path in [path for kind in kinds for path in files(folder, kind)]:
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            record = loads(read_text(path))
+            run = record["run"]
+            numbers = {
+                name: int(run.get(name, 0)) for name in ("rank", "attempt") if run.get(name) is not None
+            }
+            names = {name: str(run[name]) for name in ("launch", "started") if name in run}
+            findings = [Finding.from_json(each) for each in record["findings"]]
+            found.append(({**run, **numbers, **names}, findings))
+    return found
+
+
+def files(folder: Path, kind: str) -> list[Path]:
+    return [*folder.glob(f"{kind}-*/{FILE}"), *folder.glob(f"{kind}-*/run-*/{FILE}")]
 
 
 def latest(every: Sequence[Report]) -> list[Report]:
@@ -167,18 +189,6 @@ def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
     every = reports(folder)
     if not every:
         return None
-    cards = {cls.card.code: cls.card for cls in detectors.ALL}
-    seen: dict[Any, tuple[Finding, set[int]]] = {}
-    for run, findings in every:
-        for finding in findings:
-            same = identity(finding, cards.get(finding.code))
-            first, ranks = seen.get(same, (finding, set()))
-            seen[same] = (_louder(first, finding), {*ranks, run["rank"]})
-    union = [
-        finding if "ranks" in finding.evidence else finding.with_evidence(ranks=sorted(ranks))
-        for finding, ranks in seen.values()
-    ]
-    union = _one_refusal(_without_received(union))
     now = [run for run, _ in latest(every)]
     shown = {name: value for name, value in now[0].items() if name not in {"launch", "rank", "attempt"}}
     told = ("rank", "exit_code", "reason", "steps", "seconds", "folder")
@@ -190,13 +200,42 @@ def merged(folder: Path) -> tuple[dict[str, Any], list[Finding]] | None:
         "restarts": now[0].get("attempt", 0),
         "ranks": [{name: run.get(name) for name in told} for run in now],
     }
-    return record, fold(union, cards)
+    return record, union(every)
+
+
+def union(every: Sequence[Report]) -> list[Finding]:
+    """What all processes have found: one finding for what several saw, with the ranks, or the children, that saw it."""
+    cards = {cls.card.code: cls.card for cls in detectors.ALL}
+    seen: dict[Any, tuple[Finding, list[int], list[str]]] = {}
+    for run, findings in every:
+        for finding in findings:
+            same = identity(finding, cards.get(finding.code))
+            first, ranks, children = seen.get(same, (finding, [], []))
+            seen[same] = (_louder(first, finding), ranks, children)
+            if run.get("rank") is not None:
+                ranks.append(run["rank"])
+            elif run.get("child"):
+                children.append(run["child"])
+    found = [_seen_by(finding, ranks, children) for finding, ranks, children in seen.values()]
+    return fold(_one_refusal(_without_received(found)), cards)
+
+
+def _seen_by(finding: Finding, ranks: Sequence[int], children: Sequence[str]) -> Finding:
+    if ranks and "ranks" not in finding.evidence:
+        finding = finding.with_evidence(ranks=sorted(set(ranks)))
+    if children:  # first, as only the first few pieces of evidence are shown
+        processes = list(dict.fromkeys(children))
+        told = processes[0] if len(processes) == 1 else processes
+        finding = replace(finding, evidence={"child_process": told, **finding.evidence})
+    return finding
 
 
 def _without_received(findings: list[Finding]) -> list[Finding]:
     """Gradients are averaged: one rank's NaN reaches all. Those that only received it say so, and are not believed
     when another rank has seen where it came from."""
-    received = [f for f in findings if f.name == "masked-non-finite" and not _origin(f)]
+    received = [
+        f for f in findings if f.name == "masked-non-finite" and "ranks" in f.evidence and not _origin(f)
+    ]
     sources = [f for f in findings if f.family.startswith("numerics") and f not in received and f.where.file]
     return [f for f in findings if f not in received] if sources else findings
 
@@ -204,7 +243,7 @@ def _without_received(findings: list[Finding]) -> list[Finding]:
 def _one_refusal(findings: list[Finding]) -> list[Finding]:
     """Ranks that hold pieces of the same parameters refuse a step together: who saw where it came from tells it for
     all."""
-    refused = [f for f in findings if f.name == "update-refused"]
+    refused = [f for f in findings if f.name == "update-refused" and "ranks" in f.evidence]
     seen = {f.step: f for f in reversed(refused) if f.evidence.get("op")}
     echoes = [f for f in refused if f.step in seen and not f.evidence.get("op")]
     if not echoes:

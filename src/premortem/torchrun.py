@@ -70,6 +70,14 @@ def conclude(folder: Path, code: int, console: Console) -> int:
     record, findings = merge
     console.unsaid(findings)
     stopped = record["exit_code"] == STOPPED
-    console.summary(findings, record["steps"], folder, stopped)
+    looked_at = record.get("watched") or {}
+    console.summary(
+        findings,
+        record["steps"],
+        folder,
+        stopped,
+        reason=looked_at.get("reason") or "",
+        missed=looked_at.get("missed", ()),
+    )
     # A rank that was killed has no exit code of its own: then torchrun's stands.
     return int(record["exit_code"] or code)

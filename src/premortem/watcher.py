@@ -6,8 +6,10 @@ The middle of the program is `emit`, and it fits on one screen.
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from premortem import detectors, events, gauges, policy
 from premortem.actions.stop import stop
-from premortem.arrivals import ImportHook
 from premortem.cards import identity
 from premortem.events import OUT_OF_MEMORY, Event, LogLine, RunEnded, RunStarted, StepStats
 from premortem.failures import Failures
@@ -28,6 +29,7 @@ from premortem.findings import Finding
 from premortem.folding import fold, without_surpassed
 from premortem.phases import Phases
 from premortem.policy import Decision
+from premortem.startup.arrivals import ImportHook
 from premortem.windows import Windows
 
 if TYPE_CHECKING:
@@ -85,6 +87,12 @@ class Audience(Protocol):
 _attached: list[Watcher] = []
 
 
+def abandon_others() -> None:
+    """In a fork: take away the probes of watchers that are the parent's."""
+    for watcher in [each for each in _attached if not each.own]:
+        watcher.abandon()
+
+
 def watched() -> bool:
     """Whether somebody watches this process: `premortem run`, a door, a block around."""
     return bool(_attached)
@@ -123,6 +131,7 @@ class Watcher:
         self._found: list[Finding] = []
         self._said: set[tuple[Any, ...]] = set()
         self._counts: Counter[str] = Counter()  # findings of each code
+        self._broken: dict[str, None] = {}  # detectors that have failed
         self._derivations = (Phases(), Windows(), Failures())
         self._detectors = [cls() for cls in detectors.ALL]
         self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
@@ -136,6 +145,10 @@ class Watcher:
         self._attachment: Attachment | None = None
         self._together: Together | None = None
         self._hook: ImportHook | None = None
+        self._there_before = False  # torch, at the start
+        self._pid = os.getpid()
+        self._optimizers = 0
+        self.missed: dict[str, str] = {}  # what was not looked at, by what kept us from it
         self.stopping: Finding | None = None  # at which the run is to be ended
 
     # -- the loop -------------------------------------------------------------------------
@@ -180,6 +193,7 @@ class Watcher:
                     self._say(finding)
             except Exception as error:  # noqa: BLE001 - a detector's bug must not reach the run
                 self._retire(detector)
+                self._broken[detector.card.name] = None
                 self.fault(detector.card.name, error)
 
     def silence(self, names: AbstractSet[str]) -> None:
@@ -243,13 +257,29 @@ class Watcher:
     def _probe_failed(self, unit: str, error: BaseException) -> None:
         """A gap in what the detectors hear looks like a mistake of the user's: better silent than wrong."""
         self.fault(unit, error)
-        if unit in _VITAL:
+        if unit in _VITAL and self._listening:
             self._listening = {}
+            self.missed["probe"] = (
+                f"everything after step {self.reached()}: premortem's own look at each {unit} failed"
+            )
 
     @property
     def findings(self) -> list[Finding]:
         """Root causes, errors first."""
         return fold(self._found, self._cards)
+
+    def gaps(self) -> list[str]:
+        """What was not looked at, although steps were seen."""
+        broken = list(self._broken)
+        gaps = list(self.missed.values())
+        if len(broken) == len(self._detectors):
+            gaps.append("anything: all diagnoses failed, for faults of premortem's own")
+        elif broken:
+            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+            gaps.append(
+                f"{', '.join(broken[:3])}{more}: the diagnosis failed, for a fault of premortem's own"
+            )
+        return gaps
 
     # -- attaching ------------------------------------------------------------------------
 
@@ -367,19 +397,60 @@ class Watcher:
 
     def attach_when_torch_arrives(self) -> None:
         """Attach right after the script's own `import torch`, so that a script without it pays nothing."""
-        if "torch" in sys.modules:
-            self.attach()
-        else:
-            self._hook = ImportHook("torch", self._arrived)
-            sys.meta_path.insert(0, self._hook)
+        self._there_before = "torch" in sys.modules
+        self._hook = ImportHook("torch", self._arrived)
+        self._hook.wait()
+
+    def look_for_torch(self) -> None:
+        """torch may have come by a way that no import hook sees. Asked now and then; costs next to nothing."""
+        if self._hook is not None and self._hook.waits and self.own:
+            self._hook.look()
 
     def _arrived(self) -> None:
+        if not self.own:
+            return  # a fork, which is not this run
         try:
             self.attach()
+            if self._attachment is not None and self._hook is not None:
+                # torch may be imported by a thread that only prepares; probes/home.py follows the one that trains.
+                self._attachment.session.thread = threading.main_thread().ident or 0
+            if self._hook is not None and (self._hook.late or self._there_before):
+                self.introduce(self._around())
         except Exception as error:  # noqa: BLE001 - better unwatched than not run
             self.fault("attach", error)
+            self.missed["attach"] = (
+                f"premortem could not attach to this torch ({type(error).__name__}: {error})"
+            )
             if self.on_problem is not None:
                 self.on_problem("premortem could not attach to this torch; the run goes on unwatched")
+            return
+        if self._hook is not None and self._hook.late:
+            self.missed["late"] = "what was done with torch before premortem saw that it was there"
+
+    def _around(self) -> list[Any]:
+        """Models and optimizers that exist already."""
+        from premortem.probes.existing import existing
+
+        return existing()
+
+    @property
+    def optimizers(self) -> int:
+        """How many were seen."""
+        if self._attachment is not None:
+            self._optimizers = max(self._optimizers, len(self._attachment.optimizers.tracks))
+        return self._optimizers
+
+    @property
+    def own(self) -> bool:
+        """Of this process, and not of one that it was forked from."""
+        return os.getpid() == self._pid
+
+    def abandon(self) -> None:
+        """In a fork: the run is the parent's, and its probes have nothing to look for here."""
+        if self._attachment is not None:
+            self._attachment.abandon()
+            self._attachment = None
+            _attached.remove(self)
 
     def close(self, ended: RunEnded | None = None, patience: float = 0.0) -> None:
         """The run is over: let detectors speak a last time, and leave torch as it was.
@@ -400,8 +471,9 @@ class Watcher:
             self._attachment.trail.ended(getattr(sys, "last_value", None), event)
         self.emit(event)
         self._count_the_rest()
-        if self._hook is not None and self._hook in sys.meta_path:
-            sys.meta_path.remove(self._hook)
+        _ = self.optimizers  # how many there were is asked later, when the probes are gone
+        if self._hook is not None:
+            self._hook.leave()
         if self.safekeeping is not None:
             self.safekeeping.remove()
             self.safekeeping = None

@@ -82,7 +82,7 @@ def test_ipython_in_a_terminal_shows_lines(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout == ""
-    assert "premortem saw no training step: nothing to report" in done.stderr
+    assert "warning: premortem saw no training step: no optimizer made a step" in done.stderr
     assert "--polcy" in done.stderr
 
 

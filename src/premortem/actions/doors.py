@@ -24,7 +24,7 @@ from premortem.actions.reread import of_folder, of_safetensors, of_torch
 from premortem.actions.room import Counting
 from premortem.actions.save import Save, real
 from premortem.actions.saving import Saving
-from premortem.arrivals import ImportHook
+from premortem.startup.arrivals import ImportHook
 
 if TYPE_CHECKING:
     from premortem.probes.session import Session
@@ -66,8 +66,7 @@ class Doors:
 
     def remove(self) -> None:
         for hook in self._hooks:
-            if hook in sys.meta_path:
-                sys.meta_path.remove(hook)
+            hook.leave()
 
     def _when(self, name: str, then: Callable[[Any], None]) -> None:
         """Now, if it was imported; else in the moment it is."""
@@ -77,12 +76,9 @@ class Doors:
                 with self.session.looking_at(name):
                     then(sys.modules[name])
 
-        if name in sys.modules:
-            arrived()
-        else:
-            hook = ImportHook(name, arrived)
-            self._hooks.append(hook)
-            sys.meta_path.insert(0, hook)
+        hook = ImportHook(name, arrived)
+        self._hooks.append(hook)
+        hook.wait()
 
     # --- saving --------------------------------------------------------------------------------
 

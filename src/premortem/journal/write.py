@@ -187,11 +187,13 @@ class Journal:
         # neither use it nor close it, and SQLite allows neither.
         pending: list[Entry] = []
         try:
-            connection = _connect(self.path, "rw")
+            with _at_work:
+                connection = _connect(self.path, "rw")
             try:
                 self._write_until_closed(connection, pending)
             finally:
-                connection.close()
+                with _at_work:
+                    connection.close()
         except Exception as error:  # noqa: BLE001 - whatever it is, the run goes on without a journal
             self._give_up(error)
         finally:
@@ -218,7 +220,8 @@ class Journal:
             if rows:
                 check_room(self.path.parent)
             try:
-                _commit(connection, rows)
+                with _at_work:
+                    _commit(connection, rows)
             except sqlite3.OperationalError as error:
                 now = time.monotonic()
                 locked_since = locked_since or now
@@ -291,6 +294,27 @@ def check_room(folder: Path) -> None:
     left = shutil.disk_usage(folder).free
     if left < SPARE:
         raise OSError(errno.ENOSPC, f"the disk has only {left / 1e6:.1f} MB left, which the script may need")
+
+
+# --- forks -----------------------------------------------------------------------------------
+
+# A fork copies SQLite's own locks as they are. One that the writer holds in that moment would be held for ever in the
+# child, which has no such thread, and may have a journal to write itself: so a fork waits for the end of a transaction.
+_at_work = threading.Lock()
+_held: list[bool] = []
+
+
+def _before_fork() -> None:
+    _held.append(_at_work.acquire(timeout=WAIT))  # not for a disk that hangs
+
+
+def _after_fork() -> None:
+    if _held and _held.pop():
+        _at_work.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 # --- SQLite ----------------------------------------------------------------------------------

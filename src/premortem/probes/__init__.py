@@ -20,6 +20,7 @@ from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
 from premortem.probes.custody import CustodyProbe
 from premortem.probes.draws import Draws
+from premortem.probes.home import Home
 from premortem.probes.inquest import Inquest
 from premortem.probes.keeping import Keeping
 from premortem.probes.lens import Lens
@@ -79,6 +80,7 @@ class Attachment:
         self.scalers.left_out.append(self.recorder.left_out)
         clipping = Clipping(session, self.optimizers)
         self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
+        self.home = Home(session, self.optimizers)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
@@ -104,6 +106,7 @@ class Attachment:
             self.recorder,
             self.memory,
             self.ranks,
+            self.home,
         )
         for probe in probes:
             probe.install()
@@ -164,9 +167,14 @@ class Attachment:
 
     def detach(self) -> None:
         self.drain()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Leave torch as it was, and what is still on its way unread: in a fork, where it is the parent's."""
         self.session.on = False
         self.inquest.lookout.leave()
         self.lens.remove()
+        self.home.remove()
         self.optimizers.remove()
         self.session.restore()
 

@@ -15,7 +15,6 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from premortem.arrivals import ImportHook
 from premortem.errors import UsageError
 from premortem.events import Backward, Event
 from premortem.plain import dumps
@@ -23,6 +22,7 @@ from premortem.points import UNDER, Subscriptions
 from premortem.program import Program
 from premortem.proof.order import RESUMED, WHOLE, Order
 from premortem.proof.overlay import Overlay
+from premortem.startup.arrivals import ImportHook
 
 
 class Child:
@@ -49,9 +49,9 @@ class Child:
             self.tell(ended=str(error))
             return
         self.overlay.install()
-        sys.meta_path.insert(0, ImportHook("torch", self._arrived))
-        sys.meta_path.insert(0, ImportHook("safetensors.torch", self._safetensors))
-        sys.meta_path.insert(0, ImportHook("premortem.vault.vault", self._vault))
+        ImportHook("torch", self._arrived).wait()
+        ImportHook("safetensors.torch", self._safetensors).wait()
+        ImportHook("premortem.vault.vault", self._vault).wait()
         listen_to_parsers(lambda option: self.tell(options=option))
         ending = program.run()
         how = f"{ending.error}: {ending.message}" if ending.error else "it ended by itself"

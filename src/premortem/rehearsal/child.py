@@ -14,13 +14,13 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from premortem.arrivals import ImportHook
 from premortem.errors import UsageError
 from premortem.plain import dumps
 from premortem.program import Ending, Program
 from premortem.proof.overlay import Overlay
 from premortem.rehearsal.facts import WATCHED, Rehearsed
 from premortem.rehearsal.openings import Openings
+from premortem.startup.arrivals import ImportHook
 
 
 class Child:
@@ -49,7 +49,7 @@ class Child:
         if self.mode == WATCHED:
             self._supervise(program)
         else:
-            sys.meta_path.insert(0, ImportHook("torch", self._arrived_unwatched))
+            ImportHook("torch", self._arrived_unwatched).wait()
         self._ended(program.run())
 
     # -- torch is there -------------------------------------------------------------------

@@ -17,7 +17,6 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from premortem.arrivals import ImportHook
 from premortem.errors import UsageError
 from premortem.plain import dumps
 from premortem.points import OVER, Subscriptions
@@ -28,6 +27,7 @@ from premortem.replay.sandbox import Sandbox
 from premortem.replay.started import versions
 from premortem.replay.together import joined
 from premortem.replay.trial import Result, Trial
+from premortem.startup.arrivals import ImportHook
 
 _MOST_THREADS = 1024
 
@@ -62,7 +62,7 @@ class Child:
             self.tell(problem=str(error))
             return
         self.sandbox.install()
-        sys.meta_path.insert(0, ImportHook("torch", self._arrived))
+        ImportHook("torch", self._arrived).wait()
         sys.excepthook = self._uncaught
         ending = program.run()
         if self.stage is None and self.told:

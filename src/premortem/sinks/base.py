@@ -34,7 +34,8 @@ class Outcome:
         nouns = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
         counted = Counter(finding.severity for finding in self.findings)
         told = [f"{n} {nouns[s]}{'' if n == 1 else 's'}" for s in Severity if (n := counted[s])]
-        return ", ".join(told) or "nothing to report"
+        nothing = "nothing to report" if self.steps else "no training step was seen"
+        return ", ".join(told) or nothing
 
 
 class Sink:
