@@ -16,7 +16,7 @@ from premortem.errors import Stopped
 from premortem.events import Backward, Event, LoadChecked, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 from premortem.probes.optimizers import Optimizers
-from premortem.watcher import MOST_OF_A_CODE, Watcher
+from premortem.watcher import MOST_OF_A_PLACE, Watcher
 
 
 class Faults:
@@ -179,10 +179,10 @@ def test_each_damaged_file_of_one_line_is_told_and_a_flood_is_counted():
     said, problems = [], []
     watcher = Watcher("observe", on_finding=said.append, on_problem=problems.append)
     line = Site("train.py", 7)
-    for number in range(MOST_OF_A_CODE + 5):
+    for number in range(MOST_OF_A_PLACE + 5):
         for _ in range(2):  # the same file twice is one finding
             watcher.emit(LoadChecked(at=line, path=f"part{number}.pt", damaged="cut off"))
-    assert [finding.evidence["path"] for finding in said] == [f"part{n}.pt" for n in range(MOST_OF_A_CODE)]
+    assert [finding.evidence["path"] for finding in said] == [f"part{n}.pt" for n in range(MOST_OF_A_PLACE)]
     watcher.close()
     assert watcher.findings[-1].message.endswith("(and 5 more)")
     assert problems == ["PM343 damaged-checkpoint-loaded: and 5 more"]

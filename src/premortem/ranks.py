@@ -166,10 +166,12 @@ def read(folder: Path, *kinds: str) -> list[Report]:
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             record = loads(read_text(path))
             run = record["run"]
-            numbers = {
-                name: int(run.get(name, 0)) for name in ("rank", "attempt") if run.get(name) is not None
-            }
-            names = {name: str(run[name]) for name in ("launch", "started") if name in run}
+            numbers, names = {}, {}
+            if run.get("rank") is not None:
+                numbers = {"rank": int(run["rank"]), "attempt": int(run.get("attempt", 0))}
+                names = {name: str(run[name]) for name in ("launch", "started")}
+            elif "child" not in run:
+                continue
             findings = [Finding.from_json(each) for each in record["findings"]]
             found.append(({**run, **numbers, **names}, findings))
     return found

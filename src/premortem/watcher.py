@@ -25,7 +25,7 @@ from premortem.actions.stop import stop
 from premortem.cards import identity
 from premortem.events import OUT_OF_MEMORY, Event, LogLine, RunEnded, RunStarted, StepStats
 from premortem.failures import Failures
-from premortem.findings import Finding
+from premortem.findings import Finding, Where
 from premortem.folding import fold, without_surpassed
 from premortem.phases import Phases
 from premortem.policy import Decision
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # What the detectors' picture of a step is made of.
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
-MOST_OF_A_CODE = 12  # findings; after these, more of the same only bury what else there is
+MOST_OF_A_PLACE = 12  # findings of one code; after these, more of the same only bury what else there is
 _ABOUT = 64  # steps after a failure in which findings are still about it
 # Events worth keeping besides the series of steps. All are rare: none is made in every step.
 _KEPT = frozenset(
@@ -130,7 +130,7 @@ class Watcher:
         self.latest: StepStats | None = None
         self._found: list[Finding] = []
         self._said: set[tuple[Any, ...]] = set()
-        self._counts: Counter[str] = Counter()  # findings of each code
+        self._counts: Counter[tuple[str, Where]] = Counter()  # findings of each code at each place
         self._broken: dict[str, None] = {}  # detectors that have failed
         self._derivations = (Phases(), Windows(), Failures())
         self._detectors = [cls() for cls in detectors.ALL]
@@ -214,8 +214,8 @@ class Watcher:
         if same in self._said:
             return
         self._said.add(same)
-        self._counts[finding.code] += 1
-        if self._counts[finding.code] > MOST_OF_A_CODE:
+        self._counts[finding.code, finding.where] += 1
+        if self._counts[finding.code, finding.where] > MOST_OF_A_PLACE:
             return  # `close` says how many
         finding = with_capsule(finding, self.capsules)
         past, self._found = self._found, [*without_surpassed(self._found, finding), finding]
@@ -233,11 +233,11 @@ class Watcher:
         return identity(finding, self._cards.get(finding.code))
 
     def _count_the_rest(self) -> None:
-        """The last finding of a code of which there were too many says how many more there were."""
-        for code, number in self._counts.items():
-            last = next((f for f in reversed(self._found) if f.code == code), None)
-            if number > MOST_OF_A_CODE and last is not None:
-                more = number - MOST_OF_A_CODE
+        """The last finding at a place where there were too many says how many more there were."""
+        for (code, where), number in self._counts.items():
+            last = next((f for f in reversed(self._found) if (f.code, f.where) == (code, where)), None)
+            if number > MOST_OF_A_PLACE and last is not None:
+                more = number - MOST_OF_A_PLACE
                 told = replace(last, message=f"{last.message} (and {more} more)").with_evidence(more=more)
                 self._found = [told if f is last else f for f in self._found]
                 if self.on_problem is not None:

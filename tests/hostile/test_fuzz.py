@@ -433,7 +433,8 @@ def test_findings_of_ranks(cases: int, folder: Path) -> None:
 
 @pytest.mark.parametrize("cases", CASES)
 def test_descriptions_of_capsules(cases: int, folder: Path) -> None:
-    from premortem.replay.capsule import CapsuleError, read_manifest
+    from premortem.replay.capsule import CapsuleError
+    from premortem.replay.capsule import read as read_capsule
 
     home = folder / "capsule"
     home.mkdir(exist_ok=True)
@@ -453,7 +454,7 @@ def test_descriptions_of_capsules(cases: int, folder: Path) -> None:
         text = json.dumps({**good, **({name: value} if name else {})}).encode()
         (home / "capsule.json").write_bytes(changed(text, edits) if edits else text)
         with suppress(CapsuleError):
-            read_manifest(home)
+            read_capsule(home)
 
     each(cases, st.tuples(st.sampled_from(["", *good]), VALUES, st.one_of(st.just([]), EDITS)), read)
 

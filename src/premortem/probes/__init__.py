@@ -81,6 +81,7 @@ class Attachment:
         clipping = Clipping(session, self.optimizers)
         self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
         self.home = Home(session, self.optimizers)
+        self.seeds = Seeds(session)
         probes: tuple[Any, ...] = (
             self.optimizers,
             models,
@@ -96,7 +97,7 @@ class Attachment:
             self.scalers,
             clipping,
             Questions(session, inquest),
-            Seeds(session),
+            self.seeds,
             Draws(session),
             Keeping(session, self.optimizers),
             Resuming(session, self.optimizers, self.schedulers, self.scalers),
@@ -172,6 +173,7 @@ class Attachment:
     def abandon(self) -> None:
         """Leave torch as it was, and what is still on its way unread: in a fork, where it is the parent's."""
         self.session.on = False
+        self.seeds.hook.leave()
         self.inquest.lookout.leave()
         self.lens.remove()
         self.home.remove()

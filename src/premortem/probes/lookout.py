@@ -7,7 +7,7 @@ Either way the next steps run under the microscope: a fault that comes again, as
 from __future__ import annotations
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from premortem.events import NonFinite
 from premortem.probes.microscope import Microscope
@@ -69,7 +69,7 @@ class Lookout:
         )
         if not wanted:
             self.leave()
-        elif self.scope is None and not _get_current_dispatch_mode_stack():
+        elif self.scope is None and not self.session.modes:
             # Only on an empty stack: code that leaves a mode takes the uppermost, whoever that is.
             self.scope = Microscope(self.session, self._samples, self._directory)
             self.scope.__enter__()

@@ -12,6 +12,7 @@ import torch
 
 from premortem.events import Seeded
 from premortem.probes.session import Session, user_site
+from premortem.startup.arrivals import ImportHook
 
 _MOST = 256
 
@@ -38,10 +39,16 @@ class Seeds:
 
         self.session.around(torch, "manual_seed", before=self._rewinds, after=seeded)
         self.session.around(random, "seed", after=told("random"))
-        numpy = sys.modules.get("numpy")  # torch has imported it, where it is installed
-        if numpy is not None and hasattr(numpy, "random"):
-            self.session.around(numpy.random, "seed", after=told("numpy"))
-            self.session.around(numpy.random, "default_rng", after=told("numpy generator"))
+
+        def arrived() -> None:
+            random = sys.modules["numpy.random"]
+            if self.session.on:
+                self.session.around(random, "seed", after=told("numpy"))
+                self.session.around(random, "default_rng", after=told("numpy generator"))
+
+        # numpy imports it when it is first used: asking for it would do that for a script that does not.
+        self.hook = ImportHook("numpy.random", arrived)
+        self.hook.wait()
 
     def _rewinds(self, seed: Any = None, *args: Any, **kwargs: Any) -> bool:
         """Whether torch's generator, about to be seeded, stands where it stood at an earlier seeding.

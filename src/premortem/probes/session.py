@@ -167,7 +167,8 @@ class Look:
         # A tensor of a class of the user's own, or a mode of theirs, does not hear of our operations.
         self._functions = torch._C.DisableTorchFunction()
         self._functions.__enter__()
-        self._modes = _disable_current_modes() if torch._C._len_torch_dispatch_stack() else None
+        self._session.modes = torch._C._len_torch_dispatch_stack()
+        self._modes = _disable_current_modes() if self._session.modes else None
         if self._modes is not None and self._locally is None:
             self._modes.__enter__()
         self._grad = torch.is_grad_enabled()
@@ -227,6 +228,7 @@ class Session:
         self.locally: AbstractContextManager[Any] | None = (
             None  # keeps our own looks away from collectives (probes/shards.py)
         )
+        self.modes = 0  # dispatch modes of the user's that are on, around our own look
         self.alarm_until = 0  # audit up to this step, because something looked wrong
         self._looks = 0
         self.next_call: dict[

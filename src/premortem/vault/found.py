@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import shutil
@@ -100,7 +101,7 @@ def _described(place: Place, sizes: dict[str, int]) -> Iterator[Found]:
             continue
         except VaultError as error:
             # One that was cut off was never finished: the file beside it can speak for itself.
-            unfinished = beside and b'"seal"' not in raw
+            unfinished = beside and _cut_off(raw)
             remark = f"the manifest beside it is of no use: {error}" if unfinished else ""
             problem = "" if unfinished else str(error)
             yield Found(target, "file", files, size, time=place.written(name), problem=problem, remark=remark)
@@ -148,6 +149,18 @@ def _small(place: Place, name: str) -> bytes:
         raise  # a run that is still going on has removed it meanwhile
     except OSError as error:
         raise VaultError(f"{name} cannot be read ({why(error)})") from None
+
+
+def _cut_off(raw: bytes) -> bool:
+    """Whether a file of JSON ends too early, and is right as far as it goes."""
+    text = raw.decode("utf-8", "replace").rstrip()
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text) or error.msg.startswith("Unterminated string")
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def _is_kept(name: str) -> bool:

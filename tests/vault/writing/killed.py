@@ -105,6 +105,8 @@ class Campaign:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
     def _say(self, line: str) -> str:
         assert self._process.stdin is not None
