@@ -1,0 +1,102 @@
+"""Libraries that open files in C, where a table of Python's own calls does not see them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from premortem.arrivals import ImportHook
+from premortem.scriptrun.sandbox.tree import Tree
+
+_URI = "file:"
+
+
+def cover(tree: Tree) -> None:
+    """Each as soon as it is imported; at once when it is already."""
+    for name, call in (
+        ("sqlite3", _sqlite),
+        ("torch", _torch),
+        ("h5py", _h5py),
+        ("safetensors", _safetensors),
+    ):
+        arrived = functools.partial(_arrived, name, call, tree)
+        if name in sys.modules:
+            arrived()
+        else:
+            sys.meta_path.insert(0, ImportHook(name, arrived))
+
+
+def _arrived(name: str, call: Callable[[Any, Tree], None], tree: Tree) -> None:
+    call(sys.modules[name], tree)
+
+
+def _is_path(thing: Any) -> bool:
+    return isinstance(thing, (str, bytes, os.PathLike))
+
+
+def _sqlite(module: Any, tree: Tree) -> None:
+    original = module.connect
+
+    @functools.wraps(original)
+    def connect(database: Any, *args: Any, **kwargs: Any) -> Any:
+        name = os.fsdecode(database) if _is_path(database) else ""
+        if name and name != ":memory:" and not name.startswith(_URI):
+            for side in ("-wal", "-journal"):  # what another process has not written into it yet
+                if os.path.exists(name + side):
+                    tree.writing(name + side, copy=True)
+            database = tree.writing(name, copy=True)
+        return original(database, *args, **kwargs)
+
+    module.connect = module.dbapi2.connect = connect
+
+
+def _torch(module: Any, tree: Tree) -> None:
+    save, load, from_file = module.save, module.load, module.from_file
+
+    @functools.wraps(save)
+    def saved(obj: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+        save(obj, tree.writing(os.fspath(f), copy=False) if _is_path(f) else f, *args, **kwargs)
+
+    @functools.wraps(load)
+    def loaded(f: Any, *args: Any, **kwargs: Any) -> Any:
+        return load(tree.reading(os.fspath(f)) if _is_path(f) else f, *args, **kwargs)
+
+    @functools.wraps(from_file)
+    def mapped(filename: Any, shared: Any = None, *args: Any, **kwargs: Any) -> Any:
+        place = tree.writing(filename, copy=True) if shared else tree.reading(filename)
+        return from_file(place, shared, *args, **kwargs)
+
+    module.save, module.load, module.from_file = saved, loaded, mapped
+
+
+def _h5py(module: Any, tree: Tree) -> None:
+    original = module.File.__init__
+
+    @functools.wraps(original)
+    def __init__(file: Any, name: Any, mode: str = "r", *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        if _is_path(name):
+            reads = mode == "r"
+            name = (
+                tree.reading(os.fsdecode(name))
+                if reads
+                else tree.writing(os.fsdecode(name), copy=mode != "w")
+            )
+        original(file, name, mode, *args, **kwargs)
+
+    module.File.__init__ = __init__
+
+
+def _safetensors(module: Any, tree: Tree) -> None:
+    opened, written = module.safe_open, module.serialize_file
+
+    @functools.wraps(written)
+    def serialize_file(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
+        return written(tensors, tree.writing(os.fspath(filename), copy=False), *args, **kwargs)
+
+    def safe_open(filename: Any, *args: Any, **kwargs: Any) -> Any:
+        return opened(tree.reading(os.fspath(filename)), *args, **kwargs)
+
+    module.safe_open, module.serialize_file = safe_open, serialize_file
