@@ -68,7 +68,11 @@ NEVER = {
     # The script's process is premortem run's; the side that starts it knows nothing of torch.
     "rehearsal": {"detectors", "policy", "journal", "actions", "watcher", "preflight", "vault"},
     "cutting": {"torch"},
-    "children": {"torch"},
+    # Started by every verb that runs a script, and knows none of them.
+    "scriptrun": {
+        *("torch", "detectors", "policy", "journal", "actions", "probes", "watcher", "launch", "vault"),
+        *("fit", "replay", "proof", "drill", "rehearsal", "preflight", "console"),
+    },
     "parts": {"detectors", "policy", "journal", "actions", "probes", "watcher", "launch"},
     "logs": {"torch", "detectors"},
     # Told of a run, never part of it.

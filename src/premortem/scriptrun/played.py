@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from premortem.errors import UsageError
 from premortem.program import Program
-from premortem.scriptrun import trackers
+from premortem.scriptrun import crew, trackers
 from premortem.scriptrun.channel import Channel
 from premortem.scriptrun.sandbox import Sandbox, enter, kernel
 
@@ -26,7 +26,7 @@ class Played:
         self._run = Path(record["run"])
         self._parent = os.getppid()
         self.order: dict[str, Any] = record["order"]
-        self.program = Program(target=record["target"], module=record["module"], argv=record["argv"])
+        self.program = _program(record)
         self.sandbox: Sandbox
         self._streams()
         os.chdir(record["cwd"])
@@ -50,6 +50,23 @@ class Played:
 
     def play(self) -> NoReturn:
         os.environ.update(self._record["environment"])
+        places = self._record["crew"]
+        if places:
+            crew.lead(len(places), self._play_rank, self.tell)
+            self.leave()
+        self._play_alone()
+
+    def _play_rank(self, rank: int) -> None:
+        place = self._record["crew"][rank]
+        os.environ.update(place["environment"])
+        self.program = _program(self._record | {"argv": place["argv"]})
+        self.order = self.order | {"rank": rank}
+        self._channel.speak_as(rank)
+        if not self._record["show_output"]:
+            self._print_to(crew.printed(self.shared, rank))
+        self._play_alone()
+
+    def _play_alone(self) -> NoReturn:
         sys.argv = [self.program.target]
         trackers.silence()
         try:
@@ -74,9 +91,17 @@ class Played:
     def _streams(self) -> None:
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
-        if not self._record["show_output"]:
-            sink = os.open(self._run / "printed.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            os.dup2(sink, 1)
-            os.dup2(sink, 2)
-            os.close(sink)
         os.close(nothing)
+        if not self._record["show_output"]:
+            self._print_to(self._run / "printed.txt")
+
+    @staticmethod
+    def _print_to(file: Path) -> None:
+        sink = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(sink, 1)
+        os.dup2(sink, 2)
+        os.close(sink)
+
+
+def _program(record: dict[str, Any]) -> Program:
+    return Program(target=record["target"], module=record["module"], argv=record["argv"])

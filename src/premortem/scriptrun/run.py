@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem.scriptrun.channel import told
+from premortem.scriptrun.crew import Place, to_json
 from premortem.scriptrun.environment import environment
 from premortem.scriptrun.sandbox import Guarantee, first_level
 from premortem.scriptrun.sandbox.layers import Layers, discard
@@ -127,8 +128,11 @@ class ScriptRun:
         words: list[str] | None = None,
         environment: Mapping[str, str] | None = None,
         show_output: bool | None = None,
+        crew: list[Place] | None = None,
     ) -> Ran:
-        """One launch. `words`: more arguments; `environment`: more variables, set when Python runs already."""
+        """One launch. `words`: more arguments; `environment`: more variables, set when Python runs already.
+
+        `crew`: the ranks of a script that runs on several processes."""
         began = time.monotonic()
         self._launches += 1
         run = self.scratch / f"run-{self._launches}"
@@ -146,6 +150,7 @@ class ScriptRun:
             "environment": dict(environment or {}),
             "show_output": self._show_output if show_output is None else show_output,
             "level": first_level(),
+            "crew": to_json(crew or []),
         }
         answer = self._send(record, seconds)
         late, answer = answer is None, answer or {}

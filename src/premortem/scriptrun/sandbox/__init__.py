@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from premortem.scriptrun.sandbox import kernel, landlock, namespace
+from premortem.scriptrun.sandbox.audit import REFUSED, Audit
 from premortem.scriptrun.sandbox.layers import Layer, Layers
 from premortem.scriptrun.sandbox.namespace import COPY, MOUNTS, USER
 
@@ -73,6 +74,14 @@ class Sandbox:
         return self.layers.place(os.path.realpath(path)) is not None
 
 
+def is_refusal(level: int, message: str) -> bool:
+    """Whether an error of the script's may come from its sandbox alone: then it is not the script's bug."""
+    told = [os.strerror(errno.EOVERFLOW)]  # a file of another owner, in a user namespace
+    if level >= COPY:
+        told += [REFUSED, *(os.strerror(each) for each in (errno.EROFS, errno.EACCES, errno.EXDEV))]
+    return level > MOUNTS and any(words in message for words in told)
+
+
 def first_level() -> int:
     given = os.environ.get(VARIABLE, "")
     if given.isdigit() and int(given) in LEVELS:
@@ -103,7 +112,6 @@ def enter(scratch: Path, run: Path, level: int) -> Sandbox:
 
 def _redirected(scratch: Path, run: Path, level: int) -> Sandbox:
     from premortem.scriptrun.sandbox import libraries
-    from premortem.scriptrun.sandbox.audit import Audit
     from premortem.scriptrun.sandbox.table import Table
     from premortem.scriptrun.sandbox.tree import Tree
 

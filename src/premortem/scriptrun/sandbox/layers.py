@@ -51,6 +51,7 @@ class Layers:
         self._store = store
         self._layers = layers
         self._gone = gone  # what else was deleted
+        self._tops = sorted(layers, key=len, reverse=True)
 
     @classmethod
     def from_json(cls, store: str, record: dict[str, dict[str, object]]) -> Layers:
@@ -62,7 +63,7 @@ class Layers:
 
     def place(self, path: str) -> str | None:
         """Where a file lies that the script wrote; None when it did not."""
-        for top in sorted(self._layers, key=len, reverse=True):
+        for top in self._tops:
             layer = self._layers[top]
             if path == top or path.startswith(top.rstrip("/") + "/"):
                 place = f"{self._store}/{layer.folder}{path[len(top.rstrip('/')) :]}"
@@ -116,8 +117,10 @@ class Layers:
 
 
 def kept(folder: Path) -> list[str]:
-    """The files that were written before `keep`, as the script knows them."""
-    return [entry[1] for entry in _record(folder) if entry[0] == WRITTEN]
+    """The files that were written before `keep`, as the script knows them, the newest first."""
+    files = [entry[1:] for entry in _record(folder) if entry[0] == WRITTEN]
+    files.sort(key=lambda entry: os.lstat(folder / entry[1]).st_mtime_ns, reverse=True)
+    return [path for path, _ in files]
 
 
 def put_back(folder: Path) -> None:

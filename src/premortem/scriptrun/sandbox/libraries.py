@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from premortem.arrivals import ImportHook
-from premortem.scriptrun.sandbox.tree import Tree
+from premortem.scriptrun.sandbox.tree import REAL, Tree
 
 _URI = "file:"
+_LONGEST = 100  # bytes of the name of a socket
 
 
 def cover(tree: Tree) -> None:
@@ -21,12 +22,26 @@ def cover(tree: Tree) -> None:
         ("torch", _torch),
         ("h5py", _h5py),
         ("safetensors", _safetensors),
+        ("socket", _socket),
     ):
         arrived = functools.partial(_arrived, name, call, tree)
         if name in sys.modules:
             arrived()
         else:
             sys.meta_path.insert(0, ImportHook(name, arrived))
+
+
+def reopen(original: Any, opened: Any) -> None:
+    """Modules that have taken Python's `open` for themselves when they were imported."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("premortem."):
+            continue
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if value is original:
+                setattr(module, name, opened)
+    sources = getattr(sys.modules.get("numpy.lib._datasource"), "_file_openers", None)
+    if sources is not None:
+        sources._file_openers[None] = opened  # noqa: SLF001
 
 
 def _arrived(name: str, call: Callable[[Any, Tree], None], tree: Tree) -> None:
@@ -99,4 +114,33 @@ def _safetensors(module: Any, tree: Tree) -> None:
     def safe_open(filename: Any, *args: Any, **kwargs: Any) -> Any:
         return opened(tree.reading(os.fspath(filename)), *args, **kwargs)
 
-    module.safe_open, module.serialize_file = safe_open, serialize_file
+    for each in [module, *(m for name, m in sys.modules.items() if name.startswith("safetensors."))]:
+        for name, call in (("safe_open", safe_open), ("serialize_file", serialize_file)):
+            if hasattr(each, name):
+                setattr(each, name, call)
+
+
+def _socket(module: Any, tree: Tree) -> None:
+    """A socket in a folder is a file too."""
+    bind, connect = module.socket.bind, module.socket.connect
+
+    def bound(self: Any, address: Any) -> None:
+        bind(self, _short(tree.writing(address, copy=False)) if _is_file(address) else address)
+
+    def connected(self: Any, address: Any) -> None:
+        connect(self, _short(tree.reading(address)) if _is_file(address) else address)
+
+    module.socket.bind, module.socket.connect = bound, connected
+
+
+def _is_file(address: Any) -> bool:
+    """Of a socket: neither a host and a port nor a name that only the kernel has."""
+    return isinstance(address, str) and bool(address) and not address.startswith("\0")
+
+
+def _short(place: str) -> str:
+    """The kernel takes only short names: a long one begins with a descriptor of its folder."""
+    if len(os.fsencode(place)) < _LONGEST:
+        return place
+    folder, _, name = place.rpartition("/")
+    return f"/proc/self/fd/{REAL.open(folder, os.O_PATH | os.O_DIRECTORY)}/{name}"

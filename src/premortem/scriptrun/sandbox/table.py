@@ -11,11 +11,10 @@ import builtins
 import io
 import os
 import shutil
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
+from premortem.scriptrun.sandbox import libraries
 from premortem.scriptrun.sandbox.entries import Entries, Entry
 from premortem.scriptrun.sandbox.tree import REAL, Tree
 
@@ -31,6 +30,7 @@ class Table:
 
     def install(self) -> None:
         builtins.open = io.open = self.open
+        libraries.reopen(self._open, self.open)
         for name in ("stat", "access", "readlink", "getxattr", "listxattr", "statvfs", "lstat"):
             links = name in {"lstat", "readlink"}
             self._cover(
@@ -100,7 +100,7 @@ class Table:
 
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         text = self.text(file)
-        if text is None or kwargs.get("opener") or len(args) > 5:
+        if text is None:
             return self._open(file, mode, *args, **kwargs)
         if not set("wax+") & set(mode):
             place = self.tree.reading(text)
@@ -108,6 +108,9 @@ class Table:
             if "x" in mode and os.path.lexists(text):
                 raise FileExistsError(17, "File exists", text)
             place = self.tree.writing(text, copy="w" not in mode)
+        opener = kwargs.get("opener")
+        if opener is not None:  # which calls `os.open`, and is asked for what the script has named
+            kwargs["opener"] = lambda _, flags: opener(file, flags)
         return self._open(place, mode, *args, **kwargs)
 
     def _os_open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
@@ -211,10 +214,3 @@ def _follows(options: dict[str, Any], itself: bool) -> bool:
 
 def _as_given(path: Any, answer: Any) -> Any:
     return os.fsencode(answer) if isinstance(path, bytes) and isinstance(answer, str) else answer
-
-
-def loaded(name: str) -> Any:
-    """A module that is imported already."""
-    with suppress(KeyError):
-        return sys.modules[name]
-    return None

@@ -21,7 +21,7 @@ REAL = SimpleNamespace(**{name: getattr(os, name) for name in dir(os) if not nam
 class Tree:
     def __init__(self, upper: str, free: tuple[str, ...]) -> None:
         self.upper = upper
-        self._free = tuple(path.rstrip("/") + "/" for path in free)
+        self._free = tuple(path.rstrip("/") + "/" for path in (upper, *free))  # ours, and the kernel's
         self._gone: set[str] = set()  # the user's, which the script has deleted
 
     # -- names ----------------------------------------------------------------------------
@@ -39,7 +39,7 @@ class Tree:
 
     def resolve(self, path: str, *, follow: bool = True, links: int = 0) -> str:
         """The whole name without links; the last part may be one where they are not followed."""
-        whole = self.named(path if path.startswith("/") else f"{self.cwd()}/{path}")
+        whole = path if path.startswith("/") else f"{self.cwd()}/{path}"
         parts = [part for part in whole.split("/") if part not in {"", "."}]
         done = ""
         for number, part in enumerate(parts):
