@@ -4,6 +4,7 @@ Each in a fork of a process that has the libraries loaded. Prints one JSON objec
 """
 
 import argparse
+import importlib
 import json
 import os
 import select
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 BARE = 0
@@ -67,10 +69,8 @@ def attempt(operation, level, tree, base):
         if not part:
             break
     os.close(reading)
-    try:
+    with suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
-    except OSError:
-        pass
     os.waitpid(pid, 0)
     subprocess.run(["chmod", "-R", "u+rwX", str(scratch)], capture_output=True, check=False)
     shutil.rmtree(scratch, ignore_errors=True)
@@ -119,9 +119,9 @@ def main():
     options = parser.parse_args()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
-    import h5py  # noqa: F401
-    import safetensors.numpy  # noqa: F401
-    import torch  # noqa: F401
+    for name in ("h5py", "safetensors.numpy", "torch"):  # once, for all forks
+        with suppress(ImportError):
+            importlib.import_module(name)
 
     folder = Path(tempfile.mkdtemp(prefix="premortem-bench-", dir="/var/tmp"))
     try:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -84,7 +85,7 @@ class Played:
     def leave(self) -> NoReturn:
         """Nothing of the script may run after this: no atexit handler that uploads, no thread that waits."""
         for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
+            with suppress(Exception):  # the script may have closed or replaced it
                 stream.flush()
         os._exit(0)
 

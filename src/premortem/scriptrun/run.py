@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _ROOMY = "/var/tmp"  # noqa: S108 - a disk as a rule, where /tmp may be memory, and few files lie
+_ENOUGH = 2 << 30  # bytes, for what a script writes in a few steps
 _PATIENCE = 10.0  # seconds for the keeper to end what is left
 
 
@@ -236,8 +238,11 @@ def _line(descriptor: int) -> bytes:
 
 
 def _new_scratch() -> Path:
-    """Where there is room, and where few files lie beside it: what the user has named, or a disk."""
-    named = os.environ.get("TMPDIR")
-    roomy = not named and os.access(_ROOMY, os.W_OK)
-    folder = tempfile.mkdtemp(prefix="premortem-", dir=_ROOMY if roomy else None)
-    return Path(os.path.realpath(folder))
+    """What the user has named; otherwise a disk where few files lie, or wherever there is more room."""
+    places = [tempfile.gettempdir()]
+    if not os.environ.get("TMPDIR") and os.access(_ROOMY, os.W_OK):
+        places.insert(0, _ROOMY)
+    place = places[0]
+    if shutil.disk_usage(place).free < _ENOUGH:
+        place = max(places, key=lambda each: shutil.disk_usage(each).free)
+    return Path(os.path.realpath(tempfile.mkdtemp(prefix="premortem-", dir=place)))

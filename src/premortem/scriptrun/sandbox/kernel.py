@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import platform
 import signal
@@ -23,6 +24,7 @@ _CAP_SYS_ADMIN = 21
 LINUX = sys.platform == "linux"
 
 
+@functools.cache
 def _libc() -> Any:
     return ctypes.CDLL(None, use_errno=True)
 

@@ -6,12 +6,15 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from premortem.arrivals import ImportHook
 from premortem.scriptrun.sandbox.tree import REAL, Tree
 
 _URI = "file:"
+_THE_SYSTEMS = frozenset({"posix", "_io", "builtins", "importlib._bootstrap_external"})
+_WITH_CLASSES = frozenset({"pathlib", "glob"})  # some releases of Python keep calls in classes there
 _LONGEST = 100  # bytes of the name of a socket
 
 
@@ -31,17 +34,31 @@ def cover(tree: Tree) -> None:
             sys.meta_path.insert(0, ImportHook(name, arrived))
 
 
-def reopen(original: Any, opened: Any) -> None:
-    """Modules that have taken Python's `open` for themselves when they were imported."""
-    for module in list(sys.modules.values()):
-        if getattr(module, "__name__", "").startswith("premortem."):
+def hand_over(original: Any, opened: Any) -> None:
+    """Modules and classes that took `open` and the calls of `os` for themselves, when they were imported, get ours."""
+    covered = {
+        id(real): getattr(os, name) for name, real in vars(REAL).items() if getattr(os, name) is not real
+    }
+    covered[id(original)] = opened
+    for name, module in list(sys.modules.items()):
+        if name.startswith("premortem") or name in _THE_SYSTEMS:
             continue
-        for name, value in list(getattr(module, "__dict__", {}).items()):
-            if value is original:
-                setattr(module, name, opened)
+        for key, value in list(getattr(module, "__dict__", {}).items()):
+            if id(value) in covered:
+                setattr(module, key, covered[id(value)])
+            elif isinstance(value, type) and name.partition(".")[0] in _WITH_CLASSES:
+                _hand_over_to(value, covered)
     sources = getattr(sys.modules.get("numpy.lib._datasource"), "_file_openers", None)
     if sources is not None:
         sources._file_openers[None] = opened  # noqa: SLF001
+
+
+def _hand_over_to(kind: type, covered: dict[int, Any]) -> None:
+    for key, value in list(vars(kind).items()):
+        plain = value.__func__ if isinstance(value, staticmethod) else value
+        if id(plain) in covered:
+            with suppress(TypeError):  # a class of the interpreter's own
+                setattr(kind, key, staticmethod(covered[id(plain)]))
 
 
 def _arrived(name: str, call: Callable[[Any, Tree], None], tree: Tree) -> None:

@@ -25,8 +25,9 @@ _SYSTEM = frozenset(
     "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /boot /opt /snap /nix /run".split()
 )  # what an ordinary user does not write to
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - it is covered, not used
+_SMALL = 1 << 20  # bytes of a file in a directory that is made anew
 _CROWD = 48  # entries of a directory that something is mounted in
-MOST_COPIED = 64 << 20  # bytes of a file that is copied rather than bound
+MOST_COPIED = 64 << 20  # bytes of a file that a script may want to change
 
 
 class Root:
@@ -86,7 +87,7 @@ class Root:
 
     def _place_file(self, path: str, target: str, status: os.stat_result) -> None:
         file = stat.S_ISREG(status.st_mode)
-        small = file and path not in self._mounts and status.st_size <= MOST_COPIED
+        small = file and path not in self._mounts and status.st_size <= _SMALL
         if small and self.overlays and os.access(path, os.R_OK):
             shutil.copy2(path, target)
             return
@@ -113,10 +114,8 @@ class Root:
         else:
             entries = sorted(os.listdir(path))
             for entry in entries:
-                self.attempt(
-                    self.place if self._matters(below + entry, len(entries)) else self._only_read,
-                    below + entry,
-                )
+                matters = self._matters(below + entry, len(entries))
+                self.attempt(self.place if matters else self._place_lightly, below + entry)
             before = {
                 name: MOUNTED if os.path.ismount(self.new + name) else each
                 for name, each in looks(target, path).items()
@@ -125,16 +124,15 @@ class Root:
             self._same_mode(path, target)
 
     def _matters(self, path: str, beside: int) -> bool:
-        """Where there is a crowd, as in /tmp, only those entries get a layer that a script is likely to write in."""
+        """Where there is a crowd, as in /tmp, a script writes much into few of its entries."""
         if beside <= _CROWD:
             return True
         return any(f"{each}/".startswith(f"{path}/") for each in (*self._holes, *self._written_in))
 
-    def _only_read(self, path: str) -> None:
+    def _place_lightly(self, path: str) -> None:
         if os.path.isdir(path) and not os.path.islink(path):
-            os.makedirs(self.new + path)
-            self.bind(path, self.new + path, readonly=True)
-            self.refused[path] = "many folders lie beside it, and it is not the script's"
+            os.makedirs(self.new + path, exist_ok=True)
+            self.cover(path, self.new + path, memory=True)
         else:
             self.place(path)
 
@@ -143,30 +141,31 @@ class Root:
         if readonly:
             kernel.make_read_only(target)
 
-    def cover(self, path: str, target: str) -> None:
+    def cover(self, path: str, target: str, *, memory: bool = False) -> None:
         """What is written below `path` goes to a layer; where the kernel refuses that, it can only be read."""
-        number, memory = str(len(self.layers)), path == SHARED_MEMORY
-        base = f"{self.store}/memory" if memory else self.store
+        shared = path == SHARED_MEMORY  # which stays memory
         try:
-            if memory and self._in_memory(base, target):
-                return
-            if not self.overlays:
+            base = self._memory() if memory or shared else self.store
+            if self.overlays:
+                layer = f"{base}/{len(self.layers)}"
+                self._overlay(path, target, layer)
+                self.layers[path] = Layer(f"{layer}/upper".removeprefix(f"{self.store}/"))
+            elif shared:
+                os.mkdir(fresh := f"{base}/shared")
+                os.chmod(fresh, 0o1777)  # noqa: S103 - as /dev/shm is
+                kernel.mount(fresh, target, None, kernel.BIND)
+            else:
                 self.bind(path, target, readonly=True)
-                return
-            self._overlay(path, target, f"{base}/{number}")
-            self.layers[path] = Layer(f"{base}/{number}/upper".removeprefix(f"{self.store}/"))
         except OSError as error:
             self.refused[path] = str(error)
             self.bind(path, target, readonly=True)
 
-    def _in_memory(self, base: str, target: str) -> bool:
-        """Shared memory stays memory. True when that is all, since there are no overlays."""
-        os.mkdir(base)
-        kernel.mount("tmpfs", base, "tmpfs", 0, "mode=700")
-        if not self.overlays:
-            os.chmod(base, 0o1777)  # noqa: S103 - as /dev/shm is
-            kernel.mount(base, target, None, kernel.BIND)
-        return not self.overlays
+    def _memory(self) -> str:
+        place = f"{self.store}/memory"
+        if not os.path.exists(place):
+            os.mkdir(place)
+            kernel.mount("tmpfs", place, "tmpfs", 0, "mode=700,size=75%")
+        return place
 
     def _overlay(self, lower: str, target: str, layer: str) -> None:
         for half in ("upper", "work"):

@@ -30,7 +30,6 @@ class Table:
 
     def install(self) -> None:
         builtins.open = io.open = self.open
-        libraries.reopen(self._open, self.open)
         for name in ("stat", "access", "readlink", "getxattr", "listxattr", "statvfs", "lstat"):
             links = name in {"lstat", "readlink"}
             self._cover(
@@ -63,6 +62,7 @@ class Table:
         self._put("chdir", self._chdir)
         self._put("getcwd", self.tree.cwd)
         self._put("getcwdb", lambda: os.fsencode(self.tree.cwd()))
+        libraries.hand_over(self._open, self.open)
         shutil._use_fd_functions = False  # type: ignore[attr-defined]  # noqa: SLF001 - `rmtree` goes by names, which are covered
 
     def _put(self, name: str, call: Callable[..., Any]) -> None:

@@ -92,7 +92,8 @@ class Tree:
     def reading(self, path: str, *, follow: bool = True) -> str:
         whole = self.resolve(path, follow=follow)
         place = self._seen(whole)
-        return path if place == whole and REAL.getcwd() == self.cwd() else place
+        # As it was given where nothing is redirected: errors name it.
+        return path if place == os.path.normpath(f"{REAL.getcwd()}/{path}") else place
 
     def names(self, path: str) -> dict[str, str]:
         """What is in a folder -> where each lies."""
