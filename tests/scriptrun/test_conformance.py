@@ -35,6 +35,19 @@ OF_PROGRAMS = {
     "shell_sees_python",
     "shell_writes",
 }
+# Where there is only a copy of the working folder.
+ELSEWHERE = {
+    "cache_in_home",
+    "move_file",
+    "move_old_folder",
+    "open_absolute",
+    "open_home",
+    "open_parent",
+    "open_through_link",
+    "rename_across",
+    "work_in_data",
+    "write_through_new_link",
+}
 # One operation for each way that 0.1.0 went wrong, and a few more: what `make test` tries.
 NAMED = [
     "read_parent",
@@ -76,7 +89,7 @@ def _environment():
 def test_what_scripts_do_most_works_and_nothing_leaks(level):
     found = bench(level, NAMED)
     assert found["leak"] == {}
-    assert found["differ"] == {}
+    assert set(found["differ"]) <= _may_differ(level)
     assert found["operations"] == len(NAMED)
 
 
@@ -93,7 +106,7 @@ def _may_differ(level):
     if level in NAMESPACES:
         return STALE
     if level == COPIED:
-        return STALE | {"open_parent", "open_absolute"}
+        return ELSEWHERE
     return STALE | APART | OF_PROGRAMS
 
 

@@ -67,6 +67,9 @@ class Keeper:
                 ours.close()
                 self._become_the_script(order, level, theirs)
             theirs.close()
+            ready, _, _ = select.select([ours, self._orders], [], [])
+            if self._orders in ready:  # closed, while a dead filesystem keeps it from entering
+                raise SystemExit
             word = ours.recv(1 << 16)
             ours.close()
             if word.startswith(_REFUSED):
