@@ -44,6 +44,7 @@ class Root:
         self._written_in = (os.getcwd(), os.path.realpath(Path.home()))
         self._mounts = kernel.mounts()
         self._holes = [*self._mounts, scratch]
+        self._bound: set[str] = set()  # where something is mounted in the new root
         # Folders are moved by copying (`renaming.py`) on every machine alike. What is thrown away need not reach the
         # disk: without `volatile` the end of each layer would wait for all that this machine has to write.
         self._options = ",userxattr,volatile" if private else ",redirect_dir=nofollow,index=off,volatile"
@@ -117,7 +118,7 @@ class Root:
                 matters = self._matters(below + entry, len(entries))
                 self.attempt(self.place if matters else self._place_lightly, below + entry)
             before = {
-                name: MOUNTED if os.path.ismount(self.new + name) else each
+                name: MOUNTED if self.new + name in self._bound else each
                 for name, each in looks(target, path).items()
             }
             self.layers[path] = Layer(f"root{path}", before)
@@ -138,6 +139,7 @@ class Root:
 
     def bind(self, path: str, target: str, *, readonly: bool) -> None:
         kernel.mount(path, target, None, kernel.BIND | kernel.REC)
+        self._bound.add(target)
         if readonly:
             kernel.make_read_only(target)
 
