@@ -53,11 +53,9 @@ ELSEWHERE = {
 # One operation for each way that 0.1.0 went wrong, and a few more: what `make test` tries.
 NAMED = [
     "read_parent",
-    "read_through_link",
     "copy_into_run_folder",
     "touch_new",
     "descriptor_new",
-    "sqlite_new",
     "sqlite_old",
     "rename_old_folder",
     "remove_tree_and_make_again",
@@ -65,9 +63,6 @@ NAMED = [
     "loader_with_workers",
     "socket_in_temporary_folder",
     "cache_in_home",
-    "work_in_new_folder",
-    "shell_reads",
-    "shared_memory_block",
 ]
 
 

@@ -67,7 +67,8 @@ class Keeper:
                 ours.close()
                 self._become_the_script(order, level, theirs)
             theirs.close()
-            ready, _, _ = select.select([ours, self._orders], [], [])
+            either: list[Any] = [ours, self._orders]
+            ready, _, _ = select.select(either, [], [])
             if self._orders in ready:  # closed, while a dead filesystem keeps it from entering
                 raise SystemExit
             word = ours.recv(1 << 16)
