@@ -216,7 +216,7 @@ def check_parser() -> Parser:
         usage="premortem check [options] script.py ARGS...\n       premortem check [options] -m module ARGS...\n"
         "       premortem check --data DIR",
         description="A dress rehearsal: environment, configuration, data, then a few real steps of the script, a save and a "
-        "resume, in a folder that is thrown away. Nothing of yours is written.",
+        "resume. What the script writes is thrown away: nothing of yours is touched.",
     )
     add = parser.add_argument
     add(

@@ -76,9 +76,6 @@ _KEPT = frozenset(
 class Audience(Protocol):
     """Somebody who follows a watched run: a rehearsal."""
 
-    def arriving(self) -> None:
-        """torch is there, the probes are not."""
-
     def attached(self, watcher: Watcher) -> None: ...
 
     def heard(self, event: Event) -> None: ...
@@ -289,8 +286,6 @@ class Watcher:
             from premortem.actions.together import Together
             from premortem.probes import Attachment
 
-            if self._audience is not None:
-                self._audience.arriving()
             self._attachment = Attachment(self.emit, self._probe_failed)
             _attached.append(self)
             self._together = Together(self._attachment.ranks)

@@ -155,26 +155,3 @@ def test_ctrl_c_is_quiet(tmp_path):
         running.kill()
     assert running.returncode == 130
     assert said == ""
-
-
-def test_a_process_with_threads_is_not_forked(script, tmp_path):
-    """Some builds of torch start threads when they are loaded."""
-    from premortem.fit import child
-
-    answer = tmp_path / "answer.json"
-    (tmp_path / "scratch").mkdir()
-    order = {
-        "target": str(script / "train.py"),
-        "module": False,
-        "argv": ["--device", "cuda"],
-        "device": "h100",
-        "share": 0.96,
-        "reserve": 1.12,
-    }
-    places = {
-        "answer": str(answer),
-        "scratch": str(tmp_path / "scratch"),
-        "output": str(tmp_path / "output.txt"),
-    }
-    child._in_a_new_process(order | places)
-    assert json.loads(answer.read_text())["complete"]

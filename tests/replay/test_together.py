@@ -190,7 +190,7 @@ def test_samples_that_every_rank_is_given_are_left_out_on_every_rank():
 
 
 def test_earlier_trials_are_those_that_all_ranks_have_made(tmp_path):
-    order = Order(capsules=[tmp_path, tmp_path], scratch=tmp_path, cwd="", argvs=[], digests=[])
+    order = Order(capsules=[tmp_path, tmp_path], shared=tmp_path, argvs=[], digests=[])
     for rank, count in enumerate((2, 1)):
         lines = [json.dumps({"result": result(NAN, f"{rank}{i}").to_json()}) for i in range(count)]
         order.log(rank).write_text("\n".join(['{"here": {}, "at": 1}', *lines, '{"half']))
@@ -199,7 +199,7 @@ def test_earlier_trials_are_those_that_all_ranks_have_made(tmp_path):
 
 
 def test_every_rank_needs_a_gpu_of_its_own(tmp_path):
-    order = Order(capsules=[tmp_path, tmp_path], scratch=tmp_path, cwd="", argvs=[], digests=[])
+    order = Order(capsules=[tmp_path, tmp_path], shared=tmp_path, argvs=[], digests=[])
     check_devices({"device": "cuda:0"}, order, 2)
     check_devices({"device": "cpu"}, order, 0)
     with pytest.raises(UsageError, match="ran on 2 GPUs, one for each rank, and there are 1 here"):

@@ -4,8 +4,8 @@ The user's script runs once as it is, once watched, and once for each mutant: th
 made at run time around torch's own functions. A mutant counts only where an independent witness saw that the training
 became another one; then premortem must have told it.
 
-    director.py   launches, one process each, in a folder that is thrown away
-      child.py      overlay, witness, then `under`, premortem, `over`, then the script
+    director.py   launches, one process each (`scriptrun/`); what they write is thrown away
+      child.py      witness, then `under`, premortem, `over`, then the script
       witness.py    fingerprints of the weights, counts, times; ends the run at the limit
       mutants/      one file each
     scoring.py    pure: what was heard -> took effect? caught? family right?

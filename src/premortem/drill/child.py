@@ -1,4 +1,4 @@
-"""In its own process the user's script runs: `python -m premortem.drill.child ORDER.json`.
+"""In its own process the user's script runs.
 
 witness, mutant.under   below: what really happens, and what the machine does
 premortem               as `premortem run` attaches it
@@ -9,19 +9,15 @@ the script              from its first line to the limit
 from __future__ import annotations
 
 import random
-import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from premortem.console import Console
 from premortem.drill.order import Order
-from premortem.errors import UsageError
 from premortem.findings import Finding
 from premortem.launch import RunOptions, Supervision
-from premortem.plain import dumps
-from premortem.program import Ending, Program
-from premortem.proof.overlay import Overlay
+from premortem.program import Ending
+from premortem.scriptrun.played import Played
 
 SEED = 20
 
@@ -38,24 +34,14 @@ class Stopwatch(Console):
 
 
 class Child:
-    def __init__(self, order: Order) -> None:
-        self.order = order
-        # Opened before the overlay covers `open`, and never closed: a mutant may end the process.
-        self._log = Path(order.results).open("w", encoding="utf-8")  # noqa: SIM115
+    def __init__(self, played: Played) -> None:
+        self.played = played
+        self.order = Order.from_json(played.order)
+        self.tell = played.tell
 
     def run(self) -> None:
-        order = self.order
-        module = order.argv[0] == "-m"
-        program = Program(target=order.argv[module], module=module, argv=order.argv[1 + module :])
-        try:
-            program.check()
-        except UsageError as error:
-            self.tell(ended=str(error))
-            return
-        overlay = Overlay(Path(order.scratch))
-        overlay.install()
+        order, program = self.order, self.played.program
         _seed()
-        overlay.cover_torch()
 
         from premortem.drill.mutants import by_name
         from premortem.drill.stage import Stage
@@ -68,7 +54,7 @@ class Child:
         if mutant is not None:
             mutant.tell = self.tell  # type: ignore[method-assign]
             mutant.under()
-        supervision = self._supervise(program, module=module) if order.watched else None
+        supervision = self._supervise() if order.watched else None
         if supervision is not None:
             stage.session = session_of(supervision)
             self.witness.apart = lambda: stage.session.looking_at("drill")
@@ -89,23 +75,19 @@ class Child:
         how = f"{ending.error}: {ending.message}" if ending.error else ending.reason
         self.tell(ended=how[:500])
 
-    def _supervise(self, program: Program, *, module: bool) -> Supervision:
-        scratch = Path(self.order.scratch)
+    def _supervise(self) -> Supervision:
+        program, shared = self.played.program, self.played.shared
         options = RunOptions(
             target=program.target,
-            module=module,
+            module=program.module,
             argv=program.argv,
-            findings=scratch / "findings.json",
+            findings=shared / "findings.json",
             quiet=True,
-            folder=scratch / "watched",
+            folder=shared / "watched",
         )
         supervision = Supervision(options, Stopwatch(self))
         supervision.begin(program)
         return supervision
-
-    def tell(self, **facts: Any) -> None:
-        self._log.write(dumps(facts) + "\n")
-        self._log.flush()
 
 
 def session_of(supervision: Supervision) -> Any:
@@ -128,5 +110,5 @@ def _seed() -> None:
         np.random.seed(SEED)  # noqa: NPY002 - what a script that uses it draws from
 
 
-if __name__ == "__main__":
-    Child(Order.read(Path(sys.argv[1]))).run()
+def play(played: Played) -> None:
+    Child(played).run()

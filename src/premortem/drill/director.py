@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from premortem.children import run_child
 from premortem.drill.mutants import Mutant
 from premortem.drill.order import Heard, Order
 from premortem.drill.scoring import Clean, Score, score, survived
-from premortem.errors import UsageError
-from premortem.proof.overlay import spread
-from premortem.replay.started import script_of
+from premortem.program import Program
+from premortem.scriptrun.run import Plan, Script, ScriptRun
 
 STEPS = 60
 QUICK = 5.0  # seconds: where steps are quick there may be more than STEPS of them, up to here
@@ -51,35 +48,22 @@ class Drill:
 
 
 def drill(options: DrillOptions) -> Drill:
-    with tempfile.TemporaryDirectory(prefix="premortem-drill-") as folder:
-        return _Director(options, Path(os.path.realpath(folder))).drill()
+    return _Director(options).drill()
 
 
 class _Director:
-    def __init__(self, options: DrillOptions, scratch: Path) -> None:
+    def __init__(self, options: DrillOptions) -> None:
         self.options = options
-        self.scratch = scratch
-        self.cwd = Path.cwd()
-        self.argv = list(options.argv)
-        script = script_of(options.argv, str(self.cwd))
-        if script is not None and not script.is_file():
-            raise UsageError(f"there is no script {options.argv[0]} in this folder")
-        if script is not None and not Path(os.path.normpath(script)).is_relative_to(self.cwd):
-            self.argv[0] = os.path.realpath(script)  # it is not in the copy of this folder
+        self.script = Script.from_words(options.argv, Path.cwd())
+        if not self.script.module:
+            Program(target=self.script.target).check()
 
     def drill(self) -> Drill:
         self.options.tell("running the script as it is")
         given = self.options.steps
         steps = STEPS if given is None else given
-        order = Order(
-            argv=self.argv,
-            scratch="",
-            results="",
-            watched=False,
-            steps=steps,
-            at_least=QUICK if given is None else 0.0,
-        )
-        alone = self._launch("alone", order)
+        order = Order(watched=False, steps=steps, at_least=QUICK if given is None else 0.0)
+        alone = self._launch(order)
         problem = _problem(alone)
         if problem:
             return Drill(problem=problem, tail=alone.tail)
@@ -91,7 +75,7 @@ class _Director:
             per_step=math.ceil(alone.backwards / max(1, alone.steps)),
         )
         self.options.tell("running it as it is, watched")
-        clean = Clean(alone=alone, watched=self._launch("watched", replace(order, watched=True)))
+        clean = Clean(alone=alone, watched=self._launch(replace(order, watched=True)))
         done = Drill(clean=clean)
         with ThreadPoolExecutor(self.options.jobs) as pool:
             done.scores = list(pool.map(lambda cls: self._score(cls, order, clean), self.options.mutants))
@@ -102,31 +86,27 @@ class _Director:
         # A run that has lost its way may go on for longer than the clean one, which ended by itself.
         limit = order.backwards or 4 * clean.alone.backwards
         order = replace(order, mutant=cls.name, backwards=limit)
-        watched = self._launch(cls.name, replace(order, watched=True))
+        watched = self._launch(replace(order, watched=True))
         if not cls.kills:
             return score(cls.name, cls.families, cls.needs, clean, watched)
-        alone = self._launch(f"{cls.name}-alone", order)
+        alone = self._launch(order)
         return survived(cls.name, cls.needs, alone, watched)
 
-    def _launch(self, name: str, order: Order) -> Heard:
-        scratch = self.scratch / name
-        scratch.mkdir()
-        work = scratch / "work"
-        spread(self.cwd, work)
-        results, paper = scratch / "results.jsonl", scratch / "order.json"
-        replace(order, scratch=str(scratch), results=str(results)).write(paper)
-        left = run_child(
-            "premortem.drill.child",
-            [str(paper)],
-            scratch=scratch,
-            seconds=self.options.seconds,
-            cwd=work,
-            environment={"PYTHONHASHSEED": "0"},
-        )
-        heard = Heard.read(results, scratch / "findings.json")
-        heard.code, heard.late, heard.tail = left.code, left.late, left.tail(_LINES)
-        if left.code < 0:  # what was being written when it died, as it lies there now
-            heard.damaged = [path for path in heard.damaged if _torn(_inside(path, scratch))]
+    def _launch(self, order: Order) -> Heard:
+        plan = Plan(play="premortem.drill.child:play")
+        with ScriptRun(self.script, plan, environment={"PYTHONHASHSEED": "0"}) as run:
+            ran = run.go(order.to_json(), self.options.seconds)
+            facts = [line for line in ran.lines if not {"problem", "failed"} & line.keys()]
+            heard = Heard.read(facts, run.shared / "findings.json")
+            if ran.code < 0:  # what was being written when it died, as it lies there now
+                heard.damaged = [
+                    path for path in heard.damaged if _torn(ran.layers.place(os.path.realpath(path)))
+                ]
+        heard.ended = heard.ended or ran.last("problem") or ""
+        if failed := ran.last("failed"):
+            heard.ended = f"the drill itself failed ({failed})"
+        heard.code, heard.late, heard.tail = ran.code, ran.late, ran.tail(_LINES)
+        heard.sandbox = ran.guarantee.to_json()
         return heard
 
 
@@ -138,10 +118,6 @@ def _problem(alone: Heard) -> str:
     return ""
 
 
-def _inside(path: str, scratch: Path) -> Path:
-    return Path(path) if Path(path).is_relative_to(scratch) else Path(f"{scratch}/written{path}")
-
-
-def _torn(path: Path) -> bool:
+def _torn(place: str | None) -> bool:
     """Nothing at all at this place is no torn file: whoever looks for one finds that there is none."""
-    return path.exists() and not zipfile.is_zipfile(path)
+    return place is not None and Path(place).exists() and not zipfile.is_zipfile(place)

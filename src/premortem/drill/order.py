@@ -1,21 +1,16 @@
-"""What the drill tells a child, and what it hears from it: JSON, through files."""
+"""What the drill tells a child, and what it hears from it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from premortem import private
-
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    argv: list[str]
-    scratch: str
-    results: str
     watched: bool
     mutant: str = ""
     backwards: int = 0  # after as many backward passes it is over; 0: see `steps`
@@ -24,12 +19,12 @@ class Order:
     saves: int = 0  # of the clean run
     per_step: int = 1  # backward passes, in the clean run
 
-    def write(self, path: Path) -> None:
-        private.write_text(path, json.dumps(asdict(self)))
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
 
     @classmethod
-    def read(cls, path: Path) -> Order:
-        return cls(**json.loads(path.read_text(encoding="utf-8")))
+    def from_json(cls, record: Mapping[str, Any]) -> Order:
+        return cls(**record)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +62,13 @@ class Heard:
     findings: list[Told] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)  # files that were saved and are not whole
     tail: str = ""
+    sandbox: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, results: Path, findings: Path) -> Heard:
+    def read(cls, told: Iterable[Mapping[str, Any]], findings: Path) -> Heard:
         heard = cls()
         times: dict[str, float] = {}
-        for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else ():
-            fact: dict[str, Any] = json.loads(line)
+        for fact in told:
             if "told" in fact:
                 times.setdefault(fact["told"], fact["seconds"])
             else:

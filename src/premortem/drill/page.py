@@ -78,6 +78,8 @@ def about_clean(clean: Clean) -> list[str]:
         lines.append(
             "two runs of the script differ by themselves, so a mutant counts as effective where it did something"
         )
+    if note := clean.watched.sandbox.get("note"):
+        lines.append(str(note))
     return lines
 
 
@@ -108,6 +110,7 @@ def _clean(clean: Clean) -> dict[str, Any]:
         "step_seconds": clean.alone.step_seconds,
         "step_seconds_watched": clean.watched.step_seconds,
         "false_alarms": [asdict(told) for told in clean.false_alarms],
+        "sandbox": clean.watched.sandbox,
     }
 
 

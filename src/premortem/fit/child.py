@@ -1,67 +1,53 @@
-"""The process in which the user's script is rehearsed: `python -m premortem.fit.child`, orders on its stdin.
+"""The user's script is rehearsed, in a fork of a process that has torch loaded.
 
-The answer is one JSON file. When everything was seen the process ends at once: nothing of the script runs after it.
+When everything was seen the process ends at once: nothing of the script runs after it.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import time
-import traceback
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from premortem.errors import UsageError
 from premortem.fit import changes, gpus, session
 from premortem.fit.facts import Facts
-from premortem.fit.folders import cover_folders
 from premortem.fit.levers import Lever, Levers
 from premortem.fit.prediction import predict
+from premortem.fit.saving import leave_files
 from premortem.fit.session import STEPS, Rehearsal
-from premortem.program import Program
-from premortem.replay.sandbox import Sandbox
+from premortem.scriptrun.played import Played
+from premortem.scriptrun.sandbox.kernel import threads
 
 
 class Child:
-    def __init__(self, order: dict[str, Any]) -> None:
-        self.order = order
+    def __init__(self, played: Played) -> None:
+        self.played = played
+        self.order = order = played.order
         self.started = time.monotonic()
         self.gpu = gpus.by_name(order["device"])
         self.rehearsal = Rehearsal(self.gpu, self.seen)
         lever = order.get("lever")
         self.levers = Levers(Lever(**lever) if lever else None, order.get("batch") or order.get("side"))
         self.facts = Facts()
-        # Before the sandbox covers `open`.
-        self._file = Path(order["answer"]).open("w", encoding="utf-8")  # noqa: SIM115 - for the whole process
 
     def run(self) -> None:
-        order = self.order
-        program = Program(target=order["target"], module=order["module"], argv=order["argv"])
-        try:
-            program.check()
-        except UsageError as error:
-            self.tell({"problem": str(error)})
-            return
+        order, program = self.order, self.played.program
         program._source = self.levers.rewritten(program._source)
-        sandbox = Sandbox(Path(order["scratch"]))
-        sandbox.install()
         with self.rehearsal.on():
             assert self.rehearsal.points is not None  # noqa: S101 - set by `on`
             self.levers.install(self.rehearsal.points, lambda: self.rehearsal.fakes.fake)
             self.facts.install(self.rehearsal.points)
-            cover_folders(self.rehearsal.points, sandbox)
+            leave_files(self.rehearsal.points)
             for name in order.get("changes", ()):
                 changes.by_name(name).apply(self.rehearsal.points)
             ending = program.run()
-        self.tell(self.result() | {"ending": asdict(ending) | {"at": None}, "where": _place(ending.at)})
+        how = {"ending": asdict(ending) | {"at": None}, "where": _place(ending.at)}
+        self.played.tell(answer=self.result() | how)
 
     def seen(self) -> None:
-        self.tell(self.result())
-        _leave()
+        self.played.tell(answer=self.result())
+        self.played.leave()
 
     def result(self) -> dict[str, Any]:
         trace = self.rehearsal.trace()
@@ -95,36 +81,21 @@ class Child:
             **self.facts.found(self.rehearsal),
         }
 
-    def tell(self, what: dict[str, Any]) -> None:
-        self._file.seek(0)
-        self._file.truncate()
-        json.dump(what, self._file)
-        self._file.flush()
-
 
 def _place(at: Any) -> str:
     return f"{at.file}:{at.line}" if at is not None else ""
 
 
-def _leave() -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
+def play(played: Played) -> None:
+    Child(played).run()
 
 
-def rehearse(order: dict[str, Any]) -> None:
-    """One order, in this process, which ends with it."""
-    sys.argv = [order["target"]]
-    child = Child(order)
-    try:
-        child.run()
-    except UsageError as error:
-        child.tell({"problem": str(error)})
-    except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
-        traceback.print_exc()
-        child.tell({"problem": f"the rehearsal itself failed ({type(error).__name__}: {error})"})
-    finally:
-        _leave()
+def warm() -> None:
+    """Before there is anything to fork: torch is loaded, and warm where possible, once for all."""
+    import torch._dynamo  # noqa: F401 - what the first fake would load, and most of its time
+
+    if threads() == 1 and _stays_alone():
+        _warm_up()
 
 
 def _warm_up() -> None:
@@ -142,13 +113,6 @@ def _warm_up() -> None:
     session.rehearse(step, gpus.by_name(gpus.DEFAULT))
 
 
-def _has_threads() -> bool:
-    try:
-        return sum(1 for _ in Path("/proc/self/task").iterdir()) > 1
-    except OSError:
-        return False
-
-
 def _stays_alone() -> bool:
     """Whether warming up starts no thread, which a fork would lack and wait for: tried in a fork.
 
@@ -163,45 +127,7 @@ def _stays_alone() -> bool:
     if not pid:
         try:
             _warm_up()
-            os._exit(_has_threads())
+            os._exit(threads() > 1)
         except BaseException:  # noqa: BLE001 - a fork must never go on as if it were the server
             os._exit(1)
     return os.waitpid(pid, 0)[1] == 0
-
-
-def _in_a_new_process(order: dict[str, Any]) -> None:
-    command = [sys.executable, "-m", "premortem.fit.child", "--once", json.dumps(order)]
-    with open(order["output"] or os.devnull, "wb") as output:  # noqa: PTH123 - a path of ours, or the null device
-        sink = output if order["output"] else sys.stderr
-        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, check=False)
-
-
-def main() -> None:
-    """Orders come line by line. Each is done in a fork: torch is loaded, and warm where possible, once for all."""
-    import torch._dynamo  # noqa: F401 - what the first fake would load, and most of its time
-
-    if not _has_threads() and _stays_alone():
-        _warm_up()
-    for line in sys.stdin:
-        order = json.loads(line)
-        if _has_threads():
-            _in_a_new_process(order)
-            sys.stdout.write("done\n")
-            sys.stdout.flush()
-            continue
-        pid = os.fork()
-        if not pid:
-            output = os.open(order["output"], os.O_WRONLY | os.O_CREAT) if order["output"] else None
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            for stream in (1, 2):
-                os.dup2(2 if output is None else output, stream)
-            rehearse(order)
-        os.waitpid(pid, 0)
-        sys.stdout.write("done\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["--once"]:
-        rehearse(json.loads(sys.argv[2]))
-    main()

@@ -59,6 +59,7 @@ def record(found: Answer, gpu: Gpu) -> str:
         "steps": base["steps"],
         "seconds": base["seconds"],
         "measured": base.get("measured"),
+        "sandbox": base.get("sandbox"),
     }
     return dumps(whole, indent=2) + "\n"
 
@@ -80,6 +81,8 @@ def show(found: Answer, gpu: Gpu, terminal: Terminal) -> None:
         terminal.print(_advice(found))
     for sentence in [*base["assumptions"][:5], *found.notes]:
         terminal.print(Text(f"assumed: {sentence}." if sentence in base["assumptions"] else sentence, "dim"))
+    if note := base.get("sandbox", {}).get("note"):
+        terminal.print(Text(f"{note}.", "dim"))
 
 
 def _headline(found: Answer, gpu: Gpu) -> Text:

@@ -41,3 +41,19 @@ def cover_saving(points: Subscriptions) -> None:
 
 def _on_host(leaf: Any) -> Any:
     return leaf.detach().cpu().clone() if isinstance(leaf, Tensor) else leaf
+
+
+def leave_files(points: Subscriptions) -> None:
+    """Where the script runs in a sandbox: a file that it saved is there, though empty, when it looks for it."""
+    save = torch.save
+
+    def saved(thing: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+        if isinstance(f, (str, os.PathLike)):
+            folder = os.path.dirname(f)  # noqa: PTH120 - as torch asks
+            if folder and not os.path.isdir(folder):  # noqa: PTH112
+                raise RuntimeError(f"Parent directory {folder} does not exist.")
+            with open(f, "ab"):  # noqa: PTH123
+                pass
+        save(thing, f, *args, **kwargs)
+
+    points.replace(torch, "save", saved)

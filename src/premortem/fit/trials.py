@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import select
-import signal
-import subprocess
-import sys
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem import redaction, untrusted
 from premortem.errors import PremortemError
 from premortem.fit.gpus import Gpu
+from premortem.scriptrun.run import Plan, Script, ScriptRun
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -49,6 +41,10 @@ class Asked:
     seconds: float = 300.0
     show_output: bool = False
 
+    @property
+    def script(self) -> Script:
+        return Script(target=self.target, module=self.module, argv=self.argv)
+
 
 @dataclass
 class Trials:
@@ -57,7 +53,7 @@ class Trials:
     asked: Asked
     launches: int = 0
     _known: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _server: subprocess.Popen[str] | None = None
+    _run: ScriptRun | None = None
 
     def base(self) -> dict[str, Any]:
         return self.of()
@@ -72,69 +68,31 @@ class Trials:
     def _launch(self, order: dict[str, Any]) -> dict[str, Any]:
         asked = self.asked
         self.launches += 1
-        with tempfile.TemporaryDirectory(prefix="premortem-fit-") as folder:
-            place = Path(folder).resolve()
-            answer, said = place / "answer.json", place / "output.txt"
-            whole = {
-                "target": asked.target,
-                "module": asked.module,
-                "argv": asked.argv,
-                "device": asked.device,
-                "share": SHARE,
-                "reserve": RESERVE,
-                "answer": str(answer),
-                "scratch": str(place / "scratch"),
-                **order,
-            }
-            (place / "scratch").mkdir()
-            shown = asked.show_output and not order
-            if not self._send(whole | {"output": "" if shown else str(said)}):
-                raise NotRehearsed(
-                    f"no optimizer made two steps within {asked.seconds:g} s; --seconds gives it longer",
-                    _tail(said),
-                )
-            tail = _tail(said)
-            if not answer.exists() or not answer.stat().st_size:
-                raise NotRehearsed("the process of the rehearsal died without an answer", tail)
-            try:
-                found: dict[str, Any] = untrusted.loads(untrusted.read_text(answer))
-            except ValueError:
-                raise NotRehearsed("the process of the rehearsal died while it answered", tail) from None
-        return _checked(found, tail)
-
-    # -- the process ----------------------------------------------------------------------
-
-    def _send(self, order: dict[str, Any]) -> bool:
-        """Have one order done. False when it took too long; then the next begins with a new process."""
-        if self._server is None or self._server.poll() is not None:
-            environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "premortem.fit.child"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment,
-                text=True,
-                start_new_session=True,
+        if self._run is None:
+            plan = Plan(play="premortem.fit.child:play", warm="premortem.fit.child:warm")
+            environment = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+            self._run = ScriptRun(asked.script, plan, environment=environment)
+        whole = {"device": asked.device, "share": SHARE, "reserve": RESERVE, **order}
+        ran = self._run.go(whole, asked.seconds, show_output=asked.show_output and not order)
+        tail = ran.printed[-_TAIL:].strip()
+        if ran.late:
+            raise NotRehearsed(
+                f"no optimizer made two steps within {asked.seconds:g} s; --seconds gives it longer", tail
             )
-        server = self._server
-        assert server.stdin is not None  # noqa: S101 - pipes, as asked for above
-        assert server.stdout is not None  # noqa: S101
-        server.stdin.write(json.dumps(order) + "\n")
-        server.stdin.flush()
-        ready, _, _ = select.select([server.stdout], [], [], self.asked.seconds)
-        if not ready:
-            self.close()
-            return False
-        server.stdout.readline()
-        return True
+        if problem := ran.last("problem"):
+            raise NotRehearsed(problem, tail)
+        if failed := ran.last("failed"):
+            raise NotRehearsed(f"the rehearsal itself failed ({failed})", tail)
+        found: dict[str, Any] | None = ran.last("answer")
+        if found is None:
+            raise NotRehearsed("the process of the rehearsal died without an answer", tail)
+        return _checked(found, tail) | {"sandbox": ran.guarantee.to_json()}
 
     def close(self) -> None:
         """End the process, and the script in it."""
-        if self._server is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._server.pid, signal.SIGKILL)
-            self._server.communicate()
-            self._server = None
+        if self._run is not None:
+            self._run.close()
+            self._run = None
 
     def __enter__(self) -> Self:
         return self
@@ -144,8 +102,6 @@ class Trials:
 
 
 def _checked(found: dict[str, Any], tail: str) -> dict[str, Any]:
-    if "problem" in found:
-        raise NotRehearsed(found["problem"], tail)
     if found["complete"] and not found["allocated"]:
         raise NotRehearsed(
             "the script trains on the CPU: nothing was put on the GPU; it may need an argument such as --device cuda",
@@ -189,9 +145,3 @@ def _assumed(assumptions: list[str]) -> str:
         "; this may come from the rehearsal, which computes nothing and assumes values: "
         f"{'; '.join(values[:_NAMED])}{more}"
     )
-
-
-def _tail(file: Path) -> str:
-    if not file.exists():
-        return ""
-    return redaction.redacted(file.read_text(encoding="utf-8", errors="replace"))[-_TAIL:].strip()

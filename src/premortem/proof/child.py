@@ -1,4 +1,4 @@
-"""In its own process the user's script runs: `python -m premortem.proof.child ORDER.json`.
+"""In its own process the user's script runs.
 
 whole       up to its first save, a look at the state where training goes on, then some steps; over
 resumed     up to its first training step: did it read what was saved? The same look, the same steps; over
@@ -9,27 +9,25 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-import shutil
 import sys
 import traceback
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from premortem.errors import UsageError
 from premortem.events import Backward, Event
-from premortem.plain import dumps
 from premortem.points import UNDER, Subscriptions
-from premortem.program import Program
-from premortem.proof.order import RESUMED, WHOLE, Order
-from premortem.proof.overlay import Overlay
+from premortem.proof.order import RESUMED, SNAPSHOT, WHOLE, Order
+from premortem.scriptrun.played import Played
+from premortem.scriptrun.sandbox.layers import kept, put_back
 from premortem.startup.arrivals import ImportHook
 
 
 class Child:
-    def __init__(self, order: Order) -> None:
-        self.order = order
-        self.overlay = Overlay(order.scratch)
+    def __init__(self, played: Played) -> None:
+        self.played = played
+        self.order = Order.from_json(played.order)
+        self.tell = played.tell
         self.points = Subscriptions()
+        self.snapshot = played.shared / SNAPSHOT
         self.attachment: Any = None
         self.saved_at: int | None = None  # the step of the first save
         self.loaded = False
@@ -37,23 +35,17 @@ class Child:
         self.position: int | None = None  # of the last batch, in its epoch
         self.loss: float | None = None
         self.passes: Any = None  # cut short, when that was asked for
-        self._log = order.results.open("w", encoding="utf-8")  # before the overlay covers `open`
+        self._ours: set[str] = set()  # files that the script wrote before it was started again
 
     def run(self) -> None:
-        argv = self.order.argv
-        module = argv[0] == "-m"
-        program = Program(target=argv[1] if module else argv[0], module=module, argv=argv[1 + module :])
-        try:
-            program.check()
-        except UsageError as error:
-            self.tell(ended=str(error))
-            return
-        self.overlay.install()
+        if self.order.mode == RESUMED:
+            put_back(self.snapshot)
+            self._ours = set(kept(self.snapshot))
         ImportHook("torch", self._arrived).wait()
         ImportHook("safetensors.torch", self._safetensors).wait()
         ImportHook("premortem.vault.vault", self._vault).wait()
         listen_to_parsers(lambda option: self.tell(options=option))
-        ending = program.run()
+        ending = self.played.program.run()
         how = f"{ending.error}: {ending.message}" if ending.error else "it ended by itself"
         self.tell(ended=how[:500])
 
@@ -64,7 +56,6 @@ class Child:
 
         from premortem.probes import Attachment
 
-        self.overlay.cover_torch()
         self.points.add(torch, "save", self._saving, order=UNDER)
         self.points.add(torch, "load", self._loading, order=UNDER)
         self.attachment = Attachment(self._happened, self._fault)
@@ -143,11 +134,12 @@ class Child:
         return load
 
     def _is_ours(self, path: Any) -> bool:
-        """Whether the script wrote this file itself: those of the user are links that lead outside."""
+        """Whether the script wrote this file itself, or the folder that it lies in."""
         if not isinstance(path, (str, os.PathLike)) or not str(path):
             return False
-        place = Path(os.fspath(self.overlay.reading(path)))
-        return place.exists() and self.overlay.inside(place)
+        whole = os.path.realpath(path)
+        ours = whole in self._ours or any(file.startswith(whole + os.sep) for file in self._ours)
+        return os.path.exists(whole) and (ours or self.played.sandbox.wrote(whole))  # noqa: PTH110
 
     # -- what happens ---------------------------------------------------------------------
 
@@ -177,7 +169,7 @@ class Child:
         """What is trained without a module, or in eval mode, is looked at here."""
         if self.order.mode == RESUMED and not self.loaded:
             self.tell(ended="not resumed")
-            self.leave()
+            self.played.leave()
         self._training_goes_on(None, [])
         if self.began is not None and self.attachment.session.step == self.began:
             scaler = self.attachment.scalers.last() if self.attachment.scalers.last is not None else None
@@ -197,14 +189,9 @@ class Child:
             return
         self.began = self.attachment.session.step
         if self.order.mode == WHOLE:
-            self._keep_files()
+            self.played.sandbox.keep(self.snapshot)
         batch = {"index": self.position, "input": str(fingerprint(tensors)) if tensors else None}
         self.tell(moment=moment(self.attachment, root, batch))
-
-    def _keep_files(self) -> None:
-        for name in ("work", "written"):
-            if (self.order.scratch / name).exists():
-                shutil.copytree(self.order.scratch / name, self.order.snapshot / name, symlinks=True)
 
     def _stepped(self, optimizer: Any, track: Any, step: int) -> None:
         from premortem.proof.state import checksum, loss_bits
@@ -217,18 +204,7 @@ class Child:
         self.tell(stepped={"step": step - self.began, "weights": weights, "loss": loss_bits(self.loss)})
         if step - self.began >= self.order.steps:
             self.tell(ended="done")
-            self.leave()
-
-    def leave(self) -> NoReturn:
-        """Nothing of the script may run after this: no atexit handler that uploads, no thread that waits."""
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self._log.flush()
-        os._exit(0)
-
-    def tell(self, **words: Any) -> None:
-        self._log.write(dumps(words) + "\n")
-        self._log.flush()
+            self.played.leave()
 
 
 def listen_to_parsers(tell: Any) -> None:
@@ -246,19 +222,5 @@ def listen_to_parsers(tell: Any) -> None:
     argparse.ArgumentParser.parse_known_args = parse_known_args  # type: ignore[method-assign,assignment]
 
 
-def main() -> None:
-    order = Order.read(Path(sys.argv[1]))
-    sys.argv = [order.argv[0]]
-    os.chdir(order.work)
-    child = Child(order)
-    try:
-        child.run()
-    except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
-        child.tell(ended=f"the proof itself failed ({type(error).__name__}: {error})")
-        traceback.print_exc()
-    finally:
-        child.leave()
-
-
-if __name__ == "__main__":
-    main()
+def play(played: Played) -> None:
+    Child(played).run()

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
-
-from premortem.plain import exact
 
 WHOLE = "whole"  # from the start, past a save of its own
 RESUMED = "resumed"  # in a fresh process, from what was saved
 
 
+SNAPSHOT = "snapshot"  # the files as they were at the save, in the folder that all launches share
+
+
 @dataclass
 class Order:
     mode: str
-    results: Path  # one line of JSON for each thing that happened
-    scratch: Path
-    work: Path  # the script's folder, in which it may write
-    snapshot: Path  # how that folder was at the save
-    argv: list[str]
     steps: int  # to compare
     cut: int | None = None  # steps of each pass over the data; None: whole passes
-    environment: dict[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> str:
-        return exact({key: str(v) if isinstance(v, Path) else v for key, v in asdict(self).items()})
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
 
     @classmethod
-    def read(cls, paper: Path) -> Order:
-        record = json.loads(paper.read_text(encoding="utf-8"))
-        paths = {name: Path(record[name]) for name in ("results", "scratch", "work", "snapshot")}
-        return cls(**{**record, **paths})
+    def from_json(cls, record: dict[str, Any]) -> Order:
+        return cls(**record)
 
 
 @dataclass
@@ -49,15 +40,12 @@ class Heard:
     ended: str = ""  # how, when it ended before it was done
     faults: list[str] = field(default_factory=list)  # bugs of premortem
     tail: str = ""
+    sandbox: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, results: Path) -> Heard:
+    def read(cls, told: list[dict[str, Any]]) -> Heard:
         heard = cls()
-        for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else ():
-            try:
-                record = json.loads(line)
-            except ValueError:  # the process was killed while it wrote
-                continue
+        for record in told:
             for name, value in record.items():
                 known = getattr(heard, name)
                 if isinstance(known, list):

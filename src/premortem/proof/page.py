@@ -25,6 +25,8 @@ def show(proof: Proof, terminal: Terminal) -> None:
         terminal.print(table)
     if proof.tail and proof.problem:
         terminal.print(Text("the last lines of the script:", "dim"), Text(proof.tail, "dim"), sep="\n")
+    if note := proof.sandbox.get("note"):
+        terminal.print(Text(f"{note}.", "dim"))
 
 
 def verdict(proof: Proof) -> str:
@@ -60,6 +62,7 @@ def record(proof: Proof) -> str:
                 "pieces": [asdict(piece) for piece in done.pieces],
                 "repeats": proof.repeats,
                 "problem": proof.problem,
+                "sandbox": proof.sandbox,
             },
             indent=2,
         )

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from premortem import private
-from premortem.children import run_child
-from premortem.errors import UsageError
+from premortem.program import Program
 from premortem.proof.compare import Comparison, compare
 from premortem.proof.entrances import Entrance, entrances
-from premortem.proof.order import RESUMED, WHOLE, Heard, Order
-from premortem.proof.overlay import spread
-from premortem.replay.started import script_of
+from premortem.proof.order import RESUMED, SNAPSHOT, WHOLE, Heard, Order
+from premortem.scriptrun.run import Plan, Script, ScriptRun
+from premortem.scriptrun.sandbox.layers import kept
 
 _SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".tar"})
 
@@ -46,6 +44,7 @@ class Proof:
     problem: str = ""  # why there is nothing to compare
     repeats: bool | None = None  # whether two fresh runs are the same, when that was asked
     tail: str = ""  # the last lines that the script printed, when it went wrong
+    sandbox: dict[str, Any] = field(default_factory=dict)
 
     @property
     def exact(self) -> bool:
@@ -53,28 +52,28 @@ class Proof:
 
 
 def prove(options: ProofOptions) -> Proof:
-    with tempfile.TemporaryDirectory(prefix="premortem-proof-") as folder:
-        return _Director(options, Path(os.path.realpath(folder))).prove()
+    return _Director(options).prove()
 
 
 class _Director:
-    def __init__(self, options: ProofOptions, scratch: Path) -> None:
+    def __init__(self, options: ProofOptions) -> None:
         self.options = options
-        self.scratch = scratch
-        self.work = scratch / "work"
-        self.snapshot = scratch / "snapshot"
-        self.cwd = options.folder or Path.cwd()
-        self.script = script_of(options.argv, str(self.cwd))
-        if self.script is not None and not self.script.is_file():
-            raise UsageError(f"there is no script {options.argv[0]} in this folder")
-        self.argv = list(options.argv)
-        if self.script is not None and not Path(os.path.normpath(self.script)).is_relative_to(self.cwd):
-            self.argv[0] = os.path.realpath(self.script)  # it is not in the copy of this folder
+        self.cwd = Path(os.path.realpath(options.folder or Path.cwd()))
+        self.script = Script.from_words(options.argv, self.cwd)
+        self.source = None if self.script.module else self.cwd / self.script.target
+        if self.source is not None:
+            Program(target=str(self.source)).check()
 
     def prove(self) -> Proof:
+        with ScriptRun(self.script, Plan(play="premortem.proof.child:play")) as self.run:
+            self.snapshot = self.run.shared / SNAPSHOT
+            return self._prove()
+
+    def _prove(self) -> Proof:
         proof = Proof()
         self.options.tell("running the script past a save of its own")
         whole = self._whole()
+        proof.sandbox = whole.sandbox
         if whole.moment is not None:  # what was saved later was not there to resume from
             whole.saved = [save for save in whole.saved if save["step"] <= whole.moment["step"]]
         if whole.saved:
@@ -107,7 +106,6 @@ class _Director:
     # -- launches -------------------------------------------------------------------------
 
     def _whole(self) -> Heard:
-        self._fresh_folder()
         shutil.rmtree(self.snapshot, ignore_errors=True)
         return self._launch(WHOLE, Entrance())
 
@@ -115,7 +113,6 @@ class _Director:
         for entrance in self._entrances(whole):
             proof.tried.append(str(entrance))
             self.options.tell(f"resuming in a fresh process: {entrance}")
-            self._snapshot_folder()
             heard = self._launch(RESUMED, entrance)
             if heard.moment is not None and heard.stepped:
                 proof.entrance, proof.problem, proof.tail = str(entrance), "", ""
@@ -135,62 +132,38 @@ class _Director:
         if self.options.resume_with is not None:
             words = self.options.resume_with.split()
             return [Entrance([word.replace("{}", paths[0]) for word in words])]
-        return entrances(self.script, whole.options, paths, self.options.argv)
+        return entrances(self.source, whole.options, paths, self.options.argv)
 
     def _paths(self, whole: Heard) -> list[str]:
         """What a script may be given to go on from: the files of the last save, and their folder."""
         files = list(dict.fromkeys(s["path"] for s in reversed(whole.saved) if s["path"]))
         if not files:
-            written = [
-                p for p in (self.snapshot / "work").rglob("*") if p.suffix in _SUFFIXES and not p.is_symlink()
-            ]
-            newest = sorted(written, key=lambda p: p.stat().st_mtime, reverse=True)
-            files = [str(p.relative_to(self.snapshot / "work")) for p in newest]
+            files = [self._shown(path) for path in kept(self.snapshot) if Path(path).suffix in _SUFFIXES]
         folder = str(Path(files[0]).parent) if files else "."
         return [*files[:2], *([folder] if folder != "." else [])]
 
     def _repeats(self, whole: Heard) -> bool:
-        self._fresh_folder()
         shutil.rmtree(self.snapshot, ignore_errors=True)
         again = self._launch(WHOLE, Entrance())
         return bool(again.stepped) and again.stepped[0] == whole.stepped[0]
 
-    def _fresh_folder(self) -> None:
-        for name in ("work", "written"):
-            shutil.rmtree(self.scratch / name, ignore_errors=True)
-        spread(self.cwd, self.work)
-
-    def _snapshot_folder(self) -> None:
-        for name in ("work", "written"):
-            shutil.rmtree(self.scratch / name, ignore_errors=True)
-            if (self.snapshot / name).exists():
-                shutil.copytree(self.snapshot / name, self.scratch / name, symlinks=True)
+    def _shown(self, path: str) -> str:
+        """As a person would name it, in the script's folder."""
+        return os.path.relpath(path, self.cwd) if Path(path).is_relative_to(self.cwd) else path
 
     def _launch(self, mode: str, entrance: Entrance) -> Heard:
-        results = self.scratch / "results.jsonl"
-        order = Order(
-            mode=mode,
-            results=results,
-            scratch=self.scratch,
-            work=self.work,
-            snapshot=self.snapshot,
-            argv=[*self.argv, *entrance.words],
-            steps=self.options.steps,
-            cut=self.options.cut,
-        )
-        results.unlink(missing_ok=True)
-        paper = self.scratch / "order.json"
-        private.write_text(paper, order.to_json())
-        left = run_child(
-            "premortem.proof.child",
-            [str(paper)],
-            scratch=self.scratch,
-            seconds=self.options.seconds,
-            cwd=self.work,
+        order = Order(mode=mode, steps=self.options.steps, cut=self.options.cut)
+        ran = self.run.go(
+            order.to_json(),
+            self.options.seconds,
+            words=entrance.words,
             environment=entrance.environment,
         )
-        heard = Heard.read(results)
-        if left.late:
+        heard = Heard.read([line for line in ran.lines if not {"problem", "failed"} & line.keys()])
+        heard.ended = heard.ended or ran.last("problem") or ""
+        if failed := ran.last("failed"):
+            heard.ended = f"the proof itself failed ({failed})"
+        if ran.late:
             heard.ended = f"it took longer than {self.options.seconds:g} s, see --seconds"
-        heard.tail = left.tail(12)
+        heard.tail, heard.sandbox = ran.tail(12), ran.guarantee.to_json()
         return heard

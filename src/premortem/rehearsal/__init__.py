@@ -1,4 +1,4 @@
-"""The user's own script, unchanged, for a few real steps, an evaluation and a save, in a folder that is thrown away.
+"""The user's own script, unchanged, for a few real steps, an evaluation and a save, in a sandbox.
 
 director.py   starts it, as often as needed, and reads what it told
 child.py      the script's process: `premortem run`'s supervision first, then the same loop unwatched

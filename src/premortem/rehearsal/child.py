@@ -1,4 +1,4 @@
-"""The script's process: `python -m premortem.rehearsal.child ORDER.json`.
+"""The script's process.
 
 watched     the asked steps, one evaluation, one save, under the supervision of `premortem run`
 unwatched   the same loop goes on: a few steps are timed, one is looked at, then one batch again and again
@@ -6,74 +6,54 @@ unwatched   the same loop goes on: a few steps are timed, one is looked at, then
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 import time
 import traceback
-from pathlib import Path
 from typing import Any, NoReturn
 
-from premortem.errors import UsageError
-from premortem.plain import dumps
-from premortem.program import Ending, Program
-from premortem.proof.overlay import Overlay
+from premortem.program import Ending
 from premortem.rehearsal.facts import WATCHED, Rehearsed
 from premortem.rehearsal.openings import Openings
+from premortem.scriptrun.played import Played
 from premortem.startup.arrivals import ImportHook
 
 
 class Child:
-    def __init__(self, order: dict[str, Any]) -> None:
-        self.order = order
+    def __init__(self, played: Played) -> None:
+        self.played = played
+        self.order = order = played.order
         self.mode: str = order["mode"]
         self.told = Rehearsed(asked=order["steps"])
-        self.overlay = Overlay(Path(order["scratch"]))
-        self.openings = Openings(Path(order["scratch"]))
+        self.openings = Openings(played.sandbox)
         self.supervision: Any = None
         self.loop: Any = None  # the script's, once torch is there
         self._began = time.monotonic()
-        self._draft, self._result = Path(order["result"] + ".new"), Path(order["result"])
-        self._open = open
 
     def run(self) -> None:
-        order = self.order
-        program = Program(target=order["target"], module=order["module"], argv=order["argv"])
-        try:
-            program.check()
-        except UsageError as error:
-            self.told.ended, self.told.message = "exited", str(error)
-            return
-        self.overlay.install()
         self.openings.install()
         if self.mode == WATCHED:
-            self._supervise(program)
+            self._supervise()
         else:
-            ImportHook("torch", self._arrived_unwatched).wait()
-        self._ended(program.run())
+            ImportHook("torch", lambda: self._set_up(None)).wait()
+        self._ended(self.played.program.run())
 
     # -- torch is there -------------------------------------------------------------------
 
-    def _supervise(self, program: Program) -> None:
+    def _supervise(self) -> None:
         from premortem.console import Console
         from premortem.launch import RunOptions, Supervision
 
-        order = self.order
+        program, shared = self.played.program, self.played.shared
         options = RunOptions(
-            target=order["target"],
-            module=order["module"],
-            argv=order["argv"],
-            findings=Path(order["findings"]),
+            target=program.target,
+            module=program.module,
+            argv=program.argv,
+            findings=shared / "findings.json",
             policy="observe",
             quiet=True,
-            folder=Path(order["journal"]),
+            folder=shared / self.order["journal"],
         )
         self.supervision = Supervision(options, Console(quiet=True), audience=self)
         self.supervision.begin(program)
-
-    def arriving(self) -> None:
-        """Right after the script's `import torch`, before the probes: what it saves stays in the scratch folder."""
-        self.overlay.cover_torch()
 
     def attached(self, watcher: Any) -> None:
         self._set_up(watcher)
@@ -81,10 +61,6 @@ class Child:
     def heard(self, event: Any) -> None:
         if self.loop is not None:
             self.loop.heard(event)
-
-    def _arrived_unwatched(self) -> None:
-        self.overlay.cover_torch()
-        self._set_up(None)
 
     def _set_up(self, watcher: Any) -> None:
         from premortem.rehearsal.loop import Loop
@@ -125,23 +101,16 @@ class Child:
             traceback.print_exc()
             self.told.faults.append(f"{type(error).__name__}: {error}")
         self.save()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        # Nothing of the script may run after this: no atexit handler that uploads, no thread that waits.
-        os._exit(0)
+        self.played.leave()
 
     def save(self) -> None:
-        """Whole at any time: the process may be killed because its time is over."""
+        """At any time: the process may be killed because its time is over."""
         self.told.seconds = time.monotonic() - self._began
-        with self._open(self._draft, "w", encoding="utf-8") as file:
-            file.write(dumps(self.told.to_json()))
-        self._draft.replace(self._result)
+        self.played.tell(facts=self.told.to_json())
 
 
-def main() -> None:
-    order = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    sys.argv = [order["target"]]
-    child = Child(order)
+def play(played: Played) -> None:
+    child = Child(played)
     try:
         child.run()
     except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
@@ -149,7 +118,3 @@ def main() -> None:
         child.told.faults.append(f"the rehearsal itself failed ({type(error).__name__}: {error})")
     finally:
         child.finish()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Starts the script in a copy of its folder, and reads what the rehearsal told.
+"""Starts the script in a sandbox, and reads what the rehearsal told.
 
 watched      always; once more without torch.compile where that is what fails
 unwatched    when the watched launch was over before its loop could go on unwatched, and starting is cheap
@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from premortem import private, untrusted
-from premortem.children import run_child
+from premortem import untrusted
 from premortem.findings import Finding
-from premortem.plain import exact
 from premortem.program import Program
-from premortem.proof.overlay import spread
 from premortem.proof.prove import Proof, ProofOptions, prove
 from premortem.rehearsal.facts import UNWATCHED, WATCHED, Rehearsed
+from premortem.scriptrun.run import Plan, Ran, Script, ScriptRun
+from premortem.scriptrun.sandbox import is_refusal
 
 _LINE = re.compile(r'File "([^"\n]+)", line (\d+)')
 _CHEAP = 25.0  # seconds until the asked steps were made: then it can be started again
@@ -51,32 +48,27 @@ def rehearse(options: RehearsalOptions) -> Outcome:
     """Raises UsageError when there is no such script."""
     if not options.module:
         Program(target=str(options.folder / options.target)).check()
-    with tempfile.TemporaryDirectory(prefix="premortem-rehearsal-") as folder:
-        return _Director(options, Path(os.path.realpath(folder))).rehearse()
+    return _Director(options).rehearse()
 
 
 class _Director:
-    def __init__(self, options: RehearsalOptions, scratch: Path) -> None:
+    def __init__(self, options: RehearsalOptions) -> None:
         self.options = options
-        self.scratch = scratch
         self.folder = Path(os.path.realpath(options.folder))
-        self.target = options.target
         self._environment: dict[str, str] = {}
-        script = Path(os.path.normpath(self.folder / self.target))
-        if not options.module and not script.is_relative_to(self.folder):
-            self.target = os.path.realpath(script)  # it is not in the copy of this folder
+        self._launched: list[Finding] = []  # what the last launch has found
 
     def rehearse(self) -> Outcome:
         tell = self.options.tell
         tell(f"rehearsal: {self.options.steps} steps of the script, an evaluation and a save")
-        outcome = Outcome(self._launch(WATCHED), self._findings())
+        outcome = Outcome(self._launch(WATCHED), self._launched)
         if outcome.facts.ended == "crashed" and outcome.facts.compiling:
             outcome = self._uncompiled(outcome)
         facts = outcome.facts
         if facts.ended == "crashed" and facts.cut:
             tell("the script ended after its passes were cut short; once more with whole ones")
             whole = self._launch(WATCHED, cut=False)
-            outcome = Outcome(whole, self._findings())
+            outcome = Outcome(whole, self._launched)
             facts = outcome.facts
         if (
             facts.steps
@@ -93,7 +85,7 @@ class _Director:
         """Whether it is the compiler alone that fails, and what is to be said of the rest."""
         self.options.tell("torch.compile fails on the script; once more without it")
         self._environment = {"TORCHDYNAMO_DISABLE": "1"}
-        plain = Outcome(self._launch(WATCHED), self._findings())
+        plain = Outcome(self._launch(WATCHED), self._launched)
         failed = compiled.facts
         if plain.facts.steps <= failed.steps:
             self._environment = {}
@@ -113,7 +105,7 @@ class _Director:
         elif not facts.resumes:
             outcome.no_proof = "the script has no way to go on from a checkpoint"
         else:
-            words = [*(["-m"] if self.options.module else []), self.target, *self.options.argv]
+            words = [*(["-m"] if self.options.module else []), self.options.target, *self.options.argv]
             outcome.proof = prove(
                 ProofOptions(
                     argv=words,
@@ -126,57 +118,40 @@ class _Director:
             )
 
     def _launch(self, mode: str, *, cut: bool = True) -> Rehearsed:
-        options, work = self.options, self.scratch / "work"
-        for name in ("work", "written"):
-            shutil.rmtree(self.scratch / name, ignore_errors=True)
-        spread(self.folder, work)
-        result, paper = self.scratch / f"{mode}.json", self.scratch / "order.json"
-        result.unlink(missing_ok=True)
-        order = {
-            "mode": mode,
-            "target": self.target,
-            "module": options.module,
-            "argv": list(options.argv),
-            "steps": options.steps,
-            "cut": cut,
-            "scratch": str(self.scratch),
-            "result": str(result),
-            "findings": str(self.scratch / "findings.json"),
-            "journal": str(self.scratch / f"journal-{mode}-{cut}"),
-        }
-        private.write_text(paper, exact(order))
-        left = run_child(
-            "premortem.rehearsal.child",
-            [str(paper)],
-            scratch=self.scratch,
-            seconds=options.seconds,
-            cwd=work,
-            environment=self._environment,
+        options = self.options
+        script = Script(
+            target=options.target, module=options.module, argv=list(options.argv), cwd=self.folder
         )
-        facts = self._read(result)
-        facts.tail, facts.late = self._named(left.tail(12)), left.late
-        if left.late:
+        plan = Plan(play="premortem.rehearsal.child:play")
+        order = {"mode": mode, "steps": options.steps, "cut": cut, "journal": "journal"}
+        with ScriptRun(script, plan, environment=self._environment) as run:
+            ran = run.go(order, options.seconds)
+            self._launched = _findings(run.shared / "findings.json")
+        return self._read(ran)
+
+    def _read(self, ran: Ran) -> Rehearsed:
+        told = ran.last("facts")
+        facts = Rehearsed.from_json(told) if told is not None else Rehearsed(asked=self.options.steps)
+        facts.sandbox = ran.guarantee.to_json()
+        facts.tail, facts.late = ran.tail(12), ran.late
+        if problem := ran.last("problem"):
+            facts.ended, facts.message = "exited", problem
+        elif failed := ran.last("failed"):
+            facts.faults.append(f"the rehearsal itself failed ({failed})")
+        if ran.late:
             facts.ended = "late"
-        elif left.code and not facts.ended:
-            facts.ended, facts.code = "died", left.code
+        elif ran.code and not facts.ended:
+            facts.ended, facts.code = "died", ran.code
+        facts.refused = facts.ended == "crashed" and is_refusal(ran.guarantee.level, facts.message)
         return facts
 
-    def _read(self, result: Path) -> Rehearsed:
-        try:
-            return Rehearsed.from_json(untrusted.loads(self._named(untrusted.read_text(result))))
-        except (OSError, ValueError, TypeError, AttributeError, LookupError):
-            return Rehearsed(asked=self.options.steps)
 
-    def _findings(self) -> list[Finding]:
-        """As the user knows the paths: without the scratch folder."""
-        try:
-            text = untrusted.read_text(self.scratch / "findings.json")
-            return [Finding.from_json(each) for each in untrusted.loads(self._named(text))["findings"]]
-        except (OSError, ValueError, TypeError, AttributeError, LookupError):
-            return []
-
-    def _named(self, text: str) -> str:
-        return text.replace(str(self.scratch / "work"), str(self.folder))
+def _findings(file: Path) -> list[Finding]:
+    try:
+        found = untrusted.loads(untrusted.read_text(file))["findings"]
+        return [Finding.from_json(each) for each in found]
+    except (OSError, ValueError, TypeError, AttributeError, LookupError):
+        return []
 
 
 def _read_last(message: str) -> tuple[str, int] | None:

@@ -176,6 +176,8 @@ class Rehearsed:
     reads: Reads | None = None
     saves: bool = False  # its source mentions saving ...
     resumes: bool = False  # ... and reading what was saved
+    sandbox: dict[str, Any] = field(default_factory=dict)
+    refused: bool = False  # the script ended over a write that only the sandbox refused
 
     @property
     def training(self) -> Loader | None:

@@ -262,9 +262,8 @@ class Loop:
     def saved(self, target: Any, seconds: float) -> None:
         if not self.stage.steps or self.act != WATCHED or not isinstance(target, (str, os.PathLike)):
             return
-        path = Path(os.fspath(self.child.overlay.reading(target)))
-        size = path.stat().st_size if path.is_file() else 0
         place = Path(os.fspath(target))
+        size = place.stat().st_size if place.is_file() else 0
         shown = str(place)
         counts = {count + more for _, count in loop_counters(list(user_frames())) for more in (0, 1)}
         numbered = any(int(digits) in counts for digits in re.findall(r"\d{1,9}", place.stem))

@@ -9,10 +9,10 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from premortem.rehearsal.facts import Reads
+from premortem.scriptrun.sandbox import Sandbox
 
 _MOST = 50_000  # files; whoever has opened as many does not read few of them
 _OF_A_SAMPLE = 64
@@ -23,9 +23,9 @@ _SYSTEM = ("/proc/", "/dev/", "/sys/", "/etc/")
 class Openings:
     """Stays for the rest of the process: an audit hook cannot be taken away."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, sandbox: Sandbox) -> None:
         self.files: dict[str, None] = {}  # in the order in which they were first opened
-        self._scratch = str(scratch) + os.sep
+        self._sandbox = sandbox
         self._installed = tuple({sys.prefix + os.sep, sys.base_prefix + os.sep})
 
     def install(self) -> None:
@@ -50,7 +50,7 @@ class Openings:
         """Neither of the system nor made by the script itself a moment ago."""
         if file.startswith((*_SYSTEM, *self._installed)):
             return False
-        return not os.path.realpath(file).startswith(self._scratch)
+        return not self._sandbox.wrote(file)
 
     def reads(self, dataset: Any) -> Reads | None:
         """What one sample of it is made of. Asked twice: a dataset that draws lots reads other files each time."""

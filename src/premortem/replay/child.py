@@ -1,4 +1,4 @@
-"""The process in which the user's script runs again: `python -m premortem.replay.child ORDER.json`.
+"""The process in which the user's script runs again.
 
 It does as many trials of the plan as this launch can do, and writes each result as one line of JSON at once: whatever
 the script does next, what is known stays known. What is left over is for the next launch.
@@ -9,24 +9,20 @@ the others, and all go on from the same joint one.
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import time
 import traceback
-from pathlib import Path
 from typing import Any
 
 from premortem.errors import UsageError
 from premortem.plain import dumps
 from premortem.points import OVER, Subscriptions
-from premortem.program import Program
 from premortem.replay.autopsy import Plan
 from premortem.replay.order import Order
-from premortem.replay.sandbox import Sandbox
 from premortem.replay.started import versions
 from premortem.replay.together import joined
 from premortem.replay.trial import Result, Trial
+from premortem.scriptrun.played import Played
 from premortem.startup.arrivals import ImportHook
 
 _MOST_THREADS = 1024
@@ -40,31 +36,21 @@ def _uncompiled(_call: Any) -> Any:
 
 
 class Child:
-    def __init__(self, order: Order) -> None:
-        self.order = order
-        self.sandbox = Sandbox(order.scratch)
+    def __init__(self, played: Played) -> None:
+        self.program = played.program
+        self.order = order = Order.from_json(played.order)
         self.stage: Any = None
         self.plan: Plan | None = None
         self.current: Trial | None = None
         self.before = 0  # trials of earlier launches
         self.done = 0
         self.told = False  # why there is no stage
-        self._log = order.log(order.rank).open("a", encoding="utf-8")  # before the sandbox covers `open`
+        self._log = order.log(order.rank).open("a", encoding="utf-8")
 
     def run(self) -> None:
-        order = self.order
-        argv = order.argv
-        module = argv[0] == "-m"
-        program = Program(target=argv[1] if module else argv[0], module=module, argv=argv[1 + module :])
-        try:
-            program.check()
-        except UsageError as error:
-            self.tell(problem=str(error))
-            return
-        self.sandbox.install()
         ImportHook("torch", self._arrived).wait()
         sys.excepthook = self._uncaught
-        ending = program.run()
+        ending = self.program.run()
         if self.stage is None and self.told:
             return
         if self.stage is None:
@@ -105,7 +91,6 @@ class Child:
         from premortem.replay.capsule import Capsule, read
         from premortem.replay.stage import Stage
 
-        self.sandbox.cover_torch()
         order = self.order
         capsule = Capsule.load(order.capsules[order.rank], order.digests[order.rank])
         if not order.alone:
@@ -165,23 +150,10 @@ def check_devices(manifest: dict[str, Any], order: Order, here: int) -> None:
         raise UsageError(f"the step ran on {ranks} GPUs, one for each rank, and there are {here} here")
 
 
-def main() -> None:
-    order = Order.from_json(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
-    sys.argv = [order.argv[0]]
-    if os.name == "posix":
-        os.chdir(order.cwd)
-    child = Child(order)
+def play(played: Played) -> None:
+    child = Child(played)
     try:
         child.run()
     except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
         child.tell(problem=f"the replay itself failed ({type(error).__name__}: {error})")
         traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        # Nothing of the script may run after this: no atexit handler that uploads, no thread that waits.
-        os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,75 +1,49 @@
-"""One launch: the script's process, or one for each rank that made the step. It ends with all of them.
-
-A rank that dies or ends early leaves the others in a collective, where they would wait for ever. So nobody waits for long
-after the first has gone, and what is said is what that one had to say.
+"""One launch: the script's process, or one for each rank that made the step. What is said of them is what the first to go
+had to say.
 """
 
 from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
-from premortem import private
-from premortem.children import Left, Started
-from premortem.plain import dumps, exact
+from premortem.plain import dumps
 from premortem.replay.order import Order
 from premortem.replay.together import named
 from premortem.replay.trial import Result
+from premortem.scriptrun.crew import Place, printed
+from premortem.scriptrun.run import Ran, ScriptRun
 
-# Seconds, for ranks that were about to end too, or are told by their library that a peer is gone.
-_GRACE = 10.0
-_SHORT = 2.0  # where one has died, nothing that the others could still do is of use
-_LOOK = 0.02
 _TAIL = 12  # lines
 
 
 class Ended(NamedTuple):
     problem: str  # with the launch itself
     tail: str  # the last lines that the script printed
+    sandbox: dict[str, object]
 
 
-def launch(order: Order, environment: Mapping[str, str], seconds: float, *, show_output: bool) -> Ended:
+def launch(run: ScriptRun, order: Order, seconds: float) -> Ended:
     """One run of the script, on as many processes as there are capsules."""
     began = time.time()
-    ranks = len(order.capsules)
-    meeting = {} if order.alone else _meeting(ranks)
-    children: list[Started] = []
-    gone: list[int] = []  # ranks, in the order in which they ended
-    try:
-        for rank in range(ranks):
-            paper = order.scratch / f"order-{rank}.json"
-            private.write_text(paper, exact(replace(order, rank=rank).to_json()))
-            place = {} if order.alone else {name: str(rank) for name in ("RANK", "LOCAL_RANK", "ROLE_RANK")}
-            children.append(
-                Started(
-                    "premortem.replay.child",
-                    [str(paper)],
-                    scratch=order.scratch,
-                    cwd=order.cwd,
-                    environment={**environment, **meeting, **place},
-                    show_output=show_output,
-                    output=f"printed-{rank}.txt",
-                )
-            )
-        _wait(children, gone, seconds)
-    finally:
-        left = [child.end() for child in children]
     if order.alone:
-        return Ended(left[0].problem(seconds), left[0].tail(_TAIL))
-    return _settled(order, left, gone, began, seconds)
-
-
-def _wait(children: list[Started], gone: list[int], seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while len(gone) < len(children) and time.monotonic() < until:
-        time.sleep(_LOOK)
-        gone += [rank for rank, child in enumerate(children) if rank not in gone and not child.runs]
-        if gone:
-            grace = _SHORT if any(child.died for child in children) else _GRACE
-            until = min(until, time.monotonic() + grace)
+        ran = run.go(order.to_json(), seconds)
+        problem = ran.last("problem") or ran.last("failed") or ran.problem(seconds)
+        return Ended(problem, ran.tail(_TAIL), ran.guarantee.to_json())
+    ranks = len(order.capsules)
+    meeting = _meeting(ranks)
+    for rank in range(ranks):
+        printed(run.shared, rank).unlink(missing_ok=True)
+    places = [
+        Place(
+            argv=order.argvs[rank][1 + (order.argvs[rank][0] == "-m") :],
+            environment=meeting | {name: str(rank) for name in ("RANK", "LOCAL_RANK", "ROLE_RANK")},
+        )
+        for rank in range(ranks)
+    ]
+    ran = run.go(order.to_json(), seconds, crew=places)
+    return _settled(run, order, ran, began, seconds)
 
 
 def _meeting(ranks: int) -> dict[str, str]:
@@ -93,25 +67,36 @@ def _meeting(ranks: int) -> dict[str, str]:
     }
 
 
-def _settled(order: Order, left: list[Left], gone: list[int], began: float, seconds: float) -> Ended:
+def _settled(run: ScriptRun, order: Order, ran: Ran, began: float, seconds: float) -> Ended:
     """What went wrong with one of several; their logs are made equally long."""
-    counts = [len(order.results(rank)) for rank in range(len(left))]
-    late = [rank for rank, each in enumerate(left) if each.late]
-    died = [rank for rank in gone if left[rank].code]
+    codes = {line["gone"]: line["code"] for line in ran.lines if "gone" in line}
+    gone = list(codes)  # in the order in which they ended
+    counts = [len(order.results(rank)) for rank in range(len(order.capsules))]
+    late = [rank for rank in range(len(counts)) if rank not in codes]
+    died = [rank for rank in gone if codes[rank]]
     troubled = order.troubled(began)
     problem, blamed = "", [*troubled, *gone, 0][0]
     # A rank that has said what is wrong and gone takes others with it: some libraries end a process that lost its peer.
     if died and not (gone[0] in troubled and gone[0] not in died):
         blamed = died[0]
-        problem = f"the process of rank {blamed} died (exit code {left[blamed].code}), which ends the replay on all ranks"
+        problem = f"the process of rank {blamed} died (exit code {codes[blamed]}), which ends the replay on all ranks"
     elif late and not gone:
         behind = [rank for rank in late if counts[rank] == min(counts)]
         blamed = behind[0]
-        where = f"; {named(behind)} did not come as far as the others" if len(behind) < len(left) else ""
+        where = f"; {named(behind)} did not come as far as the others" if len(behind) < len(counts) else ""
         problem = f"the script took longer than {seconds:g} s (see --seconds){where}"
+    for line in ran.lines:
+        if "rank" in line and ("problem" in line or "failed" in line):
+            problem = problem or f"rank {line['rank']}: {line.get('problem') or line.get('failed')}"
     if not problem:
         _level(order, counts, blamed)
-    return Ended(problem, left[blamed].tail(_TAIL))
+    return Ended(problem, _tail(run, blamed), ran.guarantee.to_json())
+
+
+def _tail(run: ScriptRun, rank: int) -> str:
+    file = printed(run.shared, rank)
+    text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+    return "\n".join(text.splitlines()[-_TAIL:])
 
 
 def _level(order: Order, counts: list[int], blamed: int) -> None:

@@ -1,13 +1,11 @@
 """Launches the script again and again until the plan is done.
 
-Each launch is a process of its own, in the recorded folder, with the recorded arguments. What the script prints goes to
-a file, what it writes goes to a folder that is thrown away (`sandbox.py`).
+Each launch is a process of its own, in the recorded folder, with the recorded arguments (`scriptrun/`).
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,8 @@ from premortem.replay.permission import check, recorded_environment
 from premortem.replay.siblings import found, siblings
 from premortem.replay.started import script_of
 from premortem.replay.together import joined
+from premortem.scriptrun.run import Plan as ScriptPlan
+from premortem.scriptrun.run import Script, ScriptRun
 
 MOST_LAUNCHES = 24
 SECONDS = 600  # for one launch
@@ -47,6 +47,7 @@ class Replayed:
     launches: int = 0
     tail: str = ""  # the last lines that the script printed, when it went wrong
     faults: list[str] = field(default_factory=list)
+    sandbox: dict[str, Any] = field(default_factory=dict)
 
 
 def replay(options: ReplayOptions) -> Replayed:
@@ -58,19 +59,22 @@ def replay(options: ReplayOptions) -> Replayed:
     cwd = _folder(options, manifest)
     for paper in papers:
         verified(paper)
-    with tempfile.TemporaryDirectory(prefix="premortem-replay-") as scratch:
+    argvs = [restored(paper.manifest["started"]["argv"], os.environ) for paper in papers]
+    plan = ScriptPlan(play="premortem.replay.child:play")
+    variables = _environment(manifest, options)
+    script = Script.from_words(argvs[0], cwd)
+    with ScriptRun(script, plan, environment=variables, show_output=options.show_output) as run:
         order = Order(
             capsules=[paper.folder for paper in papers],
-            scratch=Path(os.path.realpath(scratch)),
-            cwd=str(cwd),
-            argvs=[restored(paper.manifest["started"]["argv"], os.environ) for paper in papers],
+            shared=run.shared,
+            argvs=argvs,
             digests=[paper.digest for paper in papers],
             options={"quick": options.quick, "cpu": options.cpu},
         )
-        return _direct(order, manifest, options)
+        return _direct(run, order, manifest, options)
 
 
-def _direct(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> Replayed:
+def _direct(run: ScriptRun, order: Order, manifest: dict[str, Any], options: ReplayOptions) -> Replayed:
     done = Replayed(manifest, Report())
     known = -1
     problem = ""
@@ -85,8 +89,7 @@ def _direct(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> R
         known = len(plan.report.results)
         order.launch = plan.trial.launch
         done.launches += 1
-        environment = _environment(order, manifest, options)
-        problem, done.tail = launch(order, environment, options.seconds, show_output=options.show_output)
+        problem, done.tail, done.sandbox = launch(run, order, options.seconds)
         told = list(order.told())
         for _, line in told:
             done.here = line.get("here", done.here)
@@ -106,9 +109,8 @@ def _first_problem(order: Order, told: list[tuple[int, dict[str, Any]]]) -> str:
     return str(problem) if order.alone else f"rank {rank}: {problem}"
 
 
-def _environment(order: Order, manifest: dict[str, Any], options: ReplayOptions) -> dict[str, str]:
+def _environment(manifest: dict[str, Any], options: ReplayOptions) -> dict[str, str]:
     variables = recorded_environment(manifest)
-    variables["TORCHINDUCTOR_CACHE_DIR"] = str(order.scratch / "tmp")
     if options.cpu:
         variables["CUDA_VISIBLE_DEVICES"] = ""
     return variables

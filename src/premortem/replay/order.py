@@ -19,8 +19,7 @@ _AGAIN = 0.01  # seconds, until the others' results are asked for again
 @dataclass
 class Order:
     capsules: list[Path]  # of each rank; one where one process is the whole run
-    scratch: Path  # one for all ranks: what one of them writes another may read
-    cwd: str
+    shared: Path  # the folder that all launches and all ranks see
     argvs: list[list[str]]  # of each rank
     digests: list[str]  # of each rank's capsule, as it was when it was checked
     launch: dict[str, Any] = field(default_factory=dict)  # what only a new process can change
@@ -28,12 +27,12 @@ class Order:
     rank: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "capsules": [str(each) for each in self.capsules], "scratch": str(self.scratch)}
+        return {**vars(self), "capsules": [str(each) for each in self.capsules], "shared": str(self.shared)}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Order:
         paths = [Path(each) for each in record["capsules"]]
-        return cls(**{**record, "capsules": paths, "scratch": Path(record["scratch"])})
+        return cls(**{**record, "capsules": paths, "shared": Path(record["shared"])})
 
     @property
     def argv(self) -> list[str]:
@@ -47,7 +46,7 @@ class Order:
 
     def log(self, rank: int) -> Path:
         """One line of JSON for each thing that happened there."""
-        return self.scratch / f"results-{rank}.jsonl"
+        return self.shared / f"results-{rank}.jsonl"
 
     def lines(self, rank: int) -> list[dict[str, Any]]:
         if not self.log(rank).exists():

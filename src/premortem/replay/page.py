@@ -49,6 +49,7 @@ def record(done: Replayed, capsule: Path) -> str:
         "warnings": [*done.manifest["notes"], *report.warnings],
         "problem": report.problem,
         "launches": done.launches,
+        "sandbox": done.sandbox,
         "trials": len(report.results),
     }
     return dumps(found, indent=2) + "\n"
@@ -128,6 +129,7 @@ def _page(done: Replayed) -> list[Any]:
     lines.append(Text(f"  {started}  in {_folder(done)}", "dim"))
     lines.append(_verdict(done))
     notes = [*differences(done), *manifest["notes"], *report.warnings]
+    notes += [str(done.sandbox["note"])] if done.sandbox.get("note") else []
     lines += [Text(f"  note   {sentence}", "dim") for sentence in notes]
     if not report.reproduced:
         if done.tail:

@@ -1,36 +1,26 @@
-"""The process in which the script runs: `python -m premortem.fit.speed.child ORDER.json`.
-
-What the script writes goes to a folder that is thrown away. The report is one JSON file, written also when the script
-ends before the agenda does.
-"""
+"""The script's process while its loop is measured. The report is told also when the script ends before the agenda does."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 import time
-import traceback
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from premortem.errors import UsageError
 from premortem.fit.speed.agenda import Notes, Turn, agenda
 from premortem.fit.speed.candidates import ALL, RIVALS, Candidate
 from premortem.fit.speed.report import Report, advice, row_of
 from premortem.fit.speed.scene import Scene
 from premortem.fit.speed.stage import Stage
-from premortem.plain import dumps
-from premortem.program import Ending, Program
-from premortem.replay.sandbox import Sandbox
+from premortem.program import Ending
+from premortem.scriptrun.played import Played
 
 
 class Child:
-    def __init__(self, order: dict[str, Any]) -> None:
-        self.order = order
+    def __init__(self, played: Played) -> None:
+        self.played = played
+        self.order = order = played.order
         self.notes = Notes(steps=order["steps"])
         self.report = Report()
         self.scene = Scene(backend=order["backend"])
@@ -39,19 +29,9 @@ class Child:
         self._started = time.monotonic()
 
     def run(self) -> None:
-        order = self.order
-        program = Program(target=order["target"], module=order["module"], argv=order["argv"])
-        try:
-            program.check()
-        except UsageError as error:
-            self.report.problem = str(error)
-            return
-        sandbox = Sandbox(Path(order["scratch"]))
-        sandbox.install()
-        sandbox.cover_torch()
         self.stage = Stage(self.scene, self._plan(), self.candidates)
         self.stage.install()
-        self._ended(program.run())
+        self._ended(self.played.program.run())
 
     def _plan(self) -> Generator[Turn, Any, None]:
         return agenda(
@@ -111,24 +91,7 @@ class Child:
         return report
 
 
-def main() -> None:
-    order = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    sys.argv = [order["target"]]
-    result = Path(order["result"]).open("w", encoding="utf-8")  # noqa: SIM115 - before the sandbox covers `open`
-    child = Child(order)
-    try:
-        child.run()
-        report = child.finish()
-    except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
-        traceback.print_exc()
-        report = Report(problem=f"the measurement itself failed ({type(error).__name__}: {error})")
-    result.write(dumps(report.to_json()))
-    result.close()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # Nothing of the script may run after this: no atexit handler that uploads, no thread that waits.
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main()
+def play(played: Played) -> None:
+    child = Child(played)
+    child.run()
+    played.tell(report=child.finish().to_json())

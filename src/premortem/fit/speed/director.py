@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from premortem import private, untrusted
-from premortem.children import run_child
 from premortem.errors import UsageError
 from premortem.fit.speed.candidates import ALL
 from premortem.fit.speed.report import Report
-from premortem.plain import exact
 from premortem.program import Program
+from premortem.scriptrun.run import Plan, Script, ScriptRun
 
 SECONDS = 300.0
 _GRACE = 300.0  # for imports, data and a compiler that is at work when the time is over
@@ -35,29 +30,30 @@ def measure(options: SpeedOptions) -> Report:
     """What each speed-up does to the script's own step, here. Raises UsageError when there is nothing to run."""
     Program(target=options.target, module=options.module, argv=list(options.argv)).check()
     _check_names(options.only)
-    with tempfile.TemporaryDirectory(prefix="premortem-speed-") as folder:
-        scratch = Path(os.path.realpath(folder))
-        result, paper = scratch / "report.json", scratch / "order.json"
-        order = {
-            "target": options.target,
-            "module": options.module,
-            "argv": list(options.argv),
-            "only": list(options.only),
-            "seconds": options.seconds,
-            "steps": options.steps,
-            "backend": options.backend,
-            "scratch": str(scratch),
-            "result": str(result),
-        }
-        private.write_text(paper, exact(order))
-        problem, tail = _launch(paper, scratch, options)
-        try:
-            report = Report.from_json(untrusted.loads(untrusted.read_text(result)))
-        except (OSError, ValueError, TypeError, AttributeError, LookupError):
-            report = Report(problem=problem or "the script's process died without a word")
-        if report.problem and tail:
-            report.problem += f"\n{tail}"
-        return report
+    script = Script(target=options.target, module=options.module, argv=list(options.argv))
+    plan = Plan(play="premortem.fit.speed.child:play")
+    order = {
+        "only": list(options.only),
+        "seconds": options.seconds,
+        "steps": options.steps,
+        "backend": options.backend,
+    }
+    with ScriptRun(script, plan, show_output=options.show_output) as run:
+        # A cache that is warm from earlier would make compilers' first turns look cheaper than they are.
+        own = str(run.scratch / "tmp")
+        caches = {"TORCHINDUCTOR_CACHE_DIR": own, "TRITON_CACHE_DIR": own}
+        ran = run.go(order, options.seconds + _GRACE, environment=caches)
+    told, failed = ran.last("report"), ran.last("failed")
+    if told is not None:
+        report = Report.from_json(told)
+    else:
+        report = Report(problem=f"the measurement itself failed ({failed})" if failed else "")
+        report.problem = report.problem or ran.last("problem") or ran.problem(options.seconds + _GRACE)
+        report.problem = report.problem or "the script's process died without a word"
+    report.sandbox = ran.guarantee.to_json()
+    if report.problem and (tail := ran.tail(6)):
+        report.problem += f"\n{tail}"
+    return report
 
 
 def _check_names(only: tuple[str, ...]) -> None:
@@ -65,18 +61,3 @@ def _check_names(only: tuple[str, ...]) -> None:
     for name in only:
         if name not in known:
             raise UsageError(f"there is no candidate `{name}`; there are {', '.join(known)}")
-
-
-def _launch(paper: Path, scratch: Path, options: SpeedOptions) -> tuple[str, str]:
-    """What went wrong with the launch itself, and the last lines that the script printed."""
-    own = str(scratch / "tmp")
-    left = run_child(
-        "premortem.fit.speed.child",
-        [str(paper)],
-        scratch=scratch,
-        seconds=options.seconds + _GRACE,
-        # A cache that is warm from earlier would make compilers' first turns look cheaper than they are.
-        environment={"TORCHINDUCTOR_CACHE_DIR": own, "TRITON_CACHE_DIR": own},
-        show_output=options.show_output,
-    )
-    return left.problem(options.seconds + _GRACE), left.tail(6)

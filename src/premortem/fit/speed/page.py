@@ -35,6 +35,8 @@ def show(report: Report, terminal: Terminal) -> None:
             terminal.print(sentence, soft_wrap=True)
     if report.problem:
         terminal.print(f"\n{report.problem}", soft_wrap=True)
+    if note := report.sandbox.get("note"):
+        terminal.print(f"\n{note}.", soft_wrap=True)
 
 
 def _table(report: Report) -> Table:

@@ -46,6 +46,7 @@ class Report:
     random: bool = False  # the step draws random numbers
     unsteady: float = 0.0  # what two equal steps differ by, where that is too much to compare others with
     problem: str = ""
+    sandbox: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Report:

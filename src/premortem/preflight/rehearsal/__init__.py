@@ -1,4 +1,4 @@
-"""A few real steps of the user's own script, a save and a resume, in a scratch folder."""
+"""A few real steps of the user's own script, a save and a resume, in a sandbox."""
 
 from __future__ import annotations
 
@@ -73,6 +73,8 @@ def nothing_trained(scene: Scene) -> str:
         return f"premortem itself failed in the script's process ({told.faults[0]})"
     if told.ended == "late":
         return f"the script made no training step within {told.seconds:.0f} s (see --seconds)"
+    if told.refused:
+        return f"the sandbox refused a write, and the script ended over it: {told.message[:300]}. {told.sandbox['note']}"
     if told.ended in {"crashed", "died"} or (told.ended == "exited" and told.code):
         lines = [line.strip() for line in told.tail.splitlines() if line.strip()]
         return f"the script ended before its first training step: {(lines or [told.message])[-1][:300]}"

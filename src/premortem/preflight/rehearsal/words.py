@@ -40,6 +40,8 @@ def facts_of(scene: Scene) -> list[tuple[str, str]]:
     rows += times(scene)
     rows += [("in force", sentence) for sentence in in_force(facts.force)]
     rows += forecast(scene)
+    if note := facts.sandbox.get("note"):
+        rows.append(("sandbox", note))
     return rows
 
 

@@ -22,11 +22,12 @@ class ScriptCrashes(Check):
     that was never run before.
 
     ## What to do
-    The last line of your own code is named. `premortem check` runs the script in a copy of its folder, so the error is the
-    one that the run itself would end with.
+    The last line of your own code is named. `premortem check` runs the script where it is, and only what it writes is
+    thrown away, so the error is the one that the run itself would end with.
 
     ## When it stays silent
-    When another finding says what is wrong with it, such as shapes that do not fit.
+    When another finding says what is wrong with it, such as shapes that do not fit, and when the error is a write that
+    only the sandbox may have refused.
     """
 
     card: ClassVar[Card] = Card(
@@ -35,7 +36,7 @@ class ScriptCrashes(Check):
 
     def look(self, facts: Scene) -> Iterable[Finding]:
         told = facts.facts
-        if told.ended not in {"crashed", "died"} or told.cut or facts.broken:
+        if told.ended not in {"crashed", "died"} or told.cut or told.refused or facts.broken:
             return
         file, line = told.where or (None, None)
         after = f"after {told.steps} steps" if told.steps else "before its first step"
