@@ -63,9 +63,9 @@ class BroadcastInLoss(Detector):
             "updates-too-small",
             "metric-frozen",
             "train-and-val-on-different-scales",
-            "unscaled-targets",
             "train-and-eval-inputs-differ",
         ),
+        explains_here=("unscaled-targets",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked)
 

@@ -38,6 +38,7 @@ class CheckpointNonFinite(Detector):
             "overflow",
             "poisoned-checkpoint",
         ),
+        sudden=True,
     )
     listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded,)
 

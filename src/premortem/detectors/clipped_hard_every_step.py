@@ -61,7 +61,6 @@ class ClippedHardEveryStep(Detector):
             "updates-too-small",
             "metric-frozen",
             "vanishing-gradients",
-            "gradients-cleared-before-step",  # by a limit of 0
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (

@@ -55,15 +55,14 @@ class ConstantLabels(Detector):
         family="data-labels",
         severity=Severity.ERROR,
         explains=(
-            "class-sorted-batches",
             "uninformative-labels",
             "updates-too-small",
             "vanishing-gradients",
             "metric-frozen",
-            "target-out-of-reach",
-            "unscaled-targets",
             "dead-units",
         ),
+        explains_here=("target-out-of-reach", "unscaled-targets"),
+        explains_later=("class-sorted-batches",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall, Forward, EpochEnded, RunEnded)
 

@@ -51,7 +51,8 @@ class DeadUnits(Detector):
         name="dead-units",
         family="init-saturation",
         severity=Severity.ERROR,
-        explains=("vanishing-gradients", "metric-frozen", "updates-too-small", "detached-from-loss"),
+        explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
+        explains_later=("detached-from-loss",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (*Depths.LISTENS, Forward, StepStats, RunEnded)
 

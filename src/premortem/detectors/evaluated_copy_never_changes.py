@@ -39,7 +39,8 @@ class EvaluatedCopyNeverChanges(Detector):
         name="evaluated-copy-never-changes",
         family="eval-stale",
         severity=Severity.ERROR,
-        explains=("metric-frozen", "statistics-never-collected", "plateau-wrong-mode"),
+        explains=("metric-frozen", "plateau-wrong-mode"),
+        explains_here=("statistics-never-collected",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (EvaluationEnded, ModelSeen, Custody, LogLine)
 

@@ -39,7 +39,8 @@ class EvaluatedInTrainMode(Detector):
         name="evaluated-in-train-mode",
         family="eval-mode",
         severity=Severity.ERROR,
-        explains=("evaluated-with-gradients", "train-and-eval-inputs-differ"),
+        explains=("evaluated-with-gradients",),
+        explains_later=("train-and-eval-inputs-differ",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (EvaluationEnded, LogLine, ModelSeen, RunEnded)
 

@@ -69,14 +69,13 @@ class ExplodingGradients(Detector):
         explains=(
             "non-finite-training",
             "weights-stay-non-finite",
-            "overflow",
-            "updates-too-large",
             "dead-units",
             "saturated-activations",
             "metric-frozen",
             "plateau-fed-non-finite",
             "poisoned-checkpoint",
         ),
+        explains_later=("updates-too-large", "overflow"),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (*Scales.LISTENS, Clip, StepStats)
 

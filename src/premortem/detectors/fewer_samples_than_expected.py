@@ -54,7 +54,8 @@ class FewerSamplesThanExpected(Detector):
         name="fewer-samples-than-expected",
         family="data-empty",
         severity=Severity.ERROR,
-        explains=("same-batch-every-step", "constant-labels"),
+        explains=("constant-labels",),
+        explains_later=("same-batch-every-step",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (
         LoaderBuilt,

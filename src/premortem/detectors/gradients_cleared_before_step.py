@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, NonFinite, OptimizerStep, Site, ZeroGrad
+from premortem.events import Clip, Event, NonFinite, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
 
 ENOUGH = 2
@@ -48,18 +48,18 @@ class GradientsClearedBeforeStep(Detector):
             "weight-decay-collapse",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ZeroGrad, OptimizerStep, NonFinite)
+    listens: ClassVar[tuple[type[Event], ...]] = (ZeroGrad, OptimizerStep, NonFinite, Clip)
 
     def __init__(self) -> None:
         self._cleared_at: dict[int, Site | None] = {}
         self._streak: dict[int, int] = {}
         self._told: set[int] = set()
-        self._masked = False  # perhaps: something was not finite
+        self._masked = False  # perhaps: something was not finite, or was clipped to 0
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ZeroGrad):
             self._cleared_at.update(dict.fromkeys(event.wasted, event.at))
-        elif isinstance(event, NonFinite):
+        elif isinstance(event, NonFinite) or (isinstance(event, Clip) and not event.limit):
             self._masked = True
         elif isinstance(event, OptimizerStep):
             key = event.optimizer

@@ -44,10 +44,10 @@ class LabelsOutsideTheLoss(Detector):
             "non-finite-training",
             "overflow",
             "wrong-sign",
-            "unscaled-targets",
             "uninformative-labels",
             "saturated-activations",
         ),
+        explains_here=("unscaled-targets",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall, RunEnded)
 

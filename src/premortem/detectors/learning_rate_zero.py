@@ -61,8 +61,6 @@ class LearningRateZero(Detector):
         explains=(
             "updates-too-small",
             "metric-frozen",
-            "parameter-without-optimizer",
-            "evaluated-copy-never-changes",
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (

@@ -70,7 +70,6 @@ class MaskedNonFinite(Detector):
             "loss-not-finite",
             "refused-too-often",
             "plateau-fed-non-finite",
-            "checkpoint-non-finite",
             "evaluated-copy-never-changes",
             "updates-too-small",
             "dead-units",
@@ -85,6 +84,7 @@ class MaskedNonFinite(Detector):
             "uninformative-labels",
             "poisoned-checkpoint",
         ),
+        explains_later=("checkpoint-non-finite",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (
         Masked,

@@ -43,7 +43,6 @@ class NonFiniteInput(Detector):
             "weights-stay-non-finite",
             "overflow",
             "plateau-fed-non-finite",
-            "checkpoint-non-finite",
             "metric-frozen",
             "metric-not-finite",
             "raw-scores-in-bce",
@@ -56,6 +55,8 @@ class NonFiniteInput(Detector):
             "dead-units",
             "saturated-activations",
         ),
+        explains_later=("checkpoint-non-finite",),
+        sudden=True,
     )
     listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed,)
 
@@ -74,6 +75,7 @@ class NonFiniteInput(Detector):
             remedy="Print the number where it is computed: a weight, a schedule or a scale that has left its range."
             if constant
             else "Check the data with torch.isfinite where it is read, and drop or impute the bad rows.",
+            step=event.began,
             at=origin.at if origin is not None else None,
             module=(origin.module or None) if origin is not None else None,
             certainty=certainty(origin),

@@ -43,7 +43,6 @@ class NonFiniteTraining(Detector):
         explains=(
             "weights-stay-non-finite",
             "plateau-fed-non-finite",
-            "checkpoint-non-finite",
             "metric-frozen",
             "metric-not-finite",
             "raw-scores-in-bce",
@@ -55,6 +54,8 @@ class NonFiniteTraining(Detector):
             "poisoned-checkpoint",
             "scheduler-stepped-per-epoch",  # it was held back with the refused steps
         ),
+        explains_later=("checkpoint-non-finite",),
+        sudden=True,
     )
     listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, ModelSeen)
 
@@ -74,6 +75,7 @@ class NonFiniteTraining(Detector):
             cause="Each update overshot further than the one before. No single operation is to blame.",
             remedy="Lower the learning rate, clip the gradients, or scale inputs and targets.",
             family="exploding",
+            step=failure.began,
             at=failure.origin.at if failure.origin is not None else None,
             start=failure.start,
             last=failure.last,
@@ -94,6 +96,7 @@ class NonFiniteTraining(Detector):
             f"{how} (step {failure.began}{before})",
             cause=cause,
             remedy="Guard that operation against the value it cannot take (clamp, eps), and restart from finite weights.",
+            step=failure.began,
             at=origin.at if origin is not None else None,
             module=(origin.module or None) if origin is not None else None,
             parameter=parameter or None,

@@ -43,7 +43,6 @@ class Overflow(Detector):
             "non-finite-training",
             "weights-stay-non-finite",
             "plateau-fed-non-finite",
-            "checkpoint-non-finite",
             "exploding-gradients",
             "metric-frozen",
             "metric-not-finite",
@@ -54,6 +53,8 @@ class Overflow(Detector):
             "refused-too-often",
             "poisoned-checkpoint",
         ),
+        explains_later=("checkpoint-non-finite",),
+        sudden=True,
     )
     listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, RunEnded)
 
@@ -68,6 +69,7 @@ class Overflow(Detector):
                     f"{went}: {sentence(origin) if origin.detail else 'a number grew too large'}",
                     cause="Numbers that were finite grew beyond what their type can hold; they were not NaN before.",
                     remedy=advice(origin.op),
+                    step=event.began,
                     at=origin.at,
                     module=origin.module or None,
                     parameter=origin.parameter or None,

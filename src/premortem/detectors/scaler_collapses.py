@@ -37,6 +37,7 @@ class ScalerCollapses(Detector):
         family="numerics-overflow",
         severity=Severity.ERROR,
         explains=("step-never-called", "updates-too-small", "gradients-thrown-away", "update-refused"),
+        sudden=True,
     )
     listens: ClassVar[tuple[type[Event], ...]] = (NonFinite, ScalerUpdate)
 

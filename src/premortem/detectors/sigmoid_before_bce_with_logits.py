@@ -47,8 +47,8 @@ class SigmoidBeforeBceWithLogits(Detector):
             "vanishing-gradients",
             "saturated-activations",
             "uninformative-labels",
-            "target-out-of-reach",
         ),
+        explains_here=("target-out-of-reach",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked)
 

@@ -47,8 +47,8 @@ class SoftmaxBeforeCrossEntropy(Detector):
             "saturated-activations",
             "uninformative-labels",
             "train-and-val-on-different-scales",
-            "target-out-of-reach",
         ),
+        explains_here=("target-out-of-reach",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked)
 

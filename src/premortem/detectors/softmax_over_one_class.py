@@ -37,10 +37,12 @@ class SoftmaxOverOneClass(Detector):
             "updates-too-small",
             "metric-frozen",
             "detached-from-loss",
-            "constant-labels",
+        ),
+        explains_here=(
             "softmax-before-cross-entropy",
             "sigmoid-before-bce-with-logits",
             "target-out-of-reach",
+            "constant-labels",
         ),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)

@@ -34,6 +34,7 @@ class StatisticsNotFinite(Detector):
         family="numerics-nan",
         severity=Severity.ERROR,
         explains=("metric-not-finite",),
+        sudden=True,
     )
     listens: ClassVar[tuple[type[Event], ...]] = (BufferBroken,)
 

@@ -52,8 +52,8 @@ class TargetOutOfReach(Detector):
             "vanishing-gradients",
             "updates-too-small",
             "uninformative-labels",
-            "unscaled-targets",
         ),
+        explains_here=("unscaled-targets",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
 

@@ -64,7 +64,7 @@ class TrainedInEvalMode(Detector):
         name="trained-in-eval-mode",
         family="eval-mode",
         severity=Severity.ERROR,
-        explains=("statistics-never-collected",),
+        explains_here=("statistics-never-collected",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (
         Forward,

@@ -39,7 +39,8 @@ class UpdatesTooSmall(Detector):
         name="updates-too-small",
         family="lr",
         severity=Severity.ERROR,
-        explains=("metric-frozen", "vanishing-gradients"),
+        explains=("metric-frozen",),
+        explains_later=("vanishing-gradients",),
     )
     listens: ClassVar[tuple[type[Event], ...]] = (*Motions.LISTENS, OptimizerBuilt, RunEnded)
 
