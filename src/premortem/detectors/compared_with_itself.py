@@ -8,9 +8,10 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import RECORDS, columns
+from premortem.detectors.printed import columns
 from premortem.events import EvaluationEnded, Event, LogLine, StepStats
 from premortem.findings import Finding, Severity
+from premortem.metric_words import RECORDS
 
 RATIOS = frozenset("psnr snr sdr sisdr sisnr".split())  # infinite only when the error is exactly 0
 ENOUGH = 2  # evaluations in a row

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.resuming import file_of, starts_anew, stem
+from premortem.detectors.resuming import file_of, starts_anew
 from premortem.events import Event, Resumed
 from premortem.findings import Finding, Severity
+from premortem.metric_words import counts
 
 
 class CounterRestarts(Detector):
@@ -46,17 +47,17 @@ class CounterRestarts(Detector):
         if anew is None:
             return
         name, value, saved = anew
-        asked = [held for held in event.held if stem(held[0]) == stem(name)]
+        asked = [held for held in event.held if counts(held[0]) == counts(name)]
         if any(used for _, _, used in asked):
             return  # the number of the file is added somewhere, or compared
         self._said = True
         known = f"`{asked[0][0]}` is {asked[0][1]} and nothing uses it." if asked else "Nothing reads it."
         yield self.finding(
             event,
-            f"the run goes on with `{file_of(event)}` of {stem(name)} {saved}, optimizer included, but `{name}` "
+            f"the run goes on with `{file_of(event)}` of {counts(name)} {saved}, optimizer included, but `{name}` "
             f"starts at {value}",
             cause=f"The file says how far it was, and the loop does not ask. {known}",
-            remedy=f"Begin the loop where the file ends, or say that {stem(name)}s are counted anew on purpose.",
+            remedy=f"Begin the loop where the file ends, or say that {counts(name)}s are counted anew on purpose.",
             severity=Severity.WARNING if asked else Severity.INFO,
             file=event.path,
             counter=name,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from premortem.events import EpochEnded, EpochStarted, EvaluationEnded, Event, LogLine
+from premortem.metric_words import EPOCHS
 
-WORDS = frozenset({"epoch", "ep", "epochs"})
 MOST_TEMPLATES = 64
 
 
@@ -67,7 +67,7 @@ class Epochs:
             append(self._passes, step)
 
     def _printed(self, event: LogLine) -> None:
-        named = [i for i, (label, _, _) in enumerate(event.values) if label in WORDS]
+        named = [i for i, (label, _, _) in enumerate(event.values) if label in EPOCHS]
         at = named[0] if named else 0
         value = event.values[at][2]
         if not 0 <= value < 1e6 or value != int(value):

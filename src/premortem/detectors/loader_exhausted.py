@@ -9,10 +9,11 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import LOSSES, columns, counted, kind_of
+from premortem.detectors.printed import columns, counted, kind_of
 from premortem.detectors.wording import count
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, LogLine, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
+from premortem.metric_words import LOSSES, TRAINED
 
 AGAIN = 2  # loops over an iterator that had run out
 STUCK = 2  # epochs that were printed without a step
@@ -48,6 +49,7 @@ class LoaderExhausted(Detector):
         family="data-empty",
         severity=Severity.ERROR,
         explains=("metric-frozen", "scheduler-before-optimizer", "step-without-new-gradients"),
+        sudden=True,
     )
     listens: ClassVar[tuple[type[Event], ...]] = (
         EpochStarted,
@@ -143,7 +145,7 @@ def stands_still(first: LogLine, stuck: list[LogLine]) -> bool:
     """A loss in these lines is 0, NaN, or the same in all of them."""
     for i, names in enumerate(columns(first)):
         text = first.values[i][1]
-        if "." not in text or not names & (LOSSES | {"train", "training"}):
+        if "." not in text or not names & (LOSSES | TRAINED):
             continue
         values = [line.values[i][2] for line in stuck if len(line.values) == len(first.values)]
         if values and (

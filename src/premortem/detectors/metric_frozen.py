@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, SCORES, columns, digits, kind_of
+from premortem.detectors.printed import columns, digits, kind_of
 from premortem.detectors.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, RunEnded
 from premortem.findings import Certainty, Finding, Severity
+from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 
 ENOUGH = 5  # lines
 PRECISE = 4  # significant digits
@@ -104,7 +105,7 @@ class MetricFrozen(Detector):
         """Another loss or score in the line got clearly better or worse."""
         for i in moving:
             before, after = lines.first.values[i][2], lines.latest[i][2]
-            measures = names[i] & (LOSSES | SCORES | {"train", "training"})
+            measures = names[i] & (LOSSES | SCORES | TRAINED)
             if measures and abs(after - before) > IMPROVED * max(abs(before), abs(after)):
                 return True
         return False

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, columns
+from premortem.detectors.printed import columns
 from premortem.events import EvaluationEnded, Event, LogLine, StepStats
 from premortem.findings import Finding, Severity
+from premortem.metric_words import EVALUATED, LOSSES, RECORDS, words
 
 
 class MetricNotFinite(Detector):
@@ -60,7 +61,7 @@ class MetricNotFinite(Detector):
     def _found(self, line: LogLine, label: str, text: str) -> Finding:
         return self.finding(
             line,
-            f"`{label or 'loss'}` of the evaluation after step {line.step} was {text}, while the training loss is finite",
+            f"`{label if words(label) & LOSSES else 'loss'}` of the evaluation after step {line.step} was {text}, while the training loss is finite",
             cause="The evaluation itself makes it: its data, the number of its samples, or what only eval mode uses.",
             remedy="Look for the first batch of the evaluation for which it is not finite, and whether there is one at all.",
             printed=line.text.strip(),

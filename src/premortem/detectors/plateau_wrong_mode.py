@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -23,12 +22,8 @@ from premortem.events import (
     Site,
 )
 from premortem.findings import Finding, Severity
+from premortem.metric_words import direction
 
-HIGHER = frozenset(
-    "acc accuracy f1 auc auroc psnr ssim iou miou dice precision recall r2 bleu rouge top1 top5 acc@1 acc@5".split()
-)
-LOWER = frozenset("loss err error mse mae rmse mape nll bce kl ppl perplexity wer cer fid cost".split())
-PARTS = re.compile(r"[_./-]")
 WANTED = 3  # metrics that must be recognised
 
 
@@ -197,13 +192,8 @@ def recognise(plateau: Plateau, line: LogLine) -> None:
     """Under which names the newest metric was printed."""
     metric, index = plateau.metrics[-1], len(plateau.metrics) - 1
     for label, text, value in line.values:
-        if direction_of(label) and printed_as(metric, text, value):
+        if direction(label) and printed_as(metric, text, value):
             plateau.labels.setdefault(label, set()).add(index)
-
-
-def direction_of(label: str) -> int:
-    parts = set(PARTS.split(label.lower()))
-    return bool(parts & HIGHER) - bool(parts & LOWER)
 
 
 def printed_as(metric: float, text: str, value: float) -> bool:
@@ -220,7 +210,7 @@ def known_as(plateau: Plateau) -> tuple[str, int]:
     often = {
         label: len(which) for label, which in plateau.labels.items() if len(which) >= max(WANTED, 0.8 * count)
     }
-    directions = {direction_of(label) for label in often}
+    directions = {direction(label) for label in often}
     if len(directions) != 1:
         return "", 0
     return max(often, key=lambda label: often[label]), directions.pop()

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from premortem.events import Resumed
+from premortem.metric_words import counts
 
-_WORDS = {
-    "epoch": frozenset({"epoch", "epochs", "ep"}),
-    "step": frozenset({"step", "steps", "iter", "iters", "iteration", "iterations", "it"}),
-}
 FIRST_RESUMED = 2  # a run that counts on from here did not start anew
-
-
-def stem(name: str) -> str:
-    """What this counter counts: "epoch", "step", or "" when its name does not say."""
-    words = set(name.lower().rpartition(".")[2].split("_"))
-    return next((what for what, spelt in _WORDS.items() if spelt & words), "")
 
 
 def goes_on(event: Resumed) -> tuple[str, int] | None:
@@ -24,7 +15,7 @@ def goes_on(event: Resumed) -> tuple[str, int] | None:
             if value < FIRST_RESUMED or not number or not number <= value <= number + 2:
                 continue
             # Without a name that says so, only the outermost loop can be the one that counts epochs or steps.
-            if stem(name) == stem(saved) != "" or (place == 0 and value <= number + 1):
+            if counts(name) == counts(saved) != "" or (place == 0 and value <= number + 1):
                 return name, value
     return None
 
@@ -35,7 +26,7 @@ def starts_anew(event: Resumed) -> tuple[str, int, int] | None:
         return None
     for name, value in event.reached:
         for saved, number in event.counters:
-            if value <= 1 and number >= max(FIRST_RESUMED, value + 2) and stem(name) == stem(saved) != "":
+            if value <= 1 and number >= max(FIRST_RESUMED, value + 2) and counts(name) == counts(saved) != "":
                 return name, value, number
     return None
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.epochs import WORDS
 from premortem.events import EpochEnded, EpochStarted, Event, LogLine
 from premortem.findings import Finding, Severity
+from premortem.metric_words import EPOCHS
 from premortem.windows import STEPPED, WindowEnded
 
 MANY = 8  # batches in an epoch; a few may be one deliberate large batch
@@ -68,7 +68,7 @@ class StepOncePerEpoch(Detector):
             if event.complete:
                 self._passes.append(event.batches)
         elif isinstance(event, LogLine):
-            self._lines += bool(event.values) and event.values[0][0] in WORDS
+            self._lines += bool(event.values) and event.values[0][0] in EPOCHS
 
     def _window(self, window: WindowEnded) -> Iterable[Finding]:
         optimizer, n = window.optimizer, len(window.micros)

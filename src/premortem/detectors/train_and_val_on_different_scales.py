@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, SCORES, columns
+from premortem.detectors.printed import columns
 from premortem.events import Backward, Event, Judged, LogLine, LossCall, OptimizerStep
 from premortem.findings import Certainty, Finding, Severity
+from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 
 LINES = 3
 CLOSE = 0.02  # relative; the last batch may be smaller than the others
@@ -93,9 +94,7 @@ class TrainAndValOnDifferentScales(Detector):
         losses = [
             (words, value)
             for words, (_, text, value) in zip(names, event.values, strict=True)
-            if "." in text
-            and words & (LOSSES | EVALUATED | {"train", "training"})
-            and not words & (RECORDS | SCORES)
+            if "." in text and words & (LOSSES | EVALUATED | TRAINED) and not words & (RECORDS | SCORES)
         ]
         train = [value for words, value in losses if not words & EVALUATED]
         held_out = [value for words, value in losses if words & EVALUATED]

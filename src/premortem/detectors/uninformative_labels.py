@@ -10,9 +10,11 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.chance import Chance
+from premortem.detectors.printed import columns
 from premortem.detectors.series import Series
 from premortem.events import Event, LabelsWeighed, LogLine, LossCall, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
+from premortem.metric_words import ACCURACIES, RECORDS, TRAINED
 
 _NOTHING = 3.0  # standard deviations above shuffled labels
 _NOTHING_AT_ALL = 2.0
@@ -80,7 +82,11 @@ class UninformativeLabels(Detector):
         elif isinstance(event, LossCall):
             self._compared(event)
         elif isinstance(event, LogLine):
-            found = [v for label, _, v in event.values if "acc" in label and "train" not in label]
+            found = [
+                value
+                for names, (_, _, value) in zip(columns(event), event.values, strict=True)
+                if _judges(names)
+            ]
             kept = [v / 100 if v > 1 else v for v in found if 0 <= v <= 100]
             self._accuracies += kept[: 64 - len(self._accuracies)]
         elif isinstance(event, RunEnded):
@@ -211,3 +217,8 @@ class UninformativeLabels(Detector):
 
     def _site(self) -> Site | None:
         return next(iter(self._courses), None)
+
+
+def _judges(names: frozenset[str]) -> bool:
+    """An accuracy of now, and not of the training set."""
+    return bool(names & ACCURACIES) and not names & (TRAINED | RECORDS)
