@@ -289,7 +289,6 @@ class Supervision:
     def _printed(self, line: LogLine) -> None:
         with never_fatal("log", self.journal):
             if self.watcher is not None:
-                line.step = self.watcher.steps
                 self.watcher.emit(line)
 
     def _found(self, finding: Finding) -> None:

@@ -40,7 +40,8 @@ _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", 
 _ABOUT = 64  # steps after a failure in which findings are still about it
 # Events worth keeping besides the series of steps. All are rare: none is made in every step.
 _KEPT = frozenset(
-    {
+    events.sealed(kind)
+    for kind in (
         events.BatchSplit,
         events.CheckpointSaved,
         events.Custody,
@@ -62,7 +63,7 @@ _KEPT = frozenset(
         events.StateLoaded,
         events.StepRefused,
         events.StorageSeen,
-    }
+    )
 )
 
 
@@ -122,7 +123,7 @@ class Watcher:
         self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
         self._listening: dict[type[Event], list[detectors.Detector]] = {}
         for detector in self._detectors:
-            for kind in detector.listens:
+            for kind in map(events.sealed, detector.listens):
                 self._listening.setdefault(kind, []).append(detector)
         self.capsules: list[Path] = []  # of steps that failed
         self._argv: list[str] = []
@@ -136,11 +137,12 @@ class Watcher:
 
     def emit(self, event: Event) -> None:
         """One event through the whole of premortem. Raises only `Stopped`, only by policy."""
+        if isinstance(event, LogLine):
+            event = replace(event, step=self.reached())  # a printed line does not know how far the run is
+        event.seal()
         self.steps = max(self.steps, event.step)
         if isinstance(event, RunStarted):
             self._argv = list(event.argv)
-        if isinstance(event, LogLine):
-            event.step = self.reached()  # a printed line does not know how far the run is
         if self.journal is not None:
             if isinstance(event, StepStats):
                 self.journal.step(event, time.time())
@@ -155,6 +157,7 @@ class Watcher:
         self._dispatch(event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
+                derived.seal()
                 if self.journal is not None and type(derived) in _KEPT:
                     self.journal.event(derived)
                 self._dispatch(derived)
@@ -350,8 +353,7 @@ class Watcher:
                 self.safekeeping.close(patience)
             except Exception as error:  # noqa: BLE001 - the last words must still be said
                 self.fault("safekeeping", error)
-        event = ended or RunEnded()
-        event.step = self.reached()
+        event = replace(ended or RunEnded(), step=self.reached())
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
         if self._attachment is not None and event.reason == "crashed":
