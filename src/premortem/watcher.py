@@ -173,8 +173,10 @@ class Watcher:
             self._audience.heard(event)
         for detector in self._listening.get(type(event), ()):
             try:  # around each one: the next detector must still hear the event
-                for finding in detector.observe(event):
+                for finding in detector.hear(event):
                     self._say(finding)
+                if detector.over:
+                    self._retire(detector)
             except Exception as error:  # noqa: BLE001 - a detector's bug must not reach the run
                 self._retire(detector)
                 self.fault(detector.card.name, error)
@@ -186,7 +188,7 @@ class Watcher:
                 self._retire(detector)
 
     def _retire(self, broken: detectors.Detector) -> None:
-        """A detector that failed once has lost its thread: it hears nothing more."""
+        """A detector that is done, or that failed and so has lost its thread: it hears nothing more."""
         self._listening = {
             kind: [detector for detector in listening if detector is not broken]
             for kind, listening in self._listening.items()

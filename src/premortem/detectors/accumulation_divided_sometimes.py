@@ -50,7 +50,6 @@ class AccumulationDividedSometimes(Detector):
     def __init__(self) -> None:
         # optimizer, length -> the different ways in which windows of that length were weighted, with their number
         self._patterns: dict[tuple[int, int], dict[tuple[float, ...], int]] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: WindowEnded) -> Iterable[Finding]:
         if event.end != STEPPED or not event.accumulates or event.touched:
@@ -64,8 +63,7 @@ class AccumulationDividedSometimes(Detector):
         patterns = self._patterns.setdefault((event.optimizer, length), {})
         if len(patterns) < 16:
             patterns[weights] = patterns.get(weights, 0) + 1
-        if event.optimizer not in self._told and sum(patterns.values()) >= ENOUGH and uneven(patterns):
-            self._told.add(event.optimizer)
+        if sum(patterns.values()) >= ENOUGH and uneven(patterns) and self.once(event.optimizer):
             divided = sum(w < 1 for weights, n in patterns.items() for w in weights * n)
             total = length * sum(patterns.values())
             yield self.finding(

@@ -47,7 +47,6 @@ class AccumulationNotDivided(Detector):
         self._streak: dict[int, int] = {}
         self._length: dict[int, int] = {}
         self._divided: set[int] = set()  # optimizers with a window that was: then another diagnosis is right
-        self._told: set[int] = set()
         self._epochs: set[int] = set()  # batches in the loaders
         self._by_epoch: dict[int, int] = {}  # optimizer -> windows in a row
 
@@ -63,7 +62,7 @@ class AccumulationNotDivided(Detector):
         optimizer, k, n = event.optimizer, len(event.micros), divisor(event)
         wrong = n in self._epochs and n >= FAR * k
         self._by_epoch[optimizer] = self._by_epoch.get(optimizer, 0) + 1 if wrong else 0
-        if self._by_epoch[optimizer] < ENOUGH or optimizer in self._told:
+        if self._by_epoch[optimizer] < ENOUGH or self.said(optimizer):
             return
         yield self._said(
             event,
@@ -79,7 +78,7 @@ class AccumulationNotDivided(Detector):
         same = self._length.get(optimizer) == k
         self._length[optimizer] = k
         self._streak[optimizer] = (self._streak.get(optimizer, 0) * same + 1) if undivided(event) else 0
-        if self._streak[optimizer] < ENOUGH or optimizer in self._told or optimizer in self._divided:
+        if self._streak[optimizer] < ENOUGH or self.said(optimizer) or optimizer in self._divided:
             return
         yield self._said(
             event,
@@ -89,7 +88,7 @@ class AccumulationNotDivided(Detector):
 
     def _said(self, event: WindowEnded, loss: str, cause: str, **evidence: Any) -> Finding:
         k = len(event.micros)
-        self._told.add(event.optimizer)
+        self.once(event.optimizer)
         return self.finding(
             event,
             f"each step sums the gradients of {k} micro-batches, and the loss {loss}",

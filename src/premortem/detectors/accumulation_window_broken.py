@@ -66,7 +66,6 @@ class AccumulationWindowBroken(Detector):
         self._short: Counter[tuple[int, ...]] = Counter()
         self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
         self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, WindowEnded):
@@ -107,7 +106,7 @@ class AccumulationWindowBroken(Detector):
         elif k > 1:
             lengths.since.append(lengths.full)
             lengths.full = 0
-        if k > 1 and times >= REGULAR and optimizer not in self._told:
+        if k > 1 and times >= REGULAR and not self.said(optimizer):
             yield from self._judge(window, optimizer, lengths, k)
 
     def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
@@ -151,7 +150,7 @@ class AccumulationWindowBroken(Detector):
         cause: str,
         at: Site | None,
     ) -> Finding:
-        self._told.add(optimizer)
+        self.once(optimizer)
         return self.finding(
             event,
             message,
@@ -174,11 +173,7 @@ class AccumulationWindowBroken(Detector):
             if k < 2 or times < REGULAR // 2 or trained % k or not 0 < rest < k or trained < k:
                 continue
             self._short[optimizer, event.loader, event.batches, rest] += 1
-            if (
-                self._short[optimizer, event.loader, event.batches, rest] == AGAIN
-                and optimizer not in self._told
-            ):
-                self._told.add(optimizer)
+            if self._short[optimizer, event.loader, event.batches, rest] == AGAIN and self.once(optimizer):
                 yield self.finding(
                     event,
                     f"the last {rest} of {event.batches} batches of every epoch are drawn and never trained on "
@@ -203,11 +198,11 @@ class AccumulationWindowBroken(Detector):
             used = samples * len(windows)
             rest = size - used
             # Leaving out a bit of the data, like drop_last, is a choice; a quarter of it is not.
-            if not alike or k < 2 or not size / 4 <= rest < samples or optimizer in self._told:
+            if not alike or k < 2 or not size / 4 <= rest < samples or self.said(optimizer):
                 continue
             self._short[optimizer, size, used] += 1
             if self._short[optimizer, size, used] == AGAIN + 1:
-                self._told.add(optimizer)
+                self.once(optimizer)
                 yield self.finding(
                     event,
                     f"{rest} of {size} samples of every epoch are never trained on: they do not fill a window of {k} "

@@ -47,7 +47,6 @@ class AdversarialLabels(Detector):
         self._targets: list[LossCall] = []
         self._judged: list[tuple[Forward, LossCall]] = []  # since the last step
         self._seen: dict[tuple[int, str], list[float]] = {}  # (discriminator, role) -> last labels
-        self._told = False
 
     def observe(self, event: Event) -> Iterable[Finding]:
         self._players.observe(event)
@@ -93,12 +92,12 @@ class AdversarialLabels(Detector):
 
     def _judge(self, event: Event, generator: int, critic: int, at: Site | None) -> Iterable[Finding]:
         real, fake, maker = (self._seen.get((critic, role), []) for role in ("real", "fake", "maker"))
-        if self._told or min(len(real), len(fake)) < ENOUGH:
+        if self.over or min(len(real), len(fake)) < ENOUGH:
             return
         name = self._players.names.get(generator, "the generator")
         judge = self._players.names.get(critic, "the discriminator")
         if all(abs(r - f) < 1e-6 for r, f in zip(real, fake, strict=True)):
-            self._told = True
+            self.over = True
             yield self.finding(
                 event,
                 f"`{judge}` is trained towards the same label ({real[-1]:g}) for real samples and for `{name}`'s",
@@ -109,7 +108,7 @@ class AdversarialLabels(Detector):
         elif at is not None and len(maker) == ENOUGH:
             towards_fake = [abs(m - f) < abs(m - r) for m, f, r in zip(maker, fake, real, strict=True)]
             if all(towards_fake) and all(abs(f - r) > 0.2 for f, r in zip(fake, real, strict=True)):
-                self._told = True
+                self.over = True
                 yield self.finding(
                     event,
                     f"`{name}` is trained towards the label {maker[-1]:g}, which `{judge}` uses for generated samples",

@@ -48,15 +48,14 @@ class AttentionOverWrongDimension(Detector):
 
     def __init__(self) -> None:
         self._walks = 0
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, GraphWalked) or not event.crossed:
+        if not isinstance(event, GraphWalked) or not event.crossed:
             return
         self._walks += 1
         if self._walks < _WALKS:
             return
-        self._done = True
+        self.over = True
         shape, dim = event.crossed[0]
         yield self.finding(
             event,

@@ -35,13 +35,10 @@ class AverageNotRestored(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, Resumed) or not event.average or not event.restored:
+        if not isinstance(event, Resumed) or not event.average or not event.restored:
             return
-        self._said = True
+        self.over = True
         yield self.finding(
             event,
             f"`{file_of(event)}` holds averaged weights under `{event.averaged}`, but `{event.average}` starts from "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
 from premortem.cards import Card
@@ -21,9 +21,26 @@ class Detector:
 
     card: ClassVar[Card]
     listens: ClassVar[tuple[type[Event], ...]]
+    over = False  # it has said all it has to say, or can say nothing any more: it hears no further events
+
+    def hear(self, event: Any) -> Iterable[Finding]:
+        """What it says to this event."""
+        return () if self.over else self.observe(event)
 
     def observe(self, event: Any) -> Iterable[Finding]:
         raise TypeError(f"{type(self).__name__} does not observe")
+
+    def once(self, key: Hashable) -> bool:
+        """Whether this is asked for the first time: of one optimizer, one line, one file."""
+        asked: set[Hashable] = self.__dict__.setdefault("_asked", set())
+        if key in asked:
+            return False
+        asked.add(key)
+        return True
+
+    def said(self, key: Hashable) -> bool:
+        """Whether `once` was asked with this key."""
+        return key in self.__dict__.get("_asked", ())
 
     def state(self) -> dict[str, Any]:
         return copy.deepcopy(self.__dict__)

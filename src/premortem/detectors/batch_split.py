@@ -40,13 +40,10 @@ class BatchSplit(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (Split,)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, Split) or self._said:
+        if not isinstance(event, Split):
             return
-        self._said = True
+        self.over = True
         lost = "; the step in which it was noticed was not made" if event.lost else ""
         yield self.finding(
             event,

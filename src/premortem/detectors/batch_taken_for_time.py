@@ -45,11 +45,8 @@ class BatchTakenForTime(Detector):
         self._waiting: dict[str, SequenceLayer] = {}  # layers that ran since the last loss
         self._steps: dict[str, set[int]] = {}
         self._clear: set[str] = set()
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, SequenceLayer):
             self._waiting.setdefault(event.layer, event)
         elif isinstance(event, LossCall) and event.grad and event.target_shape:
@@ -72,7 +69,7 @@ class BatchTakenForTime(Detector):
         steps.add(layer.step)
         if len(steps) < _STEPS:
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             layer,
             f"{layer.layer} ({layer.kind}) wants (time, batch, features) and is given {layer.shape}: "

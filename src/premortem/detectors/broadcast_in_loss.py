@@ -72,11 +72,8 @@ class BroadcastInLoss(Detector):
     def __init__(self) -> None:
         self._calls: dict[Site | None, int] = {}
         self._clear: set[Site | None] = set()
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, LossCall) and event.fn in _ELEMENTWISE:
             yield from self._call(event)
         elif isinstance(event, GraphWalked):
@@ -91,7 +88,7 @@ class BroadcastInLoss(Detector):
             return
         if not self._counted(event):
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             event,
             f"{event.fn} compares predictions of shape {given} with targets of shape {wanted}, "
@@ -110,7 +107,7 @@ class BroadcastInLoss(Detector):
             return
         if not self._counted(event):
             return
-        self._done = True
+        self.over = True
         broadcast = event.broadcasts[0]
         yield self.finding(
             event,

@@ -32,12 +32,8 @@ class CheckpointDoesNotReadBack(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (SaveChecked,)
 
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, SaveChecked) and event.damaged and event.path not in self._said:
-            self._said.add(event.path)
+        if isinstance(event, SaveChecked) and event.damaged and self.once(event.path):
             yield self.finding(
                 event,
                 f"`{event.path}` was written twice and is damaged each time: {event.damaged}",

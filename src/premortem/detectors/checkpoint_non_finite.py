@@ -42,12 +42,8 @@ class CheckpointNonFinite(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded,)
 
-    def __init__(self) -> None:
-        self._said: set[tuple[str, int]] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, StateLoaded) and event.nonfinite and (event.target, event.key) not in self._said:
-            self._said.add((event.target, event.key))
+        if isinstance(event, StateLoaded) and event.nonfinite and self.once((event.target, event.key)):
             what = "weights" if event.target == "module" else "moments"
             yield self.finding(
                 event,

@@ -33,13 +33,9 @@ class CheckpointNotSaved(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (RoomShort,)
 
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, RoomShort) or not event.failed or event.path in self._said:
+        if not isinstance(event, RoomShort) or not event.failed or not self.once(event.path):
             return
-        self._said.add(event.path)
         yield self.finding(
             event,
             f"`{event.path}` could not be saved; the old file is untouched",

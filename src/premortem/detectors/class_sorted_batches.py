@@ -104,7 +104,6 @@ class ClassSortedBatches(Detector):
     def __init__(self) -> None:
         self._open: dict[Site | None, list[LossCall]] = {}  # since the last backward
         self._sites: dict[Site | None, Sorted] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LossCall):
@@ -125,12 +124,12 @@ class ClassSortedBatches(Detector):
             for call in calls:
                 classes.update(call.classes or {})
             known = all(call.classes is not None for call in calls)
-            if self._said or not known or sum(classes.values()) < SMALLEST:
+            if self.over or not known or sum(classes.values()) < SMALLEST:
                 continue
             seen = self._sites.setdefault(site, Sorted())
             seen.add(classes, any(call.target_is_data for call in calls))
             if seen.sorted:
-                self._said = True
+                self.over = True
                 yield self._found(event, site, seen, seen.order)
 
     def _found(self, event: Backward, site: Site | None, seen: Sorted, order: list[float]) -> Finding:

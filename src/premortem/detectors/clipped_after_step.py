@@ -50,7 +50,6 @@ class ClippedAfterStep(Detector):
 
     def __init__(self) -> None:
         self._places: dict[Site | None, Place] = {}
-        self._said: set[Site | None] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Clip):
@@ -72,12 +71,12 @@ class ClippedAfterStep(Detector):
     def _judge(self, event: Event, *, over: bool) -> Iterator[Finding]:
         for at, place in self._places.items():
             # The very first call comes before any step, and cannot be late.
-            if at in self._said or place.late < ENOUGH or place.timely > max(1, 0.05 * place.late):
+            if self.said(at) or place.late < ENOUGH or place.timely > max(1, 0.05 * place.late):
                 continue
             acts = place.largest > place.limit
             if not math.isfinite(place.limit) or not (acts or over):
                 continue
-            self._said.add(at)
+            self.once(at)
             yield self.finding(
                 event,
                 f"gradients were clipped to {place.limit:g} only after the step had used them, {place.late} times"

@@ -76,7 +76,6 @@ class ClippedHardEveryStep(Detector):
         self._limits: dict[Site | None, Limit] = {}
         self._scale: float | None = None
         self._guards: dict[int, tuple[str, float]] = {}  # optimizer -> its kind, and its smallest eps
-        self._done = False
         self._counted: tuple[tuple[int, ...], int] = ((), 0)  # parameters, and their elements together
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -90,8 +89,7 @@ class ClippedHardEveryStep(Detector):
                 min((group.eps for group in event.groups), default=0.0),
             )
         elif isinstance(event, RunEnded):
-            if not self._done:
-                yield from self._ended(event)
+            yield from self._ended(event)
         else:
             self._motions.observe(event)
             if isinstance(event, StepStats):
@@ -122,12 +120,12 @@ class ClippedHardEveryStep(Detector):
         root = math.sqrt(self._elements(event.keys))
         for at, known in self._limits.items():
             norm, known.last = known.last, 0.0
-            if self._done or not 0 < eps <= GUARD or not root or norm <= HARD * known.limit:
+            if self.over or not 0 < eps <= GUARD or not root or norm <= HARD * known.limit:
                 continue
             known.starved += event.grad_norm <= eps * root and norm > HARD * eps * root
             if known.starved < ENOUGH or known.starved < 0.9 * known.count:
                 continue
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"{known.hard} of {known.count} gradients were clipped to {known.limit:g}; their typical entry is then "

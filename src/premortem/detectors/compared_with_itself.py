@@ -50,21 +50,20 @@ class ComparedWithItself(Detector):
             None  # the line, what the number is called, infinite?
         )
         self._times = 0
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, StepStats):
             self._learning = event.loss is not None and math.isfinite(event.loss) and event.loss != 0
         elif isinstance(event, LogLine):
             self._printed = ratio(event) or self._printed
-        elif isinstance(event, EvaluationEnded) and not self._said:
+        elif isinstance(event, EvaluationEnded):
             printed, self._printed = self._printed, None
             if printed is None or printed[0].step != event.step or not event.trained:
                 return
             line, label, infinite = printed
             self._times = self._times + 1 if infinite and self._learning else 0
             if self._times >= ENOUGH:
-                self._said = True
+                self.over = True
                 yield self._found(line, label)
 
     def _found(self, line: LogLine, label: str) -> Finding:

@@ -70,11 +70,8 @@ class ConstantLabels(Detector):
         self._seen: dict[str, Seen] = {}
         self._inputs: set[int] = set()
         self._trained_since = False  # a loss was trained on since an epoch began
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, Forward):
             if event.grad and event.fingerprint is not None and len(self._inputs) < 64:
                 self._inputs.add(event.fingerprint)
@@ -112,7 +109,7 @@ class ConstantLabels(Detector):
                 continue
             if not (seen.head if kind.startswith("class") else seen.data):
                 continue
-            self._done = True
+            self.over = True
             value = next(iter(seen.values))
             yield self.finding(
                 event,

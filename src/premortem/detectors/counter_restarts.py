@@ -37,11 +37,8 @@ class CounterRestarts(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, Resumed) or not event.restored:
+        if not isinstance(event, Resumed) or not event.restored:
             return
         anew = starts_anew(event)
         if anew is None:
@@ -50,7 +47,7 @@ class CounterRestarts(Detector):
         asked = [held for held in event.held if counts(held[0]) == counts(name)]
         if any(used for _, _, used in asked):
             return  # the number of the file is added somewhere, or compared
-        self._said = True
+        self.over = True
         known = f"`{asked[0][0]}` is {asked[0][1]} and nothing uses it." if asked else "Nothing reads it."
         yield self.finding(
             event,

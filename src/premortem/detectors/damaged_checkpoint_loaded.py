@@ -37,13 +37,9 @@ class DamagedCheckpointLoaded(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LoadChecked,)
 
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LoadChecked) or event.path in self._said:
+        if not isinstance(event, LoadChecked) or not self.once(event.path):
             return
-        self._said.add(event.path)
         loaded = "does not load" if event.raised else "was loaded"
         yield self.finding(
             event,

@@ -60,7 +60,6 @@ class DataChangedInPlace(Detector):
 
     def __init__(self) -> None:
         self._drifts: dict[int, Drift] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, EpochStarted):
@@ -76,8 +75,8 @@ class DataChangedInPlace(Detector):
             return  # nothing was written since; another loader reads the same array
         drift.distances = [*drift.distances[-EPOCHS:], array.distance]
         drift.spreads = [*drift.spreads[-EPOCHS:], array.spread]
-        if array.inside and not self._said and (moves_away(drift.distances) or is_rescaled(drift.spreads)):
-            self._said = True
+        if array.inside and not self.over and (moves_away(drift.distances) or is_rescaled(drift.spreads)):
+            self.over = True
             name = f"`dataset.{array.name}`" if array.name else "the tensor that batches are cut from"
             yield self.finding(
                 event,

@@ -61,7 +61,6 @@ class DeadUnits(Detector):
         self._now: LayerStats | None = None  # a dead layer in the last training forward
         self._looked = False
         self._graves: dict[int, Grave] = {}
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Forward):
@@ -90,8 +89,7 @@ class DeadUnits(Detector):
         looks, since = (known.looks + 1, known.since) if known is not None else (1, event.step)
         self._graves[dead.model] = Grave(looks, dead.at, dead.layer, silent, len(profile), since)
         # Not within one unlucky stretch: the looks become rare as the run goes on.
-        if looks >= LOOKS and event.step >= 2 * since and event.step >= 32 and dead.model not in self._said:
-            self._said.add(dead.model)
+        if looks >= LOOKS and event.step >= 2 * since and event.step >= 32 and self.once(dead.model):
             yield self.finding(
                 event,
                 f"every unit of a ReLU layer has been zero for all samples since step {since}; {silent} of "

@@ -32,13 +32,10 @@ class DeadlineReached(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (DeadlineMet,)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, DeadlineMet):
+        if not isinstance(event, DeadlineMet):
             return
-        self._said = True
+        self.over = True
         saved = f"the state of the training is in {event.path}" if event.path else "it could not be saved"
         when = f"{event.left:.0f} seconds before the deadline" if event.left >= 0 else "after the deadline"
         mirror = {None: "", True: ", and on the mirror", False: ", but not on the mirror yet"}[event.mirrored]

@@ -45,7 +45,6 @@ class DiscriminatorLossInGenerator(Detector):
         # optimizer -> backward passes since its gradients were cleared: where, and who stepped on it
         self._sums: dict[int, list[tuple[Site | None, set[int]]]] = {}
         self._times: Counter[int] = Counter()
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         self._players.observe(event)
@@ -68,7 +67,7 @@ class DiscriminatorLossInGenerator(Detector):
                     stepped.add(event.optimizer)
         mine = mine[-event.pending :] if event.pending else []
         for generator, discriminator in self._players.pairs():
-            if not self._players.holds(event.optimizer, generator) or event.optimizer in self._told:
+            if not self._players.holds(event.optimizer, generator) or self.said(event.optimizer):
                 continue
             foreign = [
                 at for at, stepped in mine if any(self._players.holds(key, discriminator) for key in stepped)
@@ -78,7 +77,7 @@ class DiscriminatorLossInGenerator(Detector):
                 continue
             self._times[event.optimizer] += 1
             if self._times[event.optimizer] == ENOUGH:
-                self._told.add(event.optimizer)
+                self.once(event.optimizer)
                 name = self._players.names.get(generator, "the generator")
                 critic = self._players.names.get(discriminator, "the discriminator")
                 yield self.finding(

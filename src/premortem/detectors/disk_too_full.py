@@ -31,13 +31,9 @@ class DiskTooFull(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (RoomShort,)
 
-    def __init__(self) -> None:
-        self._said: set[tuple[str, bool]] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, RoomShort) or event.failed or (event.path, event.in_place) in self._said:
+        if not isinstance(event, RoomShort) or event.failed or not self.once((event.path, event.in_place)):
             return
-        self._said.add((event.path, event.in_place))
         yield self.finding(
             event,
             self._what(event),

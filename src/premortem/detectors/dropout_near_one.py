@@ -38,17 +38,16 @@ class DropoutNearOne(Detector):
 
     def __init__(self) -> None:
         self._steps: dict[tuple[str, float], set[int]] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LayerStats) or event.probability < 0.9 or not event.training or self._said:
+        if not isinstance(event, LayerStats) or event.probability < 0.9 or not event.training:
             return
         if not event.grad and event.probability < 1:
             return
         steps = self._steps.setdefault((event.layer, event.probability), set())
         steps.add(event.step)
         if len(steps) >= LOOKS:
-            self._said = True
+            self.over = True
             kept = 1 - event.probability
             yield self.finding(
                 event,

@@ -35,13 +35,10 @@ class EphemeralStorage(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (StorageSeen,)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, StorageSeen) or event.mirrored:
+        if not isinstance(event, StorageSeen) or event.mirrored:
             return
-        self._said = True
+        self.over = True
         will = "is wiped" if event.certain else "may go"
         yield self.finding(
             event,

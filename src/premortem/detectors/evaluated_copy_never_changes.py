@@ -50,7 +50,6 @@ class EvaluatedCopyNeverChanges(Detector):
         self._evaluated: set[int] = set()
         self._history: dict[int, list[EvaluationEnded]] = {}
         self._logged: set[int] = set()
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, ModelSeen):
@@ -75,14 +74,14 @@ class EvaluatedCopyNeverChanges(Detector):
         history = self._history.setdefault(event.model, [])
         if history and history[-1].weights != event.weights:
             history.clear()
-            self._said.add(event.model)  # it does change
-        if event.model in self._said or event.model in self._moved:
+            self.once(event.model)  # it does change
+        if self.said(event.model) or event.model in self._moved:
             return
         if not history or history[-1].step < event.step:
             history.append(event)
         trained = self._original(event.model)
         if trained is not None and len(history) >= ENOUGH:
-            self._said.add(event.model)
+            self.once(event.model)
             yield self._found(event, history, trained)
 
     def _original(self, copy: int) -> ModelSeen | None:

@@ -50,7 +50,6 @@ class EvaluatedInTrainMode(Detector):
         self._logged: dict[int, bool] = {}  # steps at which a metric was printed -> of held-out data
         self._on_purpose: set[int] = set()  # models that were sampled with dropout on
         self._odd: dict[int, EvaluationEnded] = {}  # dropout on in eval mode, by the author's own hand
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, ModelSeen):
@@ -62,7 +61,7 @@ class EvaluatedInTrainMode(Detector):
             yield from self._evaluated(event)
         elif isinstance(event, RunEnded):
             for model, evaluation in self._odd.items():
-                if not self._said and model not in self._on_purpose:
+                if not self.over and model not in self._on_purpose:
                     yield self._noise_left_on(evaluation)
 
     def _evaluated(self, event: EvaluationEnded) -> Iterator[Finding]:
@@ -83,7 +82,7 @@ class EvaluatedInTrainMode(Detector):
             or event.critic
             or event.discarded
         )
-        if self._said or innocent:
+        if self.over or innocent:
             return
         # On the training input itself (a graph with validation nodes, or a look at the training loss), or twice on the
         # same one: only what is printed says that it is an evaluation.
@@ -106,7 +105,7 @@ class EvaluatedInTrainMode(Detector):
             self._odd.setdefault(event.model, event)
 
     def _in_train_mode(self, event: EvaluationEnded, severity: Severity) -> Finding:
-        self._said = True
+        self.over = True
         name = self._name(event)
         return self.finding(
             event,
@@ -123,7 +122,7 @@ class EvaluatedInTrainMode(Detector):
         )
 
     def _deaf(self, event: EvaluationEnded) -> Finding:
-        self._said = True
+        self.over = True
         name = self._name(event)
         seen = self._seen.get(event.model)
         if event.forgotten:

@@ -31,15 +31,14 @@ class EvaluatedWithGradients(Detector):
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, ModelSeen):
             self._names[event.model] = event.name
         elif isinstance(event, EvaluationEnded):
             wasteful = event.grad and event.judged and event.trained and not event.generator
-            if wasteful and not self._said and event.forwards > 1:
-                self._said = True
+            if wasteful and event.forwards > 1:
+                self.over = True
                 name = self._names.get(event.model, "model")
                 yield self.finding(
                     event,

@@ -70,7 +70,6 @@ class FewerSamplesThanExpected(Detector):
         self._loaders: dict[int, LoaderBuilt] = {}
         self._passes: dict[int, Passes] = {}
         self._last: int | None = None  # the loader that was drawn from last
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LoaderBuilt):
@@ -96,7 +95,7 @@ class FewerSamplesThanExpected(Detector):
             yield from self._ended(event)
 
     def _sampler(self, event: LoaderBuilt, reachable: int, samples: int) -> Finding:
-        self._said.add(event.loader)
+        self.once(event.loader)
         return self.finding(
             event,
             f"the WeightedRandomSampler has {count(reachable, 'weight')} for {count(samples, 'sample')}: it only ever "
@@ -118,10 +117,10 @@ class FewerSamplesThanExpected(Detector):
         passes.numbers = [*passes.numbers, passes.number][-PASSES:]
         last = passes.left_at
         stuck = len(last) == PASSES and len(set(last)) == 1 and last[0] < SHARE * loader.batches
-        if not stuck or not counted_up(passes.numbers) or event.loader in self._said:
+        if not stuck or not counted_up(passes.numbers) or self.said(event.loader):
             return
         if not loader.shuffle or (last[0] == 1 and loader.batches >= SEVERAL):
-            self._said.add(event.loader)
+            self.once(event.loader)
             yield self._left(event, loader, last[0])
 
     def _left(self, event: EpochEnded, loader: LoaderBuilt, batches: int) -> Finding:

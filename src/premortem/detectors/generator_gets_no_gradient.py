@@ -53,7 +53,6 @@ class GeneratorGetsNoGradient(Detector):
         self._cuts: dict[frozenset[int], Site | None] = {}
         self._called: dict[int, tuple[bool, Site | None]] = {}  # model -> gradients on, where
         self._streak: dict[int, int] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         self._players.observe(event)
@@ -74,9 +73,8 @@ class GeneratorGetsNoGradient(Detector):
         if self._streak[event.optimizer] < ENOUGH:
             return
         for generator, discriminator in self._players.pairs():
-            if not self._players.holds(event.optimizer, generator) or generator in self._told:
+            if not self._players.holds(event.optimizer, generator) or not self.once(generator):
                 continue
-            self._told.add(generator)
             mine = self._players.parameters(generator)
             cut = next((at for keys, at in reversed(self._cuts.items()) if keys & mine), None)
             grad, called = self._called.get(generator, (True, None))

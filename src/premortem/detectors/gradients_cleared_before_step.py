@@ -53,7 +53,6 @@ class GradientsClearedBeforeStep(Detector):
     def __init__(self) -> None:
         self._cleared_at: dict[int, Site | None] = {}
         self._streak: dict[int, int] = {}
-        self._told: set[int] = set()
         self._masked = False  # perhaps: something was not finite, or was clipped to 0
 
     def observe(self, event: Event) -> Iterable[Finding]:
@@ -65,8 +64,7 @@ class GradientsClearedBeforeStep(Detector):
             key = event.optimizer
             self._streak[key] = self._streak.get(key, 0) + 1 if event.emptied else 0
             at = self._cleared_at.get(key)
-            if self._streak[key] == ENOUGH and key not in self._told and (at or not self._masked):
-                self._told.add(key)
+            if self._streak[key] == ENOUGH and (at or not self._masked) and self.once(key):
                 where = f"`zero_grad()` at line {at.line}" if at is not None else "something"
                 yield self.finding(
                     event,

@@ -50,7 +50,6 @@ class GradientsNeverCleared(Detector):
         self._calls = 0  # of zero_grad, on anything
         self._own: dict[int, int] = {}  # ... of those, on what this optimizer holds
         self._streak: dict[int, int] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ZeroGrad):
@@ -61,8 +60,7 @@ class GradientsNeverCleared(Detector):
             key = event.optimizer
             adding = not event.cleared and event.backwards > 0 and not event.closure
             self._streak[key] = self._streak.get(key, 0) + 1 if adding else 0
-            if self._streak[key] == ENOUGH and key not in self._told:
-                self._told.add(key)
+            if self._streak[key] == ENOUGH and self.once(key):
                 yield self.finding(
                     event,
                     f"{event.kind} has made {ENOUGH} steps in a row on gradients that were never cleared in between",

@@ -64,14 +64,12 @@ class GradientsThrownAway(Detector):
 
     def __init__(self) -> None:
         self._tallies: dict[tuple[int, Site | None], Tally] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: WindowEnded) -> Iterable[Finding]:
         if event.micros and event.site is not None and not event.closure and not event.touched:
             tally = self._tallies.setdefault((event.optimizer, event.site), Tally())
             count(tally, event)
-            if event.optimizer not in self._told and wasteful(tally):
-                self._told.add(event.optimizer)
+            if wasteful(tally) and self.once(event.optimizer):
                 yield self._found(event, tally)
 
     def _found(self, event: WindowEnded, tally: Tally) -> Finding:

@@ -52,11 +52,8 @@ class GraphsKeptAlive(Detector):
         self._at: Site | None = None
         self._keeper: Kept | None = None  # the variable that holds them, looked for when memory runs out
         self._sizes: dict[int, int] = {}  # step -> nodes in the graph
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said:
-            return
         if isinstance(event, GraphWalked):
             yield from self._walked(event)
         elif isinstance(event, Backward):
@@ -106,7 +103,7 @@ class GraphsKeptAlive(Detector):
         # One step's worth of graph more in each step, exactly: nothing but a chain through all of them does that.
         rates = [(self._sizes[b] - self._sizes[a]) / (b - a) for a, b in itertools.pairwise(steps)]
         if min(rates) > 3 and max(rates) <= 1.05 * min(rates):
-            self._said = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the graph of the loss grows with every step: {self._sizes[4]} operations at step 4, "
@@ -118,7 +115,7 @@ class GraphsKeptAlive(Detector):
             )
 
     def _found(self, event: Event) -> Finding:
-        self._said = True
+        self.over = True
         keeper = f"`{self._keeper.name}`" if self._keeper is not None else "Something"
         return self.finding(
             event,
@@ -131,7 +128,7 @@ class GraphsKeptAlive(Detector):
         )
 
     def _found_inside(self, event: Event) -> Finding:
-        self._said = True
+        self.over = True
         return self.finding(
             event,
             f"the graphs of all {self._inside[0]} steps that were looked at are still in memory after "

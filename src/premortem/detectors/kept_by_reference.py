@@ -32,12 +32,9 @@ class KeptByReference(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (AliasKept,)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, AliasKept) and not self._said:
-            self._said = True
+        if isinstance(event, AliasKept):
+            self.over = True
             yield self.finding(
                 event,
                 f"`{event.kept} = {event.source}` keeps no copy: both names mean the model that is still being trained",

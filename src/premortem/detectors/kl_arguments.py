@@ -48,10 +48,9 @@ class KlArguments(Detector):
 
     def __init__(self) -> None:
         self._calls: dict[tuple[Site | None, str], int] = {}
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or event.fn != "kl_div":
+        if not isinstance(event, LossCall) or event.fn != "kl_div":
             return
         if not (event.grad or event.target_grad):
             return
@@ -62,7 +61,7 @@ class KlArguments(Detector):
         self._calls[key] = self._calls.get(key, 0) + 1
         if self._calls[key] < _CALLS:
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             event,
             f"kl_div: {wrong}",

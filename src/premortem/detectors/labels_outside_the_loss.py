@@ -53,11 +53,8 @@ class LabelsOutsideTheLoss(Detector):
 
     def __init__(self) -> None:
         self._calls: dict[Site | None, int] = {}
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, RunEnded):
             yield from self._ended(event)
         elif isinstance(event, LossCall) and event.grad and not event.target_grad:
@@ -81,7 +78,7 @@ class LabelsOutsideTheLoss(Detector):
         self._calls[event.at] = self._calls.get(event.at, 0) + 1
         if self._calls[event.at] < _CALLS:
             return
-        self._done = True
+        self.over = True
         some = sorted(event.classes)[:4] if event.classes else None
         shown = (
             ", ".join(f"{v:g}" for v in some) if some else f"{event.target_min:.3g} to {event.target_max:.3g}"

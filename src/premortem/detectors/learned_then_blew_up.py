@@ -97,24 +97,23 @@ class LearnedThenBlewUp(Detector):
     def __init__(self) -> None:
         self._courses: dict[int, Course] = {}
         self._rates: dict[int, float] = {}
-        self._done: set[int] = set()  # said, or not to be judged
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerStep):
             self._rates[event.optimizer] = max((r for r in event.lrs if not math.isnan(r)), default=0.0)
-        elif isinstance(event, StepStats) and event.loss is not None and event.optimizer not in self._done:
+        elif isinstance(event, StepStats) and event.loss is not None and not self.said(event.optimizer):
             yield from self._lost(event, event.loss)
 
     def _lost(self, event: StepStats, loss: float) -> Iterator[Finding]:
         key = event.optimizer
         if not (math.isfinite(loss) and loss > 0):
-            self._done.add(key)  # not finite is for others to tell; a loss with a sign has no level
+            self.once(key)  # not finite is for others to tell; a loss with a sign has no level
             return
         rate = self._rates.get(key, 0.0)
         course = self._courses.setdefault(key, Course())
         if not course.add(event, loss, rate):
             return
-        self._done.add(key)
+        self.once(key)
         if rate > STEADY * course.rate:
             return
         yield self.finding(

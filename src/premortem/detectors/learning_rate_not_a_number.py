@@ -31,12 +31,9 @@ class LearningRateNotANumber(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt,)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, OptimizerBuilt) and event.lr_text and not self._said:
-            self._said = True
+        if isinstance(event, OptimizerBuilt) and event.lr_text:
+            self.over = True
             yield self.finding(
                 event,
                 f'{event.kind} was given the text "{event.lr_text}" as learning rate',

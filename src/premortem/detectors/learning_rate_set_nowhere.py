@@ -30,15 +30,12 @@ class LearningRateSetNowhere(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (OptimizerStep,)
 
-    def __init__(self) -> None:
-        self._said: set[int] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, OptimizerStep) or event.stray is None or event.optimizer in self._said:
+        if not isinstance(event, OptimizerStep) or event.stray is None or self.said(event.optimizer):
             return
         if event.stray in event.lrs:
             return  # it says the same, so far
-        self._said.add(event.optimizer)
+        self.once(event.optimizer)
         yield self.finding(
             event,
             f"the rate {event.stray:.3g} was set on {event.kind}, which goes on with {max(event.lrs, default=0.0):.3g}",

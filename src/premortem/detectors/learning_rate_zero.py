@@ -81,7 +81,6 @@ class LearningRateZero(Detector):
             int, str
         ] = {}  # keys of parameters that nobody trained yet, with a gradient -> name
         self._copies: set[int] = set()  # models that began as a copy of another one
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerBuilt):
@@ -119,13 +118,13 @@ class LearningRateZero(Detector):
     def _judge(self, event: Event) -> Iterator[Finding]:
         over = isinstance(event, RunEnded)
         for key, known in self._rates.items():
-            if key in self._said or not known.graded or all(known.ever):
+            if self.said(key) or not known.graded or all(known.ever):
                 continue
             epochs = self._epochs.between(known.first_step, event.step)
             if known.steps < 20 or not (over or epochs >= 3):
                 continue
             if not any(known.ever):
-                self._said.add(key)
+                self.once(key)
                 yield self._all(event, key, known)
             elif over:
                 yield from self._some(event, key, known)
@@ -152,7 +151,7 @@ class LearningRateZero(Detector):
         names = [self._fresh[k] for i in still for k in known.groups[i] if k in self._fresh]
         if not names:
             return
-        self._said.add(key)
+        self.once(key)
         yield self.finding(
             event,
             f"{len(still)} of {len(known.ever)} parameter groups had learning rate 0 in all {known.steps} steps; "

@@ -33,16 +33,13 @@ class LittleHeadroom(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LayerStats,)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: LayerStats) -> Iterator[Finding]:
-        if self._said or not event.half or not event.finite:
+        if not event.half or not event.finite:
             return
         largest = max(abs(event.output_min), abs(event.output_max))
         if largest < NEAR * LIMIT:
             return
-        self._said = True
+        self.over = True
         yield self.finding(
             event,
             f"the outputs of {event.layer or event.kind} reach {largest:.4g}, {largest / LIMIT:.0%} of what float16 holds",

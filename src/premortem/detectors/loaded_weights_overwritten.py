@@ -35,15 +35,14 @@ class LoadedWeightsOverwritten(Detector):
 
     def __init__(self) -> None:
         self._sites: dict[int, Site | None] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, StateLoaded):
             self._sites[event.key] = event.at
         elif isinstance(event, LoadedWeightsChanged):
             lost = event.tied or len(event.changed) == event.loaded
-            if lost and not self._said:
-                self._said = True
+            if lost:
+                self.over = True
                 yield self._found(event)
 
     def _found(self, event: LoadedWeightsChanged) -> Finding:

@@ -65,7 +65,6 @@ class LoaderExhausted(Detector):
         self._at: Site | None = None  # of the last one: it stands in the loop that no longer runs
         self._again: dict[int, list[int]] = {}  # loader -> work done when it was found empty again
         self._told: dict[str, Told] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, (OptimizerStep, Backward)):
@@ -74,11 +73,11 @@ class LoaderExhausted(Detector):
         elif isinstance(event, EpochStarted):
             self._again.pop(event.loader, None)
         elif isinstance(event, EpochEnded):
-            if event.again and not self._said:
+            if event.again:
                 yield from self._found_empty(event)
-        elif isinstance(event, LogLine) and self._work and not self._said:
+        elif isinstance(event, LogLine) and self._work:
             yield from self._printed(event)
-        elif isinstance(event, RunEnded) and not self._said:
+        elif isinstance(event, RunEnded):
             yield from self._ended(event)
 
     def _done(self, event: Event) -> int:
@@ -99,7 +98,7 @@ class LoaderExhausted(Detector):
         idle = times[-1] == times[-AGAIN]
         if not idle and len(set(times)) <= AGAIN:
             return  # training goes on without it: give it one more chance
-        self._said = True
+        self.over = True
         yield self._found(
             event,
             event.at,
@@ -121,7 +120,7 @@ class LoaderExhausted(Detector):
         told.stuck.append(event)
         # A table of results printed at the end counts up too, but its numbers differ from line to line.
         if len(told.stuck) >= STUCK and stands_still(told.line, told.stuck):
-            self._said = True
+            self.over = True
             yield self._found(
                 event,
                 self._at,

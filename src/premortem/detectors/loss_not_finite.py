@@ -42,11 +42,8 @@ class LossNotFinite(Detector):
     def __init__(self) -> None:
         self._origin: NonFinite | None = None
         self._rates: deque[float] = deque(maxlen=64)
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said:
-            return
         if isinstance(event, NonFinite):
             self._origin = event
         elif isinstance(event, StepStats):
@@ -54,7 +51,7 @@ class LossNotFinite(Detector):
             if event.loss is None or math.isfinite(event.loss):
                 self._origin = None
             elif event.worst is None and event.weights_finite and not climbing(list(self._rates)):
-                self._said = True
+                self.over = True
                 yield self._found(event, event.loss, self._origin if known(self._origin) else None)
 
     def _found(self, event: StepStats, loss: float, origin: NonFinite | None) -> Finding:

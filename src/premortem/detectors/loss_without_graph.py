@@ -75,7 +75,6 @@ class LossWithoutGraph(Detector):
         self._full = 0
         self._backward_at: Site | None = None
         self._streak: dict[int, int] = {}
-        self._told = False
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ModelSeen):
@@ -101,8 +100,8 @@ class LossWithoutGraph(Detector):
         lost = nothing and self._empty > 0 and self._full == 0
         self._streak[event.optimizer] = self._streak.get(event.optimizer, 0) + 1 if lost else 0
         self._empty = self._full = 0
-        if self._streak[event.optimizer] == ENOUGH and not self._told:
-            self._told = True
+        if self._streak[event.optimizer] == ENOUGH:
+            self.over = True
             yield self.finding(
                 event,
                 "backward() reaches no parameter: none of the "
@@ -114,9 +113,7 @@ class LossWithoutGraph(Detector):
         self._cut = None
 
     def _raised(self, event: Event, at: Site | None) -> Iterable[Finding]:
-        if self._told:
-            return
-        self._told = True
+        self.over = True
         frozen = [name for name, total, trainable in self._models.values() if total and not trainable]
         last = self._models.get(self._forward.model) if self._forward is not None else None
         if last is not None and last[1] and not last[2]:

@@ -63,10 +63,9 @@ class LossWithoutLowerBound(Detector):
 
     def __init__(self) -> None:
         self._falls: dict[Site | None, Fall] = {}
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, Backward) or event.value is None or event.scaled:
+        if not isinstance(event, Backward) or event.value is None or event.scaled:
             return
         value = event.value
         if not math.isfinite(value):
@@ -83,7 +82,7 @@ class LossWithoutLowerBound(Detector):
             fall.lowest = value
             fall.tenfold += 1
         if fall.deep >= _TIMES and fall.tenfold >= 4:
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the loss has fallen to {value:.3g} (it began around {fall.first[0]:.3g}) and has no bottom",

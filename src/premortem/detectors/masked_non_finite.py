@@ -113,11 +113,8 @@ class MaskedNonFinite(Detector):
         self._unused = 0  # backward passes in a row that left broken gradients nobody stepped on
         self._origin: NonFinite | None = None
         self._seen: NonFinite | None = None  # seen at work last, though the run got over it
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, ModelSeen):
             self._names.update({p.key: p.name for p in event.parameters})
         elif isinstance(event, Masked):
@@ -245,7 +242,7 @@ class MaskedNonFinite(Detector):
         skips: bool = False,
         wiped: bool = False,
     ) -> Finding:
-        self._done = True
+        self.over = True
         mask = self._mask if self._mask is not None and self._mask.origin else mask or self._mask
         where = (
             f" It is hidden by `{mask.op}` ({mask.count} of {mask.total} values at first)."

@@ -58,7 +58,6 @@ class MetricFrozen(Detector):
         self._lines: dict[str, Lines] = {}
         self._weights: dict[int, set[int]] = {}  # evaluated model -> checksums of its weights
         self._moves = False
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Custody):
@@ -86,7 +85,7 @@ class MetricFrozen(Detector):
             lines.latest = event.values
 
     def _judge(self, event: RunEnded, lines: Lines) -> Iterator[Finding]:
-        if self._said or len(lines.steps) < ENOUGH or lines.steps[0] == 0:
+        if self.over or len(lines.steps) < ENOUGH or lines.steps[0] == 0:
             return
         values, names = lines.first.values, columns(lines.first)
         frozen = [i for i, same in enumerate(lines.same) if same and is_measured(names[i], values[i][1])]
@@ -98,7 +97,7 @@ class MetricFrozen(Detector):
             or not self._improved(lines, names, moving)
         ):
             return
-        self._said = True
+        self.over = True
         yield self._found(event, lines, values[frozen[0]][0], values[frozen[0]][1])
 
     def _improved(self, lines: Lines, names: list[frozenset[str]], moving: list[int]) -> bool:

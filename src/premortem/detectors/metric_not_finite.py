@@ -43,7 +43,6 @@ class MetricNotFinite(Detector):
         self._printed: tuple[LogLine, str, str] | None = (
             None  # the line, what the number is called, the number
         )
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, StepStats):
@@ -51,11 +50,11 @@ class MetricNotFinite(Detector):
         elif isinstance(event, LogLine):
             if self._sound:
                 self._printed = broken(event) or self._printed
-        elif isinstance(event, EvaluationEnded) and not self._said:
+        elif isinstance(event, EvaluationEnded):
             printed, self._printed = self._printed, None
             # It is told of when training goes on: after the line that was printed about it.
             if printed is not None and printed[0].step == event.step and event.trained:
-                self._said = True
+                self.over = True
                 yield self._found(*printed)
 
     def _found(self, line: LogLine, label: str, text: str) -> Finding:

@@ -32,13 +32,9 @@ class MirrorBehind(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (MirrorSeen,)
 
-    def __init__(self) -> None:
-        self._said: set[bool] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, MirrorSeen) or event.ended in self._said or not event.pending:
+        if not isinstance(event, MirrorSeen) or not event.pending or not self.once(event.ended):
             return
-        self._said.add(event.ended)
         waiting = f"{count(event.pending, 'checkpoint')} not there"
         if event.ended:
             what = f"the run is over, and the mirror {event.url} is behind: {waiting}"

@@ -49,10 +49,9 @@ class NllWithoutLogProbabilities(Detector):
     def __init__(self) -> None:
         self._calls: dict[Site | None, int] = {}
         self._clear: set[Site | None] = set()  # lines that were given log-probabilities
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or event.fn != "nll_loss" or not event.grad:
+        if not isinstance(event, LossCall) or event.fn != "nll_loss" or not event.grad:
             return
         if event.row_logsumexp is None or event.input_max is None or event.input_min is None:
             return
@@ -65,7 +64,7 @@ class NllWithoutLogProbabilities(Detector):
         self._calls[event.at] = self._calls.get(event.at, 0) + 1
         if self._calls[event.at] < _CALLS:
             return
-        self._done = True
+        self.over = True
         softmax = event.input_op == "softmax" or (
             event.row_sum_error is not None and event.row_sum_error < 1e-4 and event.input_min >= 0
         )

@@ -65,7 +65,6 @@ class OptimizerHoldsOtherParameters(Detector):
         self._stepped = False
         self._idle: set[int] = set()  # optimizers whose last step had nothing to work with
         self._streak: dict[int, int] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, GraphWalked):
@@ -86,9 +85,8 @@ class OptimizerHoldsOtherParameters(Detector):
         orphans = [link for link in event.links if is_orphan(link)]
         broken = event.optimizer in self._idle and held and orphans and not self._reached.intersection(held)
         self._streak[event.optimizer] = self._streak.get(event.optimizer, 0) + 1 if broken else 0
-        if self._streak[event.optimizer] < ENOUGH or event.optimizer in self._told:
+        if self._streak[event.optimizer] < ENOUGH or not self.once(event.optimizer):
             return
-        self._told.add(event.optimizer)
         homes = {home for _, home in event.strangers}
         gone = homes == {0}
         names = [link.name for link in orphans]

@@ -45,7 +45,6 @@ class OptimizerRebuiltEveryStep(Detector):
         self._keys: frozenset[int] = frozenset()
         self._steps = 0  # of the one that was built last
         self._streak = 0
-        self._told = False
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, StateLoaded):
@@ -58,8 +57,8 @@ class OptimizerRebuiltEveryStep(Detector):
             again = event.at == self._site and keys == self._keys and self._steps == 1 and stateful
             self._streak = self._streak + 1 if again else 0
             self._site, self._keys, self._steps = event.at, keys, 0
-            if self._streak == ENOUGH and not self._told:
-                self._told = True
+            if self._streak == ENOUGH:
+                self.over = True
                 yield self.finding(
                     event,
                     f"a new {event.kind} is built for the same {len(keys)} parameters before every step",

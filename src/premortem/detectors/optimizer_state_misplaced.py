@@ -32,12 +32,8 @@ class OptimizerStateMisplaced(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (StateMisplaced,)
 
-    def __init__(self) -> None:
-        self._said: set[int] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, StateMisplaced) and event.optimizer not in self._said:
-            self._said.add(event.optimizer)
+        if isinstance(event, StateMisplaced) and self.once(event.optimizer):
             first = event.pairs[0]
             yield self.finding(
                 event,

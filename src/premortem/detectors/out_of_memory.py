@@ -77,14 +77,12 @@ class OutOfMemory(Detector):
 
     def __init__(self) -> None:
         self._last: events.OutOfMemory | None = None
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, events.OutOfMemory):
             self._last = event
         elif isinstance(event, OptimizerStep):
-            if self._last is not None and not self._said:
-                self._said = True
+            if self._last is not None and self.once("coped"):
                 yield self._coped(self._last)
             self._last = None
         elif isinstance(event, RunEnded) and event.reason == "crashed" and event.error == OUT_OF_MEMORY:

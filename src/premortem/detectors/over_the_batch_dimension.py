@@ -52,11 +52,8 @@ class OverTheBatchDimension(Detector):
         self._calls: dict[Site | None, int] = {}
         self._inputs: dict[int, set[int | None]] = {}  # model -> different inputs it was trained on
         self._clear: set[Site | None] = set()
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, Forward):
             inputs = self._inputs.setdefault(event.model, set())
             if event.grad and len(inputs) < 8:
@@ -95,13 +92,13 @@ class OverTheBatchDimension(Detector):
                     yield from self._count(each, each.op, each.shape)
 
     def _count(self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...]) -> Iterator[Finding]:
-        if self._done:
+        if self.over:
             return
         self._calls[event.at] = self._calls.get(event.at, 0) + 1
         # A graph or a set that is given whole at every step has no batches: its first dimension is its nodes.
         if self._calls[event.at] < _CALLS or max(map(len, self._inputs.values()), default=0) < 2:
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             event,
             f"{op} over dimension 0 of {shape}: each column sums to one over the {shape[0]} samples of the batch",

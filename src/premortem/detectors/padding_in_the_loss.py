@@ -52,10 +52,9 @@ class PaddingInTheLoss(Detector):
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, Targets] = {}
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or not event.grad or event.reduction == "none":
+        if not isinstance(event, LossCall) or not event.grad or event.reduction == "none":
             return
         if event.padding is None or event.padding == event.ignored or not event.classes:
             return
@@ -65,7 +64,7 @@ class PaddingInTheLoss(Detector):
         seen.all += sum(event.classes.values())
         if seen.calls < CALLS or seen.padding < SHARE * seen.all:
             return
-        self._done = True
+        self.over = True
         share, index = seen.padding / seen.all, int(event.padding)
         yield self.finding(
             event,

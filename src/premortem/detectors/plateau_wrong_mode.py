@@ -79,7 +79,6 @@ class PlateauWrongMode(Detector):
 
     def __init__(self) -> None:
         self._plateaus: dict[int, Plateau] = {}
-        self._said: set[int] = set()
         self._training = Series()
         self._samples: list[int] = []  # of the forwards without gradients since the last training step
         self._judged: list[float] = []  # losses computed without gradients since then
@@ -145,12 +144,12 @@ class PlateauWrongMode(Detector):
 
     def _judge(self, event: Event) -> Iterator[Finding]:
         for key, plateau in self._plateaus.items():
-            if key in self._said or plateau.cut is None or len(plateau.metrics) < WANTED:
+            if self.said(key) or plateau.cut is None or len(plateau.metrics) < WANTED:
                 continue
             why = self._mistaken(plateau)
             if not why:
                 continue
-            self._said.add(key)
+            self.once(key)
             before, after = plateau.cut
             other = "max" if plateau.mode == "min" else "min"
             yield self.finding(

@@ -39,13 +39,9 @@ class PoisonedCheckpoint(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (SaveChecked,)
 
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, SaveChecked) or not event.poisoned or event.path in self._said:
+        if not isinstance(event, SaveChecked) or not event.poisoned or not self.once(event.path):
             return
-        self._said.add(event.path)
         zero = event.poisoned == ("all of them",)
         what = "nothing but zeros" if zero else "weights that are not finite"
         which = "" if zero else f": {some(event.poisoned)} of {count(event.weights, 'weight')}"

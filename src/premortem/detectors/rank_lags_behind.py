@@ -46,10 +46,9 @@ class RankLagsBehind(Detector):
         self._last: tuple[int, str] | None = None
         self._back_row = 0
         self._back_last: tuple[int, int] | None = None  # the rank, and the iteration that was measured
-        self._told = False
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) and not self._told else []
+        every = data_parallel(event) if isinstance(event, RanksSeen) else []
         if not every or event.step <= _WARM:
             return
         found = slowest(every, ("waiting", "computing"))
@@ -59,7 +58,7 @@ class RankLagsBehind(Detector):
             found = self._in_backward(every)
         if found is None:
             return
-        self._told = True
+        self.over = True
         rank, kind = found
         mine = next(d for d in every if d.rank == rank)
         others = [d for d in every if d.rank != rank]

@@ -56,7 +56,6 @@ class RanksApart(Detector):
     listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
 
     def __init__(self) -> None:
-        self._told = False
         self._together = 0  # digests in which weights that had moved were the same everywhere
         self._apart = 0  # digests in a row since, in which they were not
         self._shared = 0  # digests in which only the gradients were the same
@@ -68,7 +67,7 @@ class RanksApart(Detector):
         ] = {}  # forward passes and steps of each rank, of a sharded model
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        if not isinstance(event, RanksSeen) or self._told:
+        if not isinstance(event, RanksSeen):
             return
         if not event.names:
             yield from self._in_pieces(event)
@@ -91,7 +90,7 @@ class RanksApart(Detector):
         passes = [d.forwards - before[d.rank][0] for d in every]
         if not differ(passes) or differ([d.steps - before[d.rank][1] for d in every]):
             return
-        self._told = True
+        self.over = True
         ranks = odd(every, passes)
         made = ", ".join(f"rank {d.rank} {count}" for d, count in list(zip(every, passes, strict=True))[:4])
         yield self.finding(
@@ -153,7 +152,7 @@ class RanksApart(Detector):
         severity: Severity = Severity.ERROR,
         what: str = "of",
     ) -> Finding:
-        self._told = True
+        self.over = True
         first = event.names[apart[0]]
         among = f"{len(apart)} of {len(event.names)} that were compared"
         return self.finding(

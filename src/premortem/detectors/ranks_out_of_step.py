@@ -35,11 +35,8 @@ class RanksOutOfStep(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
 
-    def __init__(self) -> None:
-        self._told = False
-
     def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) and not self._told else []
+        every = data_parallel(event) if isinstance(event, RanksSeen) else []
         if not every or any(d.apart_on_purpose or not d.loader for d in every):
             return
         places = [tuple(d.loader) for d in every]
@@ -49,7 +46,7 @@ class RanksOutOfStep(Detector):
             return
         if not all(d.called for d in every):
             return
-        self._told = True
+        self.over = True
         ahead = odd(every, passes)
         positions = {str(d.rank): f"epoch {d.passes}, batch {d.drawn}" for d in every}
         yield self.finding(

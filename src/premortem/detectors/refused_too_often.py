@@ -43,15 +43,14 @@ class RefusedTooOften(Detector):
 
     def __init__(self) -> None:
         self._origin: NonFinite | None = None  # of what broke last
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, NonFinite):
             if self._origin is None or better(event, self._origin):
                 self._origin = event
         elif isinstance(event, StepRefused):
-            if not self._said and (event.row >= ROW or event.total >= TOTAL):
-                self._said = True
+            if event.row >= ROW or event.total >= TOTAL:
+                self.over = True
                 yield self._refused(event)
 
     def _refused(self, event: StepRefused) -> Finding:

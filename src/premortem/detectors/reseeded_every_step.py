@@ -59,24 +59,23 @@ class ReseededEveryStep(Detector):
     def __init__(self) -> None:
         self._runs = Runs()
         self._repeats: dict[tuple[Site | None, str], Repeat] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Seeded):
             repeat = self._repeat(event, f"{event.library} is seeded with {event.seed}", event.seed)
             repeat.rewound += event.rewound
-            if repeat.steps >= NOISE_STEPS and repeat.rewound >= REWOUND and not self._said:
+            if repeat.steps >= NOISE_STEPS and repeat.rewound >= REWOUND:
                 yield self._rewinds(event, repeat)
         elif isinstance(event, RandomRepeated):
             if event.size >= NUMBERS and event.grad:
                 repeat = self._repeat(
                     event, f"`torch.{event.fn}` gives the same {event.size} numbers", event.size
                 )
-                if repeat.steps >= NOISE_STEPS and not self._said:
+                if repeat.steps >= NOISE_STEPS:
                     yield self._noise(event, repeat)
         else:
             for run in self._runs.observe(event):
-                if run.changing and run.steps >= STEPS and not self._said:
+                if run.changing and run.steps >= STEPS and not self.over:
                     yield from self._same_input(event, run)
 
     def _repeat(self, event: Seeded | RandomRepeated, what: str, value: int) -> Repeat:
@@ -94,7 +93,7 @@ class ReseededEveryStep(Detector):
         if not current:
             return
         repeat = current[0]
-        self._said = True
+        self.over = True
         yield self.finding(
             event,
             f"{repeat.what} in every step, and the last {run.steps} steps all got the same batch",
@@ -105,7 +104,7 @@ class ReseededEveryStep(Detector):
         )
 
     def _rewinds(self, event: Seeded, repeat: Repeat) -> Finding:
-        self._said = True
+        self.over = True
         return self.finding(
             event,
             f"{repeat.what} in each of the last {repeat.steps} steps, and what was drawn in between was drawn from the "
@@ -120,7 +119,7 @@ class ReseededEveryStep(Detector):
         )
 
     def _noise(self, event: RandomRepeated, repeat: Repeat) -> Finding:
-        self._said = True
+        self.over = True
         return self.finding(
             event,
             f"{repeat.what} in each of the last {repeat.steps} steps",

@@ -44,10 +44,9 @@ class ReshapeAsTranspose(Detector):
     def __init__(self) -> None:
         self._seen: dict[Site | None, set[int]] = {}  # steps
         self._clear: set[Site | None] = set()
-        self._said: set[Site | None] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, Reshaped) or event.at in self._said or event.at in self._clear:
+        if not isinstance(event, Reshaped) or self.said(event.at) or event.at in self._clear:
             return
         if event.plain:  # with other sizes it is no transpose: they only met by chance
             self._clear.add(event.at)
@@ -56,7 +55,7 @@ class ReshapeAsTranspose(Detector):
         steps.add(event.step)
         if len(steps) < _STEPS:
             return
-        self._said.add(event.at)
+        self.once(event.at)
         certain = event.mixes or not regrouping(event.before, event.after)
         order = "" if event.mixes else f"permute{order_of(event.before, event.after)}"
         if order and len(event.before) != len(event.after):

@@ -32,22 +32,17 @@ class RestoredOwnLiveWeights(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded, CheckpointSaved)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said:
-            return
         if isinstance(event, StateLoaded):
             mine = (
                 event.target == "module" and event.matched and event.aliased == event.matched == event.given
             )
             if mine and event.taken_at is not None and (event.taken_at < event.step or event.rewritten):
-                self._said = True
+                self.over = True
                 yield self._restored(event, event.taken_at)
         # Taken before training (step 0), it may well be meant to follow the model.
         elif isinstance(event, CheckpointSaved) and event.taken_at and event.taken_at < event.step:
-            self._said = True
+            self.over = True
             yield self._saved(event, event.taken_at)
 
     def _restored(self, event: StateLoaded, taken_at: int) -> Finding:

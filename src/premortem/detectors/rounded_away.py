@@ -40,10 +40,9 @@ class RoundedAway(Detector):
 
     def __init__(self) -> None:
         self._steps: dict[Site | None, set[int]] = {}
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, Rounded):
+        if not isinstance(event, Rounded):
             return
         if event.op != "to" and event.spacing < _RADIANS:
             return
@@ -51,7 +50,7 @@ class RoundedAway(Detector):
         steps.add(event.step)
         if len(steps) < _STEPS:
             return
-        self._done = True
+        self.over = True
         what = (
             f"numbers up to {event.largest:.4g} are converted to {event.dtype} where autocast was switched off"
             if event.op == "to"

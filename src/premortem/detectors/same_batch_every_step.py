@@ -66,7 +66,6 @@ class SameBatchEveryStep(Detector):
         self._drawn: dict[int, tuple[int, int]] = {}  # loader -> fingerprint, times in a row
         self._left: dict[int, int] = {}  # loader -> passes in a row that were left after their first batch
         self._epochs: list[Epoch] = []
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LoaderBuilt):
@@ -82,7 +81,7 @@ class SameBatchEveryStep(Detector):
             self._printed(event)
         else:
             for run in self._runs.observe(event):
-                if not self._said and run.changing:
+                if not self.over and run.changing:
                     yield from self._judge(event, run)
 
     def _printed(self, event: LogLine) -> None:
@@ -132,7 +131,7 @@ class SameBatchEveryStep(Detector):
         )
 
     def _found(self, event: Event, run: Run, how: str) -> Finding:
-        self._said = True
+        self.over = True
         return self.finding(
             event,
             f"the last {run.steps} training steps all got the same batch of {run.samples} samples",

@@ -38,10 +38,9 @@ class SameDataOnEveryRank(Detector):
 
     def __init__(self) -> None:
         self._same: list[int] = []
-        self._told = False
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) and not self._told else []
+        every = data_parallel(event) if isinstance(event, RanksSeen) else []
         batches = [d.batch for d in every]
         if not every or None in batches:
             return
@@ -51,7 +50,7 @@ class SameDataOnEveryRank(Detector):
         if batches[0] is not None and batches[0] not in self._same:
             self._same.append(batches[0])
         if len(self._same) == _ENOUGH:
-            self._told = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the {len(every)} ranks were given the same batch at each of {_ENOUGH} steps that were compared",

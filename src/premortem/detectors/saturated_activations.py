@@ -69,7 +69,6 @@ class SaturatedActivations(Detector):
         self._hits: dict[
             int, int
         ] = {}  # model -> training forwards in which all its hidden layers were saturated
-        self._said = False
         self._losses = Series()  # cross entropy relative to guessing
         self._began: list[float] = []
 
@@ -100,7 +99,7 @@ class SaturatedActivations(Detector):
 
     def _forward_over(self, event: Event) -> Iterator[Finding]:
         hidden, self._hidden = self._hidden, Hidden()
-        if not hidden.inner or self._said or self._loaded or self._scales.unusual:
+        if not hidden.inner or self._loaded or self._scales.unusual:
             return
         model = hidden.inner[0].model
         if min(layer.saturated for layer in hidden.inner) < SHARE:
@@ -108,7 +107,7 @@ class SaturatedActivations(Detector):
             return
         hits = self._hits[model] = self._hits.get(model, 0) + 1
         if hits == 5:
-            self._said = True
+            self.over = True
             worst = max(hidden.inner, key=lambda layer: layer.saturated)
             yield self.finding(
                 event,
@@ -133,7 +132,7 @@ class SaturatedActivations(Detector):
             self._began.append(relative)
 
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
-        if self._said or self._loaded or self._scales.unusual or self._losses.count < 100:
+        if self._loaded or self._scales.unusual or self._losses.count < 100:
             return
         if min(self._began) >= WORSE and self._losses.tail() >= 2:
             yield self.finding(

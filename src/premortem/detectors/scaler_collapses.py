@@ -46,13 +46,12 @@ class ScalerCollapses(Detector):
         self._last: float | None = None
         self._first: float | None = None
         self._row = 0
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, NonFinite):
             if self._origin is None or better(event, self._origin):
                 self._origin = event
-        elif isinstance(event, ScalerUpdate) and event.scale is not None and not self._said:
+        elif isinstance(event, ScalerUpdate) and event.scale is not None:
             yield from self._moved(event, event.scale)
 
     def _moved(self, event: ScalerUpdate, scale: float) -> Iterator[Finding]:
@@ -63,7 +62,7 @@ class ScalerCollapses(Detector):
         self._row = self._row + 1 if scale < last else 0
         if self._row < ROW and not scale < SMALL < self._first:
             return
-        self._said = True
+        self.over = True
         origin = self._origin if known(self._origin) else None
         birth = f"; {sentence(origin)}" if origin is not None else ""
         yield self.finding(

@@ -36,16 +36,13 @@ class ScalerNotRestored(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, Resumed) or not event.restored:
+        if not isinstance(event, Resumed) or not event.restored:
             return
         saved, now = event.saved_scale, event.scale
         if not saved or not now or max(saved / now, now / saved) < _APART:
             return
-        self._said = True
+        self.over = True
         larger = now > saved
         yield self.finding(
             event,

@@ -43,11 +43,8 @@ class ScheduleRestarts(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
 
-    def __init__(self) -> None:
-        self._said = False
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, Resumed) or not event.restored or goes_on(event) is None:
+        if not isinstance(event, Resumed) or not event.restored or goes_on(event) is None:
             return
         if event.by_hand:
             return
@@ -56,7 +53,7 @@ class ScheduleRestarts(Detector):
             if schedule.other_kind:
                 continue
             if schedule.position <= _BEGINNING and (jump or self._must_be_off(schedule)):
-                self._said = True
+                self.over = True
                 yield self._found(event, schedule)
                 return
 

@@ -60,7 +60,6 @@ class SchedulerDrivesOtherOptimizer(Detector):
         self._idle: dict[
             int, tuple[int, dict[int, int]]
         ] = {}  # scheduler -> idle calls, steps of others before
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerBuilt):
@@ -80,7 +79,7 @@ class SchedulerDrivesOtherOptimizer(Detector):
 
     def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
         key = event.scheduler
-        if event.since_step or key in self._said:
+        if event.since_step or self.said(key):
             self._idle.pop(key, None)
             return
         calls, before = self._idle.get(key, (0, {n: owner.steps for n, owner in self._optimizers.items()}))
@@ -98,7 +97,7 @@ class SchedulerDrivesOtherOptimizer(Detector):
                 and made > calls
                 and 2 * shared >= len(owner.parameters)
             ):
-                self._said.add(key)
+                self.once(key)
                 yield self._found(event, calls + 1, made, owner)
                 return
 

@@ -66,7 +66,6 @@ class SchedulerPastHorizon(Detector):
         self._rates: dict[int, Rate] = {}
         self._cosines: dict[int, Cosine] = {}
         self._scheduled: dict[int, tuple[str, Site | None]] = {}  # optimizer -> kind and last call
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, SchedulerBuilt):
@@ -99,8 +98,7 @@ class SchedulerPastHorizon(Detector):
             known.zero_since = None
         elif known.zero_since is None and known.peak > 0:
             known.zero_since = known.steps
-        if min(rates) < 0 and event.optimizer not in self._said:
-            self._said.add(event.optimizer)
+        if min(rates) < 0 and self.once(event.optimizer):
             kind, at = self._scheduled.get(event.optimizer, ("the script", event.at))
             yield self.finding(
                 event,
@@ -127,7 +125,7 @@ class SchedulerPastHorizon(Detector):
 
     def _dead_end(self, event: RunEnded) -> Iterator[Finding]:
         for key, rate in self._rates.items():
-            if rate.zero_since is None or key in self._said:
+            if rate.zero_since is None or self.said(key):
                 continue
             idle = rate.steps - rate.zero_since + 1
             if idle >= 20 and idle > 0.25 * rate.steps:

@@ -119,7 +119,6 @@ class SchedulerSteppedPerBatch(Detector):
         self._epochs = Epochs()
         self._schedules: dict[int, Schedule] = {}
         self._own: dict[int, Schedule | None] = {}  # optimizer -> schedule without a scheduler
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerStep):
@@ -147,12 +146,12 @@ class SchedulerSteppedPerBatch(Detector):
         over = isinstance(event, RunEnded)
         owned = {-optimizer: own for optimizer, own in self._own.items() if own is not None}
         for key, schedule in {**self._schedules, **owned}.items():
-            if key in self._said or schedule.explicit or not schedule.per_batch:
+            if self.said(key) or schedule.explicit or not schedule.per_batch:
                 continue
             epochs = self._epochs.between(schedule.first_step - 1, schedule.last_step)
             used = consumed(schedule, epochs, self._epochs.planned, over=over)
             if used:
-                self._said.add(key)
+                self.once(key)
                 yield self._found(event, schedule, epochs, used)
 
     def _found(self, event: Event, schedule: Schedule, epochs: int, used: str) -> Finding:

@@ -90,7 +90,6 @@ class SchedulerSteppedPerEpoch(Detector):
         self._rates: dict[int, float] = {}
         self._schedules: dict[int, Schedule] = {}
         self._backwards = 0
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerStep):
@@ -127,7 +126,7 @@ class SchedulerSteppedPerEpoch(Detector):
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
         for key, schedule in self._schedules.items():
             micro = self._backwards - schedule.backwards_before
-            if schedule.calls < 2 or key in self._said:
+            if schedule.calls < 2 or self.said(key):
                 continue
             if schedule.steps >= 3 * schedule.calls and self._matches(schedule, schedule.steps):
                 yield self._found(event, key, schedule, schedule.steps, "steps were made")
@@ -153,7 +152,7 @@ class SchedulerSteppedPerEpoch(Detector):
         )
 
     def _found(self, event: Event, key: int, schedule: Schedule, made: int, what: str) -> Finding:
-        self._said.add(key)
+        self.once(key)
         share = schedule.calls / (schedule.horizon or 1)
         return self.finding(
             event,
@@ -170,7 +169,7 @@ class SchedulerSteppedPerEpoch(Detector):
         )
 
     def _cold(self, event: Event, key: int, schedule: Schedule) -> Finding:
-        self._said.add(key)
+        self.once(key)
         return self.finding(
             event,
             f"the warm-up never ended: after {schedule.steps} steps and {schedule.calls} calls of "

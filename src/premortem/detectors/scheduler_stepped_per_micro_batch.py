@@ -67,7 +67,6 @@ class SchedulerSteppedPerMicroBatch(Detector):
         self._calls: dict[int, Calls] = {}
         self._micros: dict[int, int] = {}  # optimizer -> micro-batches to a step
         self._idle: dict[int, int] = {}  # scheduler -> steps since its end
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, WindowEnded):
@@ -84,13 +83,13 @@ class SchedulerSteppedPerMicroBatch(Detector):
 
     def _stepped(self, event: OptimizerStep) -> Iterator[Finding]:
         for key, calls in self._calls.items():
-            if calls.optimizer != event.optimizer or key in self._said:
+            if calls.optimizer != event.optimizer or self.said(key):
                 continue
             self._idle[key] = self._idle.get(key, 0) + 1 + event.rested if calls.over else 0
             micros = self._micros.get(event.optimizer, 1)
             each = calls.count / calls.steps if calls.steps else 0.0
             if self._idle[key] >= ENOUGH and micros > 1 and abs(each / micros - 1) < CLOSE:
-                self._said.add(key)
+                self.once(key)
                 yield self._found(event, calls, micros, self._idle[key])
 
     def _found(self, event: OptimizerStep, calls: Calls, micros: int, idle: int) -> Finding:

@@ -60,7 +60,6 @@ class SchedulerSteppedTwice(Detector):
         self._scheduled: set[int] = set()
         self._steps: dict[int, int] = {}
         self._calls: dict[int, Calls] = {}
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerStep):
@@ -76,7 +75,7 @@ class SchedulerSteppedTwice(Detector):
     def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
         calls = self._calls.setdefault(event.optimizer, Calls())
         (other, site), calls.last = calls.last, (event.scheduler, event.at)
-        if not other or not event.optimizer_steps or event.optimizer in self._said:
+        if not other or not event.optimizer_steps or self.said(event.optimizer):
             return
         doubled = site != event.at if other == event.scheduler else self._copied(other, event.scheduler)
         if not doubled:
@@ -84,7 +83,7 @@ class SchedulerSteppedTwice(Detector):
         pair = (site, event.at)
         calls.doubled[pair] = calls.doubled.get(pair, 0) + 1
         if calls.doubled[pair] == ROUNDS:
-            self._said.add(event.optimizer)
+            self.once(event.optimizer)
             yield self._found(event, site, copied=other != event.scheduler)
 
     def _copied(self, one: int, two: int) -> bool:

@@ -39,24 +39,21 @@ class SettingsOverwrittenByFile(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
 
-    def __init__(self) -> None:
-        self._said: set[int] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, Resumed) or event.optimizer in self._said:
+        if not isinstance(event, Resumed) or self.said(event.optimizer):
             return
         changed = [setting for setting in event.overwritten if differs(setting)]
         shorter = next((s for s in event.schedules if self._replaced(s)), None)
         base = [s for s in changed if s.name != "lr"]
         if shorter is not None:
-            self._said.add(event.optimizer)
+            self.once(event.optimizer)
             yield self._horizon(event, shorter)
         elif base:
-            self._said.add(event.optimizer)
+            self.once(event.optimizer)
             yield self._setting(event, base[0], Severity.WARNING)
         elif changed and not event.schedules:
             # Without a schedule the rate may have been lowered by hand in the earlier run: then it should win.
-            self._said.add(event.optimizer)
+            self.once(event.optimizer)
             yield self._setting(event, changed[0], Severity.INFO)
 
     def _replaced(self, schedule: Schedule) -> bool:

@@ -55,11 +55,8 @@ class SigmoidBeforeBceWithLogits(Detector):
     def __init__(self) -> None:
         self._named: dict[Site | None, int] = {}  # calls whose input a squashing function made
         self._within: dict[Site | None, tuple[int, float, float]] = {}  # calls, smallest, largest so far
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, LossCall) and event.fn in _TAKING_SCORES and event.grad:
             yield from self._call(event)
         elif isinstance(event, GraphWalked) and any(pair in _TWICE for pair in event.feeds):
@@ -81,7 +78,7 @@ class SigmoidBeforeBceWithLogits(Detector):
                 yield self._said(event, event.fn, "something that keeps it between 0 and 1")
 
     def _said(self, event: Event, fn: str, op: str) -> Finding:
-        self._done = True
+        self.over = True
         return self.finding(
             event,
             f"{fn} is given the output of {op}, not raw scores: it can only say probabilities from 0.5 to 0.73",

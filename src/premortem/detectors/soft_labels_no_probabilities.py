@@ -47,10 +47,9 @@ class SoftLabelsNoProbabilities(Detector):
 
     def __init__(self) -> None:
         self._calls: dict[Site | None, int] = {}
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or event.target_sum_error is None or not event.grad:
+        if not isinstance(event, LossCall) or event.target_sum_error is None or not event.grad:
             return
         low, high = event.target_min, event.target_max
         if low is None or high is None or (low > -1e-3 and high < 1.05):
@@ -58,7 +57,7 @@ class SoftLabelsNoProbabilities(Detector):
         self._calls[event.at] = self._calls.get(event.at, 0) + 1
         if self._calls[event.at] < _CALLS:
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             event,
             f"cross_entropy is given soft labels from {low:.3g} to {high:.3g} that are no probabilities",

@@ -55,11 +55,8 @@ class SoftmaxBeforeCrossEntropy(Detector):
     def __init__(self) -> None:
         self._seen: dict[Site | None, list[int]] = {}  # steps at which this line was given probabilities
         self._clear: set[Site | None] = set()  # lines that were given something else
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, LossCall) and event.fn == "cross_entropy":
             yield from self._call(event)
         elif isinstance(event, GraphWalked):
@@ -80,7 +77,7 @@ class SoftmaxBeforeCrossEntropy(Detector):
         # The graph names the softmax; without a graph (evaluation) the numbers have to say it, several times.
         if len(seen) < (2 if certain else 5):
             return
-        self._done = True
+        self.over = True
         floor = math.log(math.e + classes - 1) - 1
         what = event.input_op if certain else "something that turns scores into probabilities"
         yield self.finding(
@@ -109,7 +106,7 @@ class SoftmaxBeforeCrossEntropy(Detector):
         seen.append(event.step)
         if len(seen) < 3:
             return
-        self._done = True
+        self.over = True
         upper, lower = (name.lower() for name in twice)
         yield self.finding(
             event,

@@ -49,10 +49,9 @@ class SoftmaxOverOneClass(Detector):
 
     def __init__(self) -> None:
         self._calls: dict[Site | None, int] = {}
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or not event.grad or not event.input_shape:
+        if not isinstance(event, LossCall) or not event.grad or not event.input_shape:
             return
         crossed = event.fn == "cross_entropy" and len(event.input_shape) > 1 and event.input_shape[1] == 1
         # Exactly certain, for every sample and from the first step on: there was nothing to choose from.
@@ -63,7 +62,7 @@ class SoftmaxOverOneClass(Detector):
         self._calls[event.at] = self._calls.get(event.at, 0) + 1
         if self._calls[event.at] < _CALLS:
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             event,
             f"{event.fn} on a softmax over a single score (output shape {event.input_shape}): it is 1 for every input",

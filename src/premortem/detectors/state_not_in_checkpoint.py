@@ -33,12 +33,8 @@ class StateNotInCheckpoint(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (UnsavedStateUsed,)
 
-    def __init__(self) -> None:
-        self._said: set[int] = set()
-
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, UnsavedStateUsed) and event.model not in self._said:
-            self._said.add(event.model)
+        if isinstance(event, UnsavedStateUsed) and self.once(event.model):
             yield self.finding(
                 event,
                 f"`{event.name}` was restored without {some(event.buffers)}, and is used in eval mode",

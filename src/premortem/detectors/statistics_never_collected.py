@@ -41,7 +41,6 @@ class StatisticsNeverCollected(Detector):
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._weights: dict[int, set[int]] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, ModelSeen):
@@ -50,8 +49,8 @@ class StatisticsNeverCollected(Detector):
             seen = self._weights.setdefault(event.model, set())
             if event.unborn and not event.training and event.step:
                 seen.add(event.weights)
-                if len(seen) >= ENOUGH and not self._said:
-                    self._said = True
+                if len(seen) >= ENOUGH:
+                    self.over = True
                     yield self._found(event)
 
     def _found(self, event: EvaluationEnded) -> Finding:

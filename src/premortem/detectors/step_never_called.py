@@ -90,7 +90,6 @@ class StepNeverCalled(Detector):
         self._fed: dict[
             int, set[int | None]
         ] = {}  # model -> the models whose outputs it was given; None for data
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, OptimizerStep):
@@ -133,7 +132,7 @@ class StepNeverCalled(Detector):
 
     def _judge(self, event: Event, optimizer: int) -> Iterable[Finding]:
         backwards = self._backwards[optimizer]
-        if self._steps[optimizer] or optimizer in self._told or backwards < FEW or self._refused:
+        if self._steps[optimizer] or self.said(optimizer) or backwards < FEW or self._refused:
             return
         if self._steps[0]:  # the script moves the weights itself
             return
@@ -145,7 +144,7 @@ class StepNeverCalled(Detector):
         # Beside optimizers that do step, one that is merely there may be for later.
         if others and self._cleared[optimizer] < FEW:
             return
-        self._told.add(optimizer)
+        self.once(optimizer)
         kind, at = self._built[optimizer]
         yield self.finding(
             event,

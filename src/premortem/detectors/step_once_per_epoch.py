@@ -54,7 +54,6 @@ class StepOncePerEpoch(Detector):
         self._passes: list[int] = []  # batches of the loader passes that ended since the last step
         self._lines = 0  # lines about an epoch since the last step
         self._times: Counter[tuple[int, int, bool]] = Counter()
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, WindowEnded):
@@ -81,11 +80,9 @@ class StepOncePerEpoch(Detector):
         if not by_loader and not by_line:
             return
         self._times[optimizer, n, by_loader] += 1
-        if (
-            self._times[optimizer, n, by_loader] >= (ENOUGH if by_loader else PRINTED)
-            and optimizer not in self._told
+        if self._times[optimizer, n, by_loader] >= (ENOUGH if by_loader else PRINTED) and self.once(
+            optimizer
         ):
-            self._told.add(optimizer)
             yield self.finding(
                 window,
                 f"one step per epoch, on the sum of all {n} batches",

@@ -42,7 +42,6 @@ class StepWithoutNewGradients(Detector):
 
     def __init__(self) -> None:
         self._recent: dict[int, list[bool]] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if not isinstance(event, OptimizerStep):
@@ -52,8 +51,7 @@ class StepWithoutNewGradients(Detector):
             event.reused,
         ]
         # A loop that steps on one gradient over and over without any new one is no training: it is told too.
-        if event.reused and sum(recent) >= ENOUGH and event.optimizer not in self._told:
-            self._told.add(event.optimizer)
+        if event.reused and sum(recent) >= ENOUGH and self.once(event.optimizer):
             yield self.finding(
                 event,
                 f"{event.kind} stepped {sum(recent)} of its last {len(recent)} times on gradients it had already used",

@@ -59,17 +59,14 @@ class SuddenJump(Detector):
     def __init__(self) -> None:
         self._losses: dict[int, Level] = {}
         self._norms: dict[int, Level] = {}
-        self._said = False
 
     def observe(self, event: StepStats) -> Iterator[Finding]:
-        if self._said:
-            return
         norm = self._norms.setdefault(event.optimizer, Level()).jump(event.grad_norm)
         loss = 0.0
         if event.loss is not None:
             loss = self._losses.setdefault(event.optimizer, Level()).jump(event.loss)
         if norm or loss:
-            self._said = True
+            self.over = True
             what, fold, value = (
                 ("the loss", loss, event.loss)
                 if loss > norm

@@ -57,7 +57,6 @@ class SymmetricInitialisation(Detector):
         ] = {}  # hidden layers whose units were all equal in the last forward
         self._looks: dict[str, int] = {}
         self._stuck: dict[str, bool] = {}  # the gradient was exactly zero
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, ModelSeen):
@@ -92,8 +91,8 @@ class SymmetricInitialisation(Detector):
         for layer in [known for known in self._looks if known not in self._twins]:
             del self._looks[layer]  # they came apart
         stuck = [layer for layer, looks in self._looks.items() if looks > LOOKS and layer in self._twins]
-        if stuck and not self._said:
-            self._said = True
+        if stuck and not self.over:
+            self.over = True
             yield self._found(event, stuck)
 
     def _found(self, event: Custody, layers: list[str]) -> Finding:

@@ -60,10 +60,9 @@ class TargetOutOfReach(Detector):
     def __init__(self) -> None:
         self._calls: dict[Site | None, int] = {}
         self._clear: set[Site | None] = set()
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or event.fn not in _LOSSES or not event.grad:
+        if not isinstance(event, LossCall) or event.fn not in _LOSSES or not event.grad:
             return
         if event.target_mean is None or event.target_grad or event.at in self._clear:
             return
@@ -77,7 +76,7 @@ class TargetOutOfReach(Detector):
         self._calls[event.at] = self._calls.get(event.at, 0) + 1
         if self._calls[event.at] < _CALLS:
             return
-        self._done = True
+        self.over = True
         low, high = bounds
         yield self.finding(
             event,

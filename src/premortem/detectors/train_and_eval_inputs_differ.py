@@ -78,11 +78,8 @@ class TrainAndEvalInputsDiffer(Detector):
         self._outputs: dict[tuple[str, bool], Inputs] = {}
         self._judged_at: Site | None = None
         self._seen: dict[int, int] = {}  # evaluations in a row that differed
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, Forward):
             self._called(event)
         elif isinstance(event, LossCall):
@@ -128,7 +125,7 @@ class TrainAndEvalInputsDiffer(Detector):
             return
         if self._seen[event.model] < 2:
             return
-        self._done = True
+        self.over = True
         (mean, std), (other, spread) = known.pooled(), given.pooled()
         yield self.finding(
             event,
@@ -171,7 +168,7 @@ class TrainAndEvalInputsDiffer(Detector):
                 continue
             if differs(outputs[0], outputs[1]):  # predictions were converted as well
                 continue
-            self._done = True
+            self.over = True
             (mean, std), (other, spread) = known.pooled(), given.pooled()
             yield self.finding(
                 event,

@@ -65,7 +65,6 @@ class TrainAndValOnDifferentScales(Detector):
         self._judged = Mean()  # likewise, by a criterion of the script's own
         self._summed = 0  # backward passes that the last step summed up
         self._lines = 0
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Backward):
@@ -78,7 +77,7 @@ class TrainAndValOnDifferentScales(Detector):
             self._judged.add(event.value)
         elif isinstance(event, OptimizerStep):
             self._summed = max(event.backwards, event.pending)
-        elif isinstance(event, LogLine) and not self._said:
+        elif isinstance(event, LogLine):
             yield from self._printed(event)
 
     def _backward(self, value: float, scale: float) -> None:
@@ -113,7 +112,7 @@ class TrainAndValOnDifferentScales(Detector):
         else:
             self._lines = 0
         if self._lines >= LINES:
-            self._said = True
+            self.over = True
             yield self._found(event, train[0], whole.value, held_out[0])
 
     def _found(self, event: LogLine, printed: float, real: float, validation: float) -> Finding:

@@ -81,7 +81,6 @@ class TrainedInEvalMode(Detector):
         self._loaded: set[int] = set()  # parameters
         self._pending: list[Forward] = []
         self._trainees: dict[int, Trainee] = {}
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Forward):
@@ -140,7 +139,7 @@ class TrainedInEvalMode(Detector):
 
     def _judge(self, trainee: Trainee, seen: ModelSeen, event: OptimizerStep) -> Iterator[Finding]:
         trainable = sum(parameter.trainable for parameter in seen.parameters)
-        if seen.model in self._said or 2 * trainable < len(seen.parameters) or len(trainee.inputs) < 2:
+        if self.said(seen.model) or 2 * trainable < len(seen.parameters) or len(trainee.inputs) < 2:
             return
         leaked = event.optimizer in trainee.trained_by
         loaded = any(parameter.key in self._loaded for parameter in seen.parameters)
@@ -154,7 +153,7 @@ class TrainedInEvalMode(Detector):
             yield self._found(trainee, seen, event, "from the first step on")
 
     def _found(self, trainee: Trainee, seen: ModelSeen, event: OptimizerStep, when: str) -> Finding:
-        self._said.add(seen.model)
+        self.once(seen.model)
         layers = trainee.in_eval[-1].noisy_eval
         certain = bool(trainee.trained_by) or trainee.unborn > 0
         return self.finding(

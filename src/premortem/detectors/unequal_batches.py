@@ -30,16 +30,13 @@ class UnequalBatches(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
 
-    def __init__(self) -> None:
-        self._told = False
-
     def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) and not self._told else []
+        every = data_parallel(event) if isinstance(event, RanksSeen) else []
         lengths = [d.length for d in every if d.length is not None and not d.apart_on_purpose]
         places = [tuple(d.loader) for d in every]
         if not every or len(lengths) < len(every) or differ(places) or not differ(lengths):
             return
-        self._told = True
+        self.over = True
         least, most = min(lengths), max(lengths)
         short = [d.rank for d in every if d.length == least]
         yield self.finding(

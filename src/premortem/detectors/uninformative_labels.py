@@ -68,11 +68,8 @@ class UninformativeLabels(Detector):
         self._judged: dict[Site | None, Course] = {}  # without gradients
         self._repeated: LabelsWeighed | None = None
         self._accuracies: list[float] = []  # printed ones, other than those of the training set
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, LabelsWeighed):
             if event.repeats:
                 self._repeated = event if event.training else self._repeated
@@ -113,7 +110,7 @@ class UninformativeLabels(Detector):
             # Tasks that number their classes anew each time are learned all the same, one by one.
             if level is None or course.values.count < _PAIRS // 4 or course.values.tail() < 0.6 * level:
                 continue
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"inputs that came again had the same label as before in only {again.agreed:.0%} of {again.repeats} "
@@ -135,7 +132,7 @@ class UninformativeLabels(Detector):
         if train is None or train.pairs < _PAIRS or train.information > _NOTHING:
             return
         if event.training and event.shift and event.shifted_information > _PLENTY:
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the training labels say nothing about their own inputs, but everything about those "
@@ -149,7 +146,7 @@ class UninformativeLabels(Detector):
                 shifted=round(event.shifted_information, 2),
             )
         elif other is not None and other.information > _PLENTY and other.pairs >= 60:
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the training labels say nothing about their inputs (measured on {train.pairs} pairs); "
@@ -167,7 +164,7 @@ class UninformativeLabels(Detector):
     def _flat(self, event: RunEnded) -> Iterator[Finding]:
         """Nothing in the pairs, and nothing that the network found in them."""
         train = self._weighed.get(True)
-        if self._done or train is None or train.pairs < _MANY_PAIRS or event.reason == "crashed":
+        if self.over or train is None or train.pairs < _MANY_PAIRS or event.reason == "crashed":
             return
         # A weak effect under much noise is not nothing, and looks alike from here.
         if train.information > _NOTHING_AT_ALL:
@@ -185,7 +182,7 @@ class UninformativeLabels(Detector):
             learned = best < _AT_CHANCE * level
             if learned and not self._only_by_heart(course.chance):
                 continue
-            self._done = True
+            self.over = True
             tail = course.values.tail()
             yield self.finding(
                 event,

@@ -90,11 +90,8 @@ class UnnormalisedInputs(Detector):
         self._chance = Chance()
         self._losses = Series()
         self._fn = ""
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, LayerStats):
             self._layer(event)
         elif isinstance(event, LossCall):
@@ -177,7 +174,7 @@ class UnnormalisedInputs(Detector):
             )
 
     def _said(self, event: Event, first: First, harm: str, severity: Severity) -> Finding:
-        self._done = True
+        self.over = True
         size = median(first.sizes)
         return self.finding(
             event,

@@ -85,11 +85,8 @@ class UnscaledTargets(Detector):
         self._seen: dict[Site | None, Regression] = {}
         self._squares: dict[Site | None, Series] = {}  # losses written out as mean squares
         self._output = 0.0  # size of what the last layer gave last
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, LossCall):
             if event.fn in _LOSSES and event.grad and not event.target_grad:
                 self._compared(event)
@@ -124,13 +121,13 @@ class UnscaledTargets(Detector):
     def _broke(self, event: Event) -> Iterator[Finding]:
         for site, seen in self._seen.items():
             if seen.chance.size > 2 * _LARGE:
-                self._done = True
+                self.over = True
                 yield self._said(event, site, seen, "and the training diverged", Severity.ERROR)
                 return
         for site, values in self._squares.items():
             first = values.values[0] if values.values else 0.0
             if math.isfinite(first) and first > (4 * _LARGE) ** 2:
-                self._done = True
+                self.over = True
                 yield self.finding(
                     event,
                     f"the squared error began at {first:.3g}, so the targets are of size {math.sqrt(first):.3g}, and the "
@@ -150,7 +147,7 @@ class UnscaledTargets(Detector):
             target, output, spread = fmean(seen.targets), fmean(seen.outputs), fmean(seen.spreads)
             # All targets lie on one side, and the predictions have not come half-way to them.
             if abs(target) > spread and abs(output) < 0.5 * abs(target):
-                self._done = True
+                self.over = True
                 yield self._said(
                     event, site, seen, f"and the predictions have only come to {output:.3g}", Severity.WARNING
                 )
@@ -160,12 +157,12 @@ class UnscaledTargets(Detector):
 
     def _written_out(self, event: RunEnded, site: Site | None, values: Series) -> Iterator[Finding]:
         """`((pred - y) ** 2).mean()`: its root is the size of the targets as long as the predictions are small."""
-        if self._done or values.count < _CALLS:
+        if self.over or values.count < _CALLS:
             return
         head, tail = values.head(), values.tail()
         size = math.sqrt(max(tail, 0.0)) if math.isfinite(tail) else 0.0
         if size > 2 * _LARGE and tail > 0.7 * head and size > 20 * self._output:
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the squared error went from {head:.3g} to {tail:.3g} in {values.count} steps: the targets are of size "

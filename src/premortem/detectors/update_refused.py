@@ -60,7 +60,6 @@ class UpdateRefused(Detector):
         self._batch: int | None = None  # the last that was drawn, counted from 1 within its epoch
         self._origin: NonFinite | None = None  # of what is not finite in this step
         self._rates: deque[float] = deque(maxlen=64)
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerStep):
@@ -74,13 +73,13 @@ class UpdateRefused(Detector):
             self._batch = event.index + 1
         elif isinstance(event, ModelSeen):
             self._names.update({parameter.key: parameter.name for parameter in event.parameters})
-        elif self._said or climbing(list(self._rates)):
+        elif climbing(list(self._rates)):
             return
         elif isinstance(event, StepRefused) and event.reason != "memory":
-            self._said = True
+            self.over = True
             yield self._refused(event)
         elif isinstance(event, ScalerUpdate) and event.loss is not None:
-            self._said = True
+            self.over = True
             yield self._left_out(event, event.loss)
 
     def _left_out(self, event: ScalerUpdate, loss: float) -> Finding:

@@ -73,7 +73,6 @@ class UpdatesTooLarge(Detector):
         self._first: dict[int, float] = {}  # optimizer -> its first loss
         self._worst: dict[int, float] = {}  # ... and the highest since
         self._after: dict[int, float] = {}  # ... and the middle loss up to the end of our patience
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerBuilt):
@@ -107,7 +106,7 @@ class UpdatesTooLarge(Detector):
     def _judge(self, event: Event, key: int, *, broken: bool = False) -> Iterator[Finding]:
         motion = self._motions.of[key]
         first, worst = self._first.get(key, math.nan), self._worst.get(key, math.nan)
-        if key in self._said or motion.rose > 10 or self._scales.unusual or math.isnan(first + worst):
+        if self.said(key) or motion.rose > 10 or self._scales.unusual or math.isnan(first + worst):
             return
         outcome, severity = (
             diverged(motion, first, worst)
@@ -115,7 +114,7 @@ class UpdatesTooLarge(Detector):
             else unsettled(motion, first, worst, self._after.get(key, math.nan))
         )
         if outcome:
-            self._said.add(key)
+            self.once(key)
             yield self._found(event, key, motion, outcome, severity)
 
     def _found(self, event: Event, key: int, motion: Motion, outcome: str, severity: Severity) -> Finding:

@@ -77,7 +77,6 @@ class WeightDecayCollapse(Detector):
         self._optimizers: dict[int, Decayed] = {}
         self._matrices: set[int] = set()
         self._first: dict[int, float] = {}  # parameter -> norm when it was first seen
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerBuilt):
@@ -123,9 +122,8 @@ class WeightDecayCollapse(Detector):
 
     def _judge(self, event: Event, least: int) -> Iterator[Finding]:
         for key, known in self._optimizers.items():
-            if known.looks < least or key in self._said:
+            if known.looks < least or not self.once(key):
                 continue
-            self._said.add(key)
             decay = max(known.decay.values())
             small = sum(share < SHRUNK for share in known.shares)
             yield self.finding(
@@ -141,9 +139,8 @@ class WeightDecayCollapse(Detector):
 
     def _held_down(self, event: RunEnded) -> Iterator[Finding]:
         for key, known in self._optimizers.items():
-            if key in self._said or known.hard < TAKEN_STEPS or known.pressed < LOOKS:
+            if known.hard < TAKEN_STEPS or known.pressed < LOOKS or not self.once(key):
                 continue
-            self._said.add(key)
             decay = max(known.decay.values())
             yield self.finding(
                 event,

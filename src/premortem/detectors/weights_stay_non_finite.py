@@ -39,11 +39,8 @@ class WeightsStayNonFinite(Detector):
     def __init__(self) -> None:
         self._bad: dict[int, int] = {}
         self._weights: set[int] = set()  # optimizers whose weights were looked at and were broken
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if not isinstance(event, StepStats):
             self._bad.clear()
             self._weights.clear()
@@ -58,7 +55,7 @@ class WeightsStayNonFinite(Detector):
             self._weights.add(key)
         self._bad[key] = self._bad.get(key, 0) + 1
         if self._bad[key] >= _STEPS and key in self._weights:
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the weights have not been finite for {self._bad[key]} steps",

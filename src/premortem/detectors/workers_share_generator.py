@@ -56,7 +56,6 @@ class WorkersShareGenerator(Detector):
 
     def __init__(self) -> None:
         self._loaders: dict[int, Watched] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LoaderBuilt):
@@ -67,7 +66,7 @@ class WorkersShareGenerator(Detector):
                 self._loaders[event.loader].epochs += 1
         elif isinstance(event, BatchDrawn):
             watched = self._loaders.get(event.loader)
-            if watched is not None and event.fingerprint is not None and not self._said:
+            if watched is not None and event.fingerprint is not None:
                 yield from self._drawn(event, watched)
 
     def _drawn(self, event: BatchDrawn, watched: Watched) -> Iterator[Finding]:
@@ -95,7 +94,7 @@ class WorkersShareGenerator(Detector):
                 yield self._found(event, built, what, certain=False)
 
     def _found(self, event: BatchDrawn, built: LoaderBuilt, what: str, *, certain: bool) -> Finding:
-        self._said = True
+        self.over = True
         name = built.generators[0] if built.generators else ""
         if name:
             message = f"the dataset draws from `{name}`, and {what}"

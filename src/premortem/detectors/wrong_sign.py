@@ -73,11 +73,8 @@ class WrongSign(Detector):
         self._right: set[int] = set()  # parameters that were trained the right way round
         self._unclear: set[int] = set()  # ... by a loss of which that cannot be said
         self._sense: dict[int, str] = {}  # optimizer -> of its last audited step
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, OptimizerBuilt):
             self._holds[event.optimizer] = {key for group in event.groups for key in group.parameters}
             self._maximize[event.optimizer] = event.maximize
@@ -129,7 +126,7 @@ class WrongSign(Detector):
         worse = last < first if sense == "max" else last > first
         if not worse:
             return
-        self._done = True
+        self.over = True
         if sense == "max":
             yield self.finding(
                 event,
@@ -164,7 +161,7 @@ class WrongSign(Detector):
         )
         if count < 4:
             return
-        self._done = True
+        self.over = True
         who = (
             "the update by hand"
             if event.optimizer == 0
