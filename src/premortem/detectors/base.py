@@ -10,6 +10,9 @@ from premortem.cards import Card
 from premortem.events import Event, Site
 from premortem.findings import Certainty, Finding, Severity, Where
 
+# The same mistake in so many calls of one line, or in so many steps of one optimizer, is no accident of one batch.
+CALLS = 3
+
 
 class Detector:
     """A small state machine over events. Pure: no torch, no clock, no files.
@@ -32,7 +35,7 @@ class Detector:
 
     def once(self, key: Hashable) -> bool:
         """Whether this is asked for the first time: of one optimizer, one line, one file."""
-        asked: set[Hashable] = self.__dict__.setdefault("_asked", set())
+        asked: set[Hashable] = self.__dict__.setdefault("_once_keys", set())
         if key in asked:
             return False
         asked.add(key)
@@ -40,7 +43,20 @@ class Detector:
 
     def said(self, key: Hashable) -> bool:
         """Whether `once` was asked with this key."""
-        return key in self.__dict__.get("_asked", ())
+        return key in self.__dict__.get("_once_keys", ())
+
+    def times(self, key: Hashable) -> int:
+        """How many times this was asked with this key, this time included: calls of one line, steps of one optimizer."""
+        counted: dict[Hashable, int] = self.__dict__.setdefault("_times_keys", {})
+        counted[key] = counted.get(key, 0) + 1
+        return counted[key]
+
+    def in_a_row(self, key: Hashable, again: bool) -> int:
+        """Likewise, without a break: from 0 on whenever it is not so `again`."""
+        if not again:
+            self.__dict__.setdefault("_times_keys", {})[key] = 0
+            return 0
+        return self.times(key)
 
     def state(self) -> dict[str, Any]:
         return copy.deepcopy(self.__dict__)

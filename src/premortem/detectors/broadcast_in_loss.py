@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import CALLS, Detector
 from premortem.events import Event, GraphWalked, LossCall, Site
 from premortem.findings import Finding, Severity
 
@@ -23,7 +23,6 @@ _ELEMENTWISE = frozenset(
         "kl_div",
     }
 )
-_CALLS = 3
 _CAUSE = (
     "Every prediction is compared with every target of the batch, so the loss is smallest when all predictions are "
     "the mean of the targets."
@@ -70,7 +69,6 @@ class BroadcastInLoss(Detector):
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked)
 
     def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
         self._clear: set[Site | None] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -124,8 +122,7 @@ class BroadcastInLoss(Detector):
         """Seen often enough, at a line that never did otherwise (a batch whose size equals another one)."""
         if event.at in self._clear:
             return False
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        return self._calls[event.at] >= _CALLS
+        return self.times(event.at) >= CALLS
 
 
 def stretched(given: tuple[int, ...], wanted: tuple[int, ...], reduction: str) -> tuple[int, ...] | None:

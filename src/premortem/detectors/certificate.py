@@ -83,3 +83,15 @@ def evidence(origin: NonFinite | None) -> dict[str, Any]:
         ],
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def blame(origin: NonFinite | None) -> dict[str, Any]:
+    """The place and the evidence of a finding that this origin explains, as `Detector.finding` takes them."""
+    if origin is None:
+        return {}
+    return {"at": origin.at, "module": origin.module or None, **evidence(origin)}
+
+
+def birth(origin: NonFinite | None) -> str:
+    """The sentence as the last part of another one."""
+    return f"; {sentence(origin)}" if origin is not None else ""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.resuming import file_of, starts_anew
-from premortem.events import Event, Resumed
+from premortem.detectors.resuming import OfResumed, file_of, starts_anew
+from premortem.events import Resumed
 from premortem.findings import Finding, Severity
 from premortem.metric_words import counts
 
 
-class CounterRestarts(Detector):
+class CounterRestarts(OfResumed):
     """A run is resumed with the optimizer's state, and its epochs or steps are counted from the start again.
 
     ## Why it matters
@@ -35,28 +33,23 @@ class CounterRestarts(Detector):
     card: ClassVar[Card] = Card(
         code="PM339", name="counter-restarts", family="checkpoint", severity=Severity.WARNING
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, Resumed) or not event.restored:
-            return
+    def judge(self, event: Resumed) -> Finding | None:
         anew = starts_anew(event)
         if anew is None:
-            return
+            return None
         name, value, saved = anew
         asked = [held for held in event.held if counts(held[0]) == counts(name)]
         if any(used for _, _, used in asked):
-            return  # the number of the file is added somewhere, or compared
-        self.over = True
+            return None  # the number of the file is added somewhere, or compared
         known = f"`{asked[0][0]}` is {asked[0][1]} and nothing uses it." if asked else "Nothing reads it."
-        yield self.finding(
+        return self.about(
             event,
             f"the run goes on with `{file_of(event)}` of {counts(name)} {saved}, optimizer included, but `{name}` "
             f"starts at {value}",
             cause=f"The file says how far it was, and the loop does not ask. {known}",
             remedy=f"Begin the loop where the file ends, or say that {counts(name)}s are counted anew on purpose.",
             severity=Severity.WARNING if asked else Severity.INFO,
-            file=event.path,
             counter=name,
             value=value,
             saved=saved,

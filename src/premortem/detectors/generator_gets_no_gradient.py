@@ -52,7 +52,6 @@ class GeneratorGetsNoGradient(Detector):
         self._backwards = 0
         self._cuts: dict[frozenset[int], Site | None] = {}
         self._called: dict[int, tuple[bool, Site | None]] = {}  # model -> gradients on, where
-        self._streak: dict[int, int] = {}
 
     def observe(self, event: Event) -> Iterable[Finding]:
         self._players.observe(event)
@@ -69,8 +68,8 @@ class GeneratorGetsNoGradient(Detector):
     def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
         starved = self._backwards > 0 and event.backwards == 0 and not event.touched and not event.closure
         self._backwards = 0
-        self._streak[event.optimizer] = self._streak.get(event.optimizer, 0) + 1 if starved else 0
-        if self._streak[event.optimizer] < ENOUGH:
+        steps = self.in_a_row(event.optimizer, starved)
+        if steps < ENOUGH:
             return
         for generator, discriminator in self._players.pairs():
             if not self._players.holds(event.optimizer, generator) or not self.once(generator):
@@ -82,7 +81,7 @@ class GeneratorGetsNoGradient(Detector):
             critic = self._players.names.get(discriminator, "the discriminator")
             yield self.finding(
                 event,
-                f"`{name}` gets no gradient: its optimizer made {self._streak[event.optimizer]} steps on nothing",
+                f"`{name}` gets no gradient: its optimizer made {steps} steps on nothing",
                 cause=(
                     f"the samples that go into `{critic}` for `{name}`'s own loss are detached from it"
                     if grad

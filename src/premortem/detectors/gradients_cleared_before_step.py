@@ -52,7 +52,6 @@ class GradientsClearedBeforeStep(Detector):
 
     def __init__(self) -> None:
         self._cleared_at: dict[int, Site | None] = {}
-        self._streak: dict[int, int] = {}
         self._masked = False  # perhaps: something was not finite, or was clipped to 0
 
     def observe(self, event: Event) -> Iterable[Finding]:
@@ -62,9 +61,9 @@ class GradientsClearedBeforeStep(Detector):
             self._masked = True
         elif isinstance(event, OptimizerStep):
             key = event.optimizer
-            self._streak[key] = self._streak.get(key, 0) + 1 if event.emptied else 0
+            steps = self.in_a_row(key, event.emptied)
             at = self._cleared_at.get(key)
-            if self._streak[key] == ENOUGH and (at or not self._masked) and self.once(key):
+            if steps == ENOUGH and (at or not self._masked) and self.once(key):
                 where = f"`zero_grad()` at line {at.line}" if at is not None else "something"
                 yield self.finding(
                     event,
@@ -72,6 +71,6 @@ class GradientsClearedBeforeStep(Detector):
                     cause="every step is made without the gradients that backward() has just computed",
                     remedy="clear the gradients before backward(), or after step()",
                     at=at,
-                    steps=self._streak[key],
+                    steps=steps,
                 )
             self._cleared_at.pop(key, None)

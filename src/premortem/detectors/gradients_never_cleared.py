@@ -49,7 +49,6 @@ class GradientsNeverCleared(Detector):
     def __init__(self) -> None:
         self._calls = 0  # of zero_grad, on anything
         self._own: dict[int, int] = {}  # ... of those, on what this optimizer holds
-        self._streak: dict[int, int] = {}
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ZeroGrad):
@@ -59,8 +58,7 @@ class GradientsNeverCleared(Detector):
         elif isinstance(event, OptimizerStep):
             key = event.optimizer
             adding = not event.cleared and event.backwards > 0 and not event.closure
-            self._streak[key] = self._streak.get(key, 0) + 1 if adding else 0
-            if self._streak[key] == ENOUGH and self.once(key):
+            if self.in_a_row(key, adding) == ENOUGH and self.once(key):
                 yield self.finding(
                     event,
                     f"{event.kind} has made {ENOUGH} steps in a row on gradients that were never cleared in between",

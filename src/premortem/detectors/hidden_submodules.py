@@ -51,15 +51,13 @@ class HiddenSubmodules(Detector):
 
     def __init__(self) -> None:
         self._places: dict[str, Hidden] = {}
-        self._sightings: dict[str, int] = {}
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ModelSeen):
             self._places.update({hidden.attribute: hidden for hidden in event.hidden})
         elif isinstance(event, Custody):
             for attribute in sorted({link.hidden for link in event.links if is_forgotten(link)}):
-                self._sightings[attribute] = self._sightings.get(attribute, 0) + 1
-                if self._sightings[attribute] == ENOUGH:
+                if self.times(attribute) == ENOUGH:
                     yield self._found(event, attribute)
 
     def _found(self, event: Custody, attribute: str) -> Finding:

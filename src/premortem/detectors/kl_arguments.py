@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.detectors.base import CALLS, Detector
+from premortem.events import Event, LossCall
 from premortem.findings import Finding, Severity
 
-_CALLS = 3
 _LOGS = frozenset({"log_softmax", "log", "logsigmoid", "log1p", "logaddexp"})
 
 
@@ -46,9 +45,6 @@ class KlArguments(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
 
-    def __init__(self) -> None:
-        self._calls: dict[tuple[Site | None, str], int] = {}
-
     def observe(self, event: Event) -> Iterator[Finding]:
         if not isinstance(event, LossCall) or event.fn != "kl_div":
             return
@@ -57,9 +53,7 @@ class KlArguments(Detector):
         wrong = self._wrong(event)
         if not wrong:
             return
-        key = (event.at, wrong)
-        self._calls[key] = self._calls.get(key, 0) + 1
-        if self._calls[key] < _CALLS:
+        if self.times((event.at, wrong)) < CALLS:
             return
         self.over = True
         yield self.finding(

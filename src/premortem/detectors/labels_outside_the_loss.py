@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, RunEnded, Site
+from premortem.detectors.base import CALLS, Detector
+from premortem.events import Event, LossCall, RunEnded
 from premortem.findings import Finding, Severity
 
-_CALLS = 3
 _OUT_OF_BOUNDS = re.compile(r"Target (-?\d+) is out of bounds")
 _BETWEEN_0_AND_1 = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits"})
 _PLUS_OR_MINUS_1 = frozenset({"soft_margin_loss", "hinge_embedding_loss"})
@@ -51,9 +50,6 @@ class LabelsOutsideTheLoss(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall, RunEnded)
 
-    def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
-
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, RunEnded):
             yield from self._ended(event)
@@ -75,8 +71,7 @@ class LabelsOutsideTheLoss(Detector):
         wanted = misfit(event)
         if not wanted:
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        if self.times(event.at) < CALLS:
             return
         self.over = True
         some = sorted(event.classes)[:4] if event.classes else None

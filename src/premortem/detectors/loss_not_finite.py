@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, evidence, known, sentence
+from premortem.detectors.certificate import blame, certainty, known, sentence
 from premortem.events import Event, NonFinite, StepStats
 from premortem.failures import climbing
 from premortem.findings import Finding, Severity
@@ -61,8 +61,6 @@ class LossNotFinite(Detector):
             f"the loss of step {event.step} was {loss:.4g}, though its gradients were finite{birth}",
             cause="Where the loss is not finite its gradient was cut off, so that part of the batch taught nothing.",
             remedy="Keep the argument of that operation away from the edge of its domain.",
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             certainty=certainty(origin),
-            **evidence(origin),
+            **blame(origin),
         )

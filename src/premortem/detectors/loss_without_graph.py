@@ -74,7 +74,6 @@ class LossWithoutGraph(Detector):
         self._empty = 0  # backward passes since the last step that led nowhere
         self._full = 0
         self._backward_at: Site | None = None
-        self._streak: dict[int, int] = {}
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ModelSeen):
@@ -98,9 +97,9 @@ class LossWithoutGraph(Detector):
     def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
         nothing = event.backwards == 0 and event.with_grad == 0 and not event.closure and not event.touched
         lost = nothing and self._empty > 0 and self._full == 0
-        self._streak[event.optimizer] = self._streak.get(event.optimizer, 0) + 1 if lost else 0
+        steps = self.in_a_row(event.optimizer, lost)
         self._empty = self._full = 0
-        if self._streak[event.optimizer] == ENOUGH:
+        if steps == ENOUGH:
             self.over = True
             yield self.finding(
                 event,

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import CALLS, Detector
 from premortem.events import Event, LossCall, Site
 from premortem.findings import Finding, Severity
 
-_CALLS = 3
 # What yields logs of probabilities. log_softmax over another dimension is another mistake (over-the-batch-dimension).
 _LOGS = frozenset({"log_softmax", "log", "logsigmoid", "log1p"})
 
@@ -47,7 +46,6 @@ class NllWithoutLogProbabilities(Detector):
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
 
     def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
         self._clear: set[Site | None] = set()  # lines that were given log-probabilities
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -61,8 +59,7 @@ class NllWithoutLogProbabilities(Detector):
             self._clear.add(event.at)
         if event.at in self._clear:
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        if self.times(event.at) < CALLS:
             return
         self.over = True
         softmax = event.input_op == "softmax" or (

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, data, evidence, samples
+from premortem.detectors.certificate import blame, certainty, data, samples
 from premortem.events import Event
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
@@ -76,11 +76,9 @@ class NonFiniteInput(Detector):
             if constant
             else "Check the data with torch.isfinite where it is read, and drop or impute the bad rows.",
             step=event.began,
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             certainty=certainty(origin),
             first_step=event.began,
-            **evidence(origin),
+            **blame(origin),
         )
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, evidence, sentence
+from premortem.detectors.certificate import blame, certainty, sentence
 from premortem.detectors.non_finite_input import blamed
 from premortem.detectors.overflow import overflowed_at_once
 from premortem.events import Event, ModelSeen, NonFinite
@@ -97,12 +97,10 @@ class NonFiniteTraining(Detector):
             cause=cause,
             remedy="Guard that operation against the value it cannot take (clamp, eps), and restart from finite weights.",
             step=failure.began,
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             parameter=parameter or None,
             certainty=certainty(origin),
             first_step=failure.began,
-            **evidence(origin),
+            **blame(origin),
         )
 
 

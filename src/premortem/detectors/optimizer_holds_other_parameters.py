@@ -64,7 +64,6 @@ class OptimizerHoldsOtherParameters(Detector):
         self._reached: set[int] = set()  # by the backward passes of the step that is going on
         self._stepped = False
         self._idle: set[int] = set()  # optimizers whose last step had nothing to work with
-        self._streak: dict[int, int] = {}
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, GraphWalked):
@@ -84,8 +83,7 @@ class OptimizerHoldsOtherParameters(Detector):
         held = [*own, *(key for key, _ in event.strangers)]
         orphans = [link for link in event.links if is_orphan(link)]
         broken = event.optimizer in self._idle and held and orphans and not self._reached.intersection(held)
-        self._streak[event.optimizer] = self._streak.get(event.optimizer, 0) + 1 if broken else 0
-        if self._streak[event.optimizer] < ENOUGH or not self.once(event.optimizer):
+        if self.in_a_row(event.optimizer, bool(broken)) < ENOUGH or not self.once(event.optimizer):
             return
         homes = {home for _, home in event.strangers}
         gone = homes == {0}

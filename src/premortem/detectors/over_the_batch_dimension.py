@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import CALLS, Detector
 from premortem.events import Event, Forward, LossCall, Site, Softmaxed
 from premortem.findings import Finding, Severity
-
-_CALLS = 3
 
 
 class OverTheBatchDimension(Detector):
@@ -49,7 +47,6 @@ class OverTheBatchDimension(Detector):
 
     def __init__(self) -> None:
         self._waiting: list[Softmaxed] = []  # since the last loss call
-        self._calls: dict[Site | None, int] = {}
         self._inputs: dict[int, set[int | None]] = {}  # model -> different inputs it was trained on
         self._clear: set[Site | None] = set()
 
@@ -94,9 +91,9 @@ class OverTheBatchDimension(Detector):
     def _count(self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...]) -> Iterator[Finding]:
         if self.over:
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
+        calls = self.times(event.at)
         # A graph or a set that is given whole at every step has no batches: its first dimension is its nodes.
-        if self._calls[event.at] < _CALLS or max(map(len, self._inputs.values()), default=0) < 2:
+        if calls < CALLS or max(map(len, self._inputs.values()), default=0) < 2:
             return
         self.over = True
         yield self.finding(

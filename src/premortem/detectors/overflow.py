@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, evidence, sentence
+from premortem.detectors.certificate import blame, certainty, sentence
 from premortem.events import Event, RunEnded
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
@@ -70,12 +70,10 @@ class Overflow(Detector):
                     cause="Numbers that were finite grew beyond what their type can hold; they were not NaN before.",
                     remedy=advice(origin.op),
                     step=event.began,
-                    at=origin.at,
-                    module=origin.module or None,
                     parameter=origin.parameter or None,
                     certainty=certainty(origin),
                     first_step=origin.step,
-                    **evidence(origin),
+                    **blame(origin),
                 )
         elif isinstance(event, RunEnded) and "without overflow" in event.message:
             yield self.finding(

@@ -41,7 +41,6 @@ class PlateauFedNonFinite(Detector):
 
     def __init__(self) -> None:
         self._training_is_finite = True
-        self._counts: dict[int, int] = {}
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Backward):
@@ -53,7 +52,7 @@ class PlateauFedNonFinite(Detector):
     def _fed(self, event: SchedulerStep) -> Iterator[Finding]:
         if event.metric is None or not math.isnan(event.metric) or not self._training_is_finite:
             return
-        count = self._counts[event.scheduler] = self._counts.get(event.scheduler, 0) + 1
+        count = self.times(event.scheduler)
         if count == 2:
             yield self.finding(
                 event,

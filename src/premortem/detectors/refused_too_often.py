@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import evidence, known, sentence
+from premortem.detectors.certificate import birth, blame, known
 from premortem.events import Event, NonFinite, StepRefused
 from premortem.failures import better
 from premortem.findings import Certainty, Finding, Severity
@@ -55,19 +55,16 @@ class RefusedTooOften(Detector):
 
     def _refused(self, event: StepRefused) -> Finding:
         origin = self._origin if known(self._origin) else None
-        birth = f"; {sentence(origin)}" if origin is not None else ""
         how = f"the last {event.row} steps were" if event.row >= ROW else f"{event.total} steps were"
         return self.finding(
             event,
-            f"{how} refused, because their updates were not finite ({event.made} were made){birth}",
+            f"{how} refused, because their updates were not finite ({event.made} were made){birth(origin)}",
             cause="What makes them lies in the model, the loss or the precision, not in one batch.",
             remedy="Repair what makes the values non-finite, and resume from the last good weights.",
             certainty=Certainty.PROVED,
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             parameter=(origin.parameter or None) if origin is not None else None,
             row=event.row,
             total=event.total,
             finite_steps=event.made,
-            **evidence(origin),
+            **blame(origin),
         )

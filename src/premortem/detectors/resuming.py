@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
-from premortem.events import Resumed
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from premortem.detectors.base import Detector
+from premortem.events import Event, Resumed
+from premortem.findings import Finding
 from premortem.metric_words import counts
 
 FIRST_RESUMED = 2  # a run that counts on from here did not start anew
+
+
+class OfResumed(Detector):
+    """Judges a run that goes on from a file, with the optimizer's state of it; says one thing about it."""
+
+    listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
+
+    def observe(self, event: Resumed) -> Iterator[Finding]:
+        if event.restored:
+            finding = self.judge(event)
+            if finding is not None:
+                self.over = True
+                yield finding
+
+    def judge(self, event: Resumed) -> Finding | None:
+        raise NotImplementedError
+
+    def about(self, event: Resumed, message: str, **more: Any) -> Finding:
+        return self.finding(event, message, file=event.path, **more)
 
 
 def goes_on(event: Resumed) -> tuple[str, int] | None:

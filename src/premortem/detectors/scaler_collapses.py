@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import evidence, known, sentence
+from premortem.detectors.certificate import birth, blame, known
 from premortem.events import Event, NonFinite, ScalerUpdate
 from premortem.failures import better
 from premortem.findings import Finding, Severity
@@ -64,16 +64,13 @@ class ScalerCollapses(Detector):
             return
         self.over = True
         origin = self._origin if known(self._origin) else None
-        birth = f"; {sentence(origin)}" if origin is not None else ""
         yield self.finding(
             event,
             f"the gradient scaler refused {self._row} steps in a row; its scale fell from {self._first:.4g} to "
-            f"{scale:.4g}{birth}",
+            f"{scale:.4g}{birth(origin)}",
             cause="A gradient is not finite at any scale: what breaks lies in the forward pass, not in the scaling.",
             remedy="Run a few steps in float32 or bfloat16, and repair what is not finite there.",
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             row=self._row,
             scale=scale,
-            **evidence(origin),
+            **blame(origin),
         )

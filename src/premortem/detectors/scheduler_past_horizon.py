@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.schedules import Schedule
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 
@@ -20,18 +21,6 @@ class Rate:
     steps: int = 0
     peak: float = 0.0
     zero_since: int | None = None  # step from which on the rate has been exactly 0 in all groups
-
-
-@dataclass
-class Cosine:
-    """A cosine that may climb again after its end."""
-
-    at: Site | None
-    position: int
-    horizon: int
-    rate: float
-    peak: float
-    calls: int
 
 
 class SchedulerPastHorizon(Detector):
@@ -64,7 +53,7 @@ class SchedulerPastHorizon(Detector):
 
     def __init__(self) -> None:
         self._rates: dict[int, Rate] = {}
-        self._cosines: dict[int, Cosine] = {}
+        self._cosines: dict[int, Schedule] = {}  # they climb again after their end
         self._scheduled: dict[int, tuple[str, Site | None]] = {}  # optimizer -> kind and last call
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -81,11 +70,10 @@ class SchedulerPastHorizon(Detector):
     def _follow(self, event: SchedulerStep) -> None:
         if event.kind != "CosineAnnealingLR" or event.horizon is None or event.explicit:
             return
-        known = self._cosines.get(event.scheduler)
-        peak = max(event.before, event.after, known.peak if known else 0.0)
-        self._cosines[event.scheduler] = Cosine(
-            event.at, event.position, event.horizon, event.after, peak, event.count
+        known = self._cosines.setdefault(
+            event.scheduler, Schedule(event.kind, event.optimizer, event.horizon)
         )
+        known.step(event)
 
     def _trained(self, event: OptimizerStep) -> Iterator[Finding]:
         rates = [rate for rate in event.lrs if not math.isnan(rate)]  # it is on the device
@@ -145,20 +133,21 @@ class SchedulerPastHorizon(Detector):
         if event.reason != "finished":
             return
         for cosine in self._cosines.values():
-            beyond = cosine.position - cosine.horizon
+            horizon = cosine.horizon or 0
+            beyond = cosine.position - horizon
             # One way up after one way down; whoever wants cycles makes several and ends low.
-            once = max(2.0, 0.1 * cosine.horizon) <= beyond < 3 * cosine.horizon
-            if once and cosine.calls > cosine.horizon and cosine.rate >= 0.25 * cosine.peak:
+            once = max(2.0, 0.1 * horizon) <= beyond < 3 * horizon
+            if once and cosine.calls > horizon and cosine.rate >= 0.25 * cosine.peak:
                 yield self.finding(
                     event,
-                    f"CosineAnnealingLR was stepped {cosine.position} times with T_max={cosine.horizon}: the "
+                    f"CosineAnnealingLR was stepped {cosine.position} times with T_max={horizon}: the "
                     f"rate climbed again, to {cosine.rate:.3g} at the end",
                     cause="Past T_max the cosine goes back up, so training ends at a high rate.",
                     remedy=f"Make T_max the number of scheduler steps, {cosine.position}.",
                     at=cosine.at,
                     severity=Severity.WARNING,
                     position=cosine.position,
-                    horizon=cosine.horizon,
+                    horizon=horizon,
                     rate=cosine.rate,
                     peak=cosine.peak,
                 )

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.detectors.base import CALLS, Detector
+from premortem.events import Event, LossCall
 from premortem.findings import Finding, Severity
-
-_CALLS = 3
 
 
 class SoftLabelsNoProbabilities(Detector):
@@ -45,17 +43,13 @@ class SoftLabelsNoProbabilities(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
 
-    def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
-
     def observe(self, event: Event) -> Iterator[Finding]:
         if not isinstance(event, LossCall) or event.target_sum_error is None or not event.grad:
             return
         low, high = event.target_min, event.target_max
         if low is None or high is None or (low > -1e-3 and high < 1.05):
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        if self.times(event.at) < CALLS:
             return
         self.over = True
         yield self.finding(

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.detectors.base import CALLS, Detector
+from premortem.events import Event, LossCall
 from premortem.findings import Finding, Severity
-
-_CALLS = 3
 
 
 class SoftmaxOverOneClass(Detector):
@@ -47,9 +45,6 @@ class SoftmaxOverOneClass(Detector):
     )
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
 
-    def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
-
     def observe(self, event: Event) -> Iterator[Finding]:
         if not isinstance(event, LossCall) or not event.grad or not event.input_shape:
             return
@@ -59,8 +54,7 @@ class SoftmaxOverOneClass(Detector):
         squashed = certain is not None and event.input_min == event.input_max == certain
         if not (crossed or squashed):
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        if self.times(event.at) < CALLS:
             return
         self.over = True
         yield self.finding(

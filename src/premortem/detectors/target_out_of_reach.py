@@ -58,7 +58,6 @@ class TargetOutOfReach(Detector):
     listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
 
     def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
         self._clear: set[Site | None] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -73,8 +72,7 @@ class TargetOutOfReach(Detector):
         if not outside(event, *bounds):
             self._clear.add(event.at)
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        if self.times(event.at) < _CALLS:
             return
         self.over = True
         low, high = bounds

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import evidence, known, sentence
+from premortem.detectors.certificate import birth, blame, known
 from premortem.events import (
     BatchDrawn,
     Event,
@@ -85,18 +85,15 @@ class UpdateRefused(Detector):
     def _left_out(self, event: ScalerUpdate, loss: float) -> Finding:
         """By a gradient scaler, which cannot help here."""
         origin = self._origin if known(self._origin) else None
-        birth = f"; {sentence(origin)}" if origin is not None else ""
         where = f" on batch {self._batch} of its epoch" if self._batch is not None else ""
         return self.finding(
             event,
-            f"the gradient scaler left out the step{where}: the loss was {loss:.4g} before it was scaled{birth}",
+            f"the gradient scaler left out the step{where}: the loss was {loss:.4g} before it was scaled{birth(origin)}",
             cause="The loss itself is broken, so the scale is halved for nothing, and falls with every such batch.",
             remedy="Find what makes it: the batch, or the operation. A smaller scale does not help.",
             certainty=Certainty.PROVED,
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             batch=self._batch,
-            **evidence(origin),
+            **blame(origin),
         )
 
     def _refused(self, event: StepRefused) -> Finding:
@@ -110,20 +107,17 @@ class UpdateRefused(Detector):
             else "the optimizer would have made numbers that are not finite from gradients that were"
         )
         origin = self._origin if known(self._origin) else None
-        birth = f"; {sentence(origin)}" if origin is not None else ""
         where = f", on batch {self._batch} of its epoch" if self._batch is not None else ""
         loss = f" (loss {event.loss:.4g})" if event.loss is not None else ""
-        told: dict[str, Any] = dict(evidence(origin))
+        told = blame(origin)
         if event.rank is not None:
             told["piece_of_rank"] = event.rank
         return self.finding(
             event,
-            f"step {event.step} was refused{where}: {what}{loss}{birth}",
+            f"step {event.step} was refused{where}: {what}{loss}{birth(origin)}",
             cause="Applied, it would have made every weight NaN. Weights and optimizer state are as before the step.",
             remedy="Find what makes it: the batch, or the operation. Until then such steps are left out.",
             certainty=Certainty.PROVED,
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             parameter=name if event.worst is not None else None,
             batch=self._batch,
             **told,

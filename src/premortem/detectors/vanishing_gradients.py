@@ -74,7 +74,6 @@ class VanishingGradients(Detector):
         self._depths = Depths()
         self._losses: dict[int, Series] = {}
         self._fading: dict[tuple[int, int], Fading] = {}  # (optimizer, model)
-        self._steps: dict[int, int] = {}
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, StepStats):
@@ -85,7 +84,7 @@ class VanishingGradients(Detector):
             self._depths.observe(event)
 
     def _stepped(self, event: StepStats) -> None:
-        steps = self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + 1
+        steps = self.times(event.optimizer)
         if event.loss is not None:
             self._losses.setdefault(event.optimizer, Series()).add(event.loss)
         if steps < 8 or (steps & (steps - 1) and steps % 64):

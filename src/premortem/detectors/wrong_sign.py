@@ -68,8 +68,6 @@ class WrongSign(Detector):
         self._kinds: dict[int, str] = {}
         self._walks: list[GraphWalked] = []  # since the last step of any optimizer
         self._values: dict[Site | None, list[float]] = {}
-        self._wrong: dict[int, int] = {}  # optimizer -> audited steps on a loss of the wrong sign
-        self._uphill: dict[int, int] = {}  # optimizer -> audited steps up the gradient of a criterion
         self._right: set[int] = set()  # parameters that were trained the right way round
         self._unclear: set[int] = set()  # ... by a loss of which that cannot be said
         self._sense: dict[int, str] = {}  # optimizer -> of its last audited step
@@ -117,7 +115,7 @@ class WrongSign(Detector):
         # Weights that the loss reaches and this optimizer leaves alone are the other player's.
         if not reached or reached - holds or reached & self._right or any(walk.other_leaves for walk in mine):
             return
-        count = self._wrong[event.optimizer] = self._wrong.get(event.optimizer, 0) + 1
+        count = self.times(event.optimizer)
         site = mine[0].at
         values = self._values.get(site, [])
         if count < _STEPS or len(values) < _STEPS:
@@ -156,9 +154,7 @@ class WrongSign(Detector):
         """Updates that follow the gradient of something that should get smaller."""
         if self._sense.get(event.optimizer) != "min" or uphill is None:
             return
-        count = self._uphill[event.optimizer] = (
-            self._uphill.get(event.optimizer, 0) + 1 if uphill > _UPHILL else 0
-        )
+        count = self.in_a_row(("uphill", event.optimizer), uphill > _UPHILL)
         if count < 4:
             return
         self.over = True
