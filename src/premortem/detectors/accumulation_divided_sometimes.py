@@ -4,12 +4,10 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
-
-ENOUGH = 3  # windows of one length
 
 
 class AccumulationDividedSometimes(Detector):
@@ -63,7 +61,7 @@ class AccumulationDividedSometimes(Detector):
         patterns = self._patterns.setdefault((event.optimizer, length), {})
         if len(patterns) < 16:
             patterns[weights] = patterns.get(weights, 0) + 1
-        if sum(patterns.values()) >= ENOUGH and uneven(patterns) and self.once(event.optimizer):
+        if sum(patterns.values()) >= THRICE and uneven(patterns) and self.once(event.optimizer):
             divided = sum(w < 1 for weights, n in patterns.items() for w in weights * n)
             total = length * sum(patterns.values())
             yield self.finding(
@@ -87,4 +85,4 @@ def uneven(patterns: dict[tuple[float, ...], int]) -> bool:
     (part,) = parts
     whole = 0 < part < 0.6 and abs(1 / part - round(1 / part)) < 1e-3
     mixed = any(len(set(pattern)) > 1 for pattern in patterns)
-    return whole and (mixed or min(patterns.values()) >= ENOUGH)
+    return whole and (mixed or min(patterns.values()) >= THRICE)

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LoaderBuilt
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
-ENOUGH = 3  # windows in a row
-FAR = 4  # times the window
+FAR = 4  # times the window: a divisor further off than this divides something else
 
 
 class AccumulationNotDivided(Detector):
@@ -62,7 +61,7 @@ class AccumulationNotDivided(Detector):
         optimizer, k, n = event.optimizer, len(event.micros), divisor(event)
         wrong = n in self._epochs and n >= FAR * k
         self._by_epoch[optimizer] = self._by_epoch.get(optimizer, 0) + 1 if wrong else 0
-        if self._by_epoch[optimizer] < ENOUGH or self.said(optimizer):
+        if self._by_epoch[optimizer] < THRICE or self.said(optimizer):
             return
         yield self._said(
             event,
@@ -78,7 +77,7 @@ class AccumulationNotDivided(Detector):
         same = self._length.get(optimizer) == k
         self._length[optimizer] = k
         self._streak[optimizer] = (self._streak.get(optimizer, 0) * same + 1) if undivided(event) else 0
-        if self._streak[optimizer] < ENOUGH or self.said(optimizer) or optimizer in self._divided:
+        if self._streak[optimizer] < THRICE or self.said(optimizer) or optimizer in self._divided:
             return
         yield self._said(
             event,

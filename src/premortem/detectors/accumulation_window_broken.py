@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, Shuffled, Site
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
-REGULAR = 4  # full windows
-AGAIN = 2  # times that it must happen
+REGULAR = 4  # full windows before one can be said to differ from the rule
 
 
 @dataclass
@@ -112,7 +111,7 @@ class AccumulationWindowBroken(Detector):
     def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
         since = lengths.since
         other = {n: times for n, times in lengths.used.items() if n != k}
-        if len(since) < AGAIN or (other and lengths.thrown):
+        if len(since) < TWICE or (other and lengths.thrown):
             return
         if not other and len(lengths.thrown) == 1 and len(set(since)) == 1:
             (rest,) = lengths.thrown
@@ -173,7 +172,7 @@ class AccumulationWindowBroken(Detector):
             if k < 2 or times < REGULAR // 2 or trained % k or not 0 < rest < k or trained < k:
                 continue
             self._short[optimizer, event.loader, event.batches, rest] += 1
-            if self._short[optimizer, event.loader, event.batches, rest] == AGAIN and self.once(optimizer):
+            if self._short[optimizer, event.loader, event.batches, rest] == TWICE and self.once(optimizer):
                 yield self.finding(
                     event,
                     f"the last {rest} of {event.batches} batches of every epoch are drawn and never trained on "
@@ -201,7 +200,7 @@ class AccumulationWindowBroken(Detector):
             if not alike or k < 2 or not size / 4 <= rest < samples or self.said(optimizer):
                 continue
             self._short[optimizer, size, used] += 1
-            if self._short[optimizer, size, used] == AGAIN + 1:
+            if self._short[optimizer, size, used] == TWICE + 1:
                 self.once(optimizer)
                 yield self.finding(
                     event,

@@ -9,7 +9,7 @@ from premortem.detectors.base import Detector
 from premortem.events import Backward, Event, Forward, LossCall, OptimizerStep, Site
 from premortem.findings import Finding, Severity
 
-ENOUGH = 5
+ENOUGH = 5  # labels of each role that all agree: two smoothed ones may be equal by chance
 JUDGING = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss"})
 
 

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, GraphWalked
 from premortem.findings import Finding, Severity
-
-_WALKS = 3
 
 
 class AttentionOverWrongDimension(Detector):
@@ -53,7 +51,7 @@ class AttentionOverWrongDimension(Detector):
         if not isinstance(event, GraphWalked) or not event.crossed:
             return
         self._walks += 1
-        if self._walks < _WALKS:
+        if self._walks < THRICE:
             return
         self.over = True
         shape, dim = event.crossed[0]

@@ -10,8 +10,11 @@ from premortem.cards import Card
 from premortem.events import Event, Site
 from premortem.findings import Certainty, Finding, Severity, Where
 
-# The same mistake in so many calls of one line, or in so many steps of one optimizer, is no accident of one batch.
-CALLS = 3
+# How often the same must be seen before it is said. Three times at one line, of one optimizer, in one layer is no accident
+# of one batch.
+THRICE = 3
+# Twice is enough for what no healthy run does even once: the first time may be a trial of the script.
+TWICE = 2
 
 
 class Detector:

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LossCall, SequenceLayer
 from premortem.findings import Finding, Severity
-
-_STEPS = 3
 
 
 class BatchTakenForTime(Detector):
@@ -67,7 +65,7 @@ class BatchTakenForTime(Detector):
             return
         steps = self._steps.setdefault(layer.layer, set())
         steps.add(layer.step)
-        if len(steps) < _STEPS:
+        if len(steps) < THRICE:
             return
         self.over = True
         yield self.finding(

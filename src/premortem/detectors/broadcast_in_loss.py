@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import CALLS, Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, GraphWalked, LossCall, Site
 from premortem.findings import Finding, Severity
 
@@ -122,7 +122,7 @@ class BroadcastInLoss(Detector):
         """Seen often enough, at a line that never did otherwise (a batch whose size equals another one)."""
         if event.at in self._clear:
             return False
-        return self.times(event.at) >= CALLS
+        return self.times(event.at) >= THRICE
 
 
 def stretched(given: tuple[int, ...], wanted: tuple[int, ...], reduction: str) -> tuple[int, ...] | None:

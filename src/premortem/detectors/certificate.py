@@ -7,7 +7,7 @@ from typing import Any
 from premortem.events import NonFinite
 from premortem.findings import Certainty
 
-_MOST_OPERANDS = 2
+_MOST_OPERANDS = 2  # of an operation that a sentence can hold
 _DATA = {
     "input": "the input",
     "target": "the target",

@@ -15,14 +15,14 @@ from premortem.findings import Finding, Severity
 CLASSIFYING = frozenset(
     "cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits multi_margin_loss".split()
 )
-BATCHES = 10
+BATCHES = 10  # before their order is judged: fewer say nothing about it
 SMALLEST = 4  # labels in a batch that say something about how it was drawn
 PURE = 0.4  # entropy within batches, as a share of that of all labels: a shuffled batch is near 1
 CYCLES = 2  # times all classes went by, in the same order
 # Batches of one class in a row. With two classes real and fake, or source and target, take turns faster than that;
 # labels that come out of the data cannot be those.
 LONG_BLOCK = 3
-VERY_LONG_BLOCK = 8
+VERY_LONG_BLOCK = 8  # which no two players take turns in, whatever their labels are
 
 
 class Sorted:

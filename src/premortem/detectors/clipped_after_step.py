@@ -12,7 +12,7 @@ from premortem.detectors.base import Detector
 from premortem.events import Clip, Event, RunEnded, Site, StepStats
 from premortem.findings import Finding, Severity
 
-ENOUGH = 10
+ENOUGH = 10  # steps: a few late calls belong to the end of an epoch
 
 
 @dataclass

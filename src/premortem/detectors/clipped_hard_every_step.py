@@ -13,11 +13,11 @@ from premortem.detectors.motion import Motion, Motions
 from premortem.events import Clip, Event, OptimizerBuilt, RunEnded, ScalerUpdate, Site, StepStats
 from premortem.findings import Finding, Severity
 
-HARD = 100.0  # times the limit
-SMALL = 1e-3  # of the weights, in one step
-FAR = 0.2  # of the weights, in all steps together
+HARD = 100.0  # times the limit: an outlier goes there, every gradient only with a wrong limit
+SMALL = 1e-3  # of the weights, in one step: a healthy step changes them by about this
+FAR = 0.2  # of the weights, in all steps together: who has come this far has learnt
 GUARD = 1e-7  # an eps above that is there to damp the steps, not only to keep from dividing by 0
-ENOUGH = 30  # steps
+ENOUGH = 30  # steps, past the first ones whose gradients are large anyway
 
 
 @dataclass

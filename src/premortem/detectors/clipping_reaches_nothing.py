@@ -12,7 +12,7 @@ from premortem.detectors.base import Detector
 from premortem.events import Clip, Event, RunEnded, Site, StepStats
 from premortem.findings import Finding, Severity
 
-ENOUGH = 20
+ENOUGH = 20  # steps without one gradient in reach: warm-ups and frozen phases end sooner
 
 
 @dataclass

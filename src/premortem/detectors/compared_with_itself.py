@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.printed import columns
 from premortem.events import EvaluationEnded, Event, LogLine, StepStats
 from premortem.findings import Finding, Severity
 from premortem.metric_words import RECORDS
 
 RATIOS = frozenset("psnr snr sdr sisdr sisnr".split())  # infinite only when the error is exactly 0
-ENOUGH = 2  # evaluations in a row
 
 
 class ComparedWithItself(Detector):
@@ -62,7 +61,7 @@ class ComparedWithItself(Detector):
                 return
             line, label, infinite = printed
             self._times = self._times + 1 if infinite and self._learning else 0
-            if self._times >= ENOUGH:
+            if self._times >= TWICE:
                 self.over = True
                 yield self._found(line, label)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import EpochEnded, Event, Forward, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
 
@@ -14,8 +14,7 @@ _CLASSES = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
 # A layer with a bias of its own: one constant label is learned by the bias alone, so it cannot be what was meant.
 # (Contrastive losses, whose label is always 0 on purpose, compare products of features.)
 _HEADS = frozenset({"addmm", "linear", "convolution", "add", "log_softmax"})
-_LABELS = 40
-_BATCHES = 3
+_LABELS = 40  # of one value: for two balanced classes chance gives that once in 10^12
 
 
 class Seen:
@@ -102,10 +101,10 @@ class ConstantLabels(Detector):
         seen.at, seen.last = event.at, event
 
     def _judge(self, event: Event) -> Iterator[Finding]:
-        if len(self._inputs) < _BATCHES:
+        if len(self._inputs) < THRICE:
             return
         for kind, seen in self._seen.items():
-            if len(seen.values) != 1 or seen.labels < _LABELS or seen.calls < _BATCHES:
+            if len(seen.values) != 1 or seen.labels < _LABELS or seen.calls < THRICE:
                 continue
             if not (seen.head if kind.startswith("class") else seen.data):
                 continue

@@ -12,10 +12,10 @@ from premortem.detectors.base import Detector
 from premortem.events import Array, EpochStarted, Event, SlicesRestarted
 from premortem.findings import Finding, Severity
 
-EPOCHS = 4  # starts of epochs, the first included
-NOTICEABLE = 0.01  # of the data's own spread
+EPOCHS = 4  # starts of epochs, the first included: three changes show whether they add up
+NOTICEABLE = 0.01  # of the data's own spread: less is the rounding of a normalisation that was repeated
 GROWTH = 1.5  # a random walk is sqrt(3) further after three epochs than after one
-SCALED = 1.4  # factor per epoch by which the spread grows or shrinks
+SCALED = 1.4  # per epoch: what grows or shrinks by so much each time is scaled again each time
 
 
 @dataclass

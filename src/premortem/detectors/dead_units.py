@@ -12,8 +12,8 @@ from premortem.detectors.depth import Depths
 from premortem.events import Event, Forward, LayerStats, RunEnded, Site, StepStats
 from premortem.findings import Finding, Severity
 
-DEAD = 0.999
-LOOKS = 4
+DEAD = 0.999  # of the units of a layer: one that lives may yet carry the signal
+LOOKS = 4  # audits over which none came back to life, as the steps between them double
 
 
 @dataclass

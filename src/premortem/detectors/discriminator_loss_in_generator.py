@@ -6,11 +6,9 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Backward, Event, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3
 
 
 class DiscriminatorLossInGenerator(Detector):
@@ -76,7 +74,7 @@ class DiscriminatorLossInGenerator(Detector):
             if not foreign or not own:
                 continue
             self._times[event.optimizer] += 1
-            if self._times[event.optimizer] == ENOUGH:
+            if self._times[event.optimizer] == THRICE:
                 self.once(event.optimizer)
                 name = self._players.names.get(generator, "the generator")
                 critic = self._players.names.get(discriminator, "the discriminator")

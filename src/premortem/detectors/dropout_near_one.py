@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LayerStats
 from premortem.findings import Finding, Severity
-
-LOOKS = 3
 
 
 class DropoutNearOne(Detector):
@@ -46,7 +44,7 @@ class DropoutNearOne(Detector):
             return
         steps = self._steps.setdefault((event.layer, event.probability), set())
         steps.add(event.step)
-        if len(steps) >= LOOKS:
+        if len(steps) >= THRICE:
             self.over = True
             kept = 1 - event.probability
             yield self.finding(

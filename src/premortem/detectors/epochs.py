@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from premortem.detectors.printed import MOST_KINDS
 from premortem.events import EpochEnded, EpochStarted, EvaluationEnded, Event, LogLine
 from premortem.metric_words import EPOCHS
-
-MOST_TEMPLATES = 64
 
 
 class Counter:
@@ -72,7 +71,7 @@ class Epochs:
         value = event.values[at][2]
         if not 0 <= value < 1e6 or value != int(value):
             return
-        if len(self._counters) > MOST_TEMPLATES:
+        if len(self._counters) > MOST_KINDS:
             self._counters.clear()
         counter = self._counters.setdefault(event.template, Counter(bool(named)))
         counter.count(int(value), event.step)

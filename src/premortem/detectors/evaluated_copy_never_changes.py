@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.printed import evaluates
 from premortem.detectors.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, ModelSeen
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3  # evaluations with the same weights
 
 
 class EvaluatedCopyNeverChanges(Detector):
@@ -80,7 +78,7 @@ class EvaluatedCopyNeverChanges(Detector):
         if not history or history[-1].step < event.step:
             history.append(event)
         trained = self._original(event.model)
-        if trained is not None and len(history) >= ENOUGH:
+        if trained is not None and len(history) >= THRICE:
             self.once(event.model)
             yield self._found(event, history, trained)
 

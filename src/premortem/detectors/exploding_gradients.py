@@ -13,8 +13,8 @@ from premortem.detectors.scales import Scales
 from premortem.events import Clip, Event, LayerStats, StepStats
 from premortem.findings import Finding, Severity
 
-PULL = 100.0  # gradient relative to the weights
-GROWTH = 100.0  # of activations relative to the input
+PULL = 100.0  # gradient relative to the weights: at any usual rate one step replaces them
+GROWTH = 100.0  # of activations relative to the input: twelve layers that each grow by half do that
 SENSITIVE = 1000.0  # |gradient| |weights| / |loss|: how many times over the weights explain the loss
 
 

@@ -14,8 +14,8 @@ from premortem.detectors.wording import count
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
 from premortem.findings import Certainty, Finding, Severity
 
-PASSES = 4  # over the loader, each left at the same batch
-SHARE = 0.5  # of the batches that must be left unused
+PASSES = 4  # over the loader, each left at the same batch: a limit on steps ends only the last one
+SHARE = 0.5  # of the batches that must be left unused: a small rest is meant
 SEVERAL = 5  # batches, of which a shuffled loader's first is used
 
 

@@ -20,11 +20,11 @@ from premortem.events import (
 )
 from premortem.findings import Finding, Severity
 
-SIGHTINGS = 4
-MANY = 8
-LASTING = 100  # steps
-SETTLED = 32
-MOST_PHASES = 16
+SIGHTINGS = 4  # audits in which it stayed frozen: one or two may be a phase that ends
+MANY = 8  # audits, where nothing but the missing gradient speaks against it
+LASTING = 100  # steps that a phase must have lasted to be no warm-up
+SETTLED = 32  # steps, after which the phases of a short run have begun
+MOST_PHASES = 16  # that are remembered: who makes more builds an optimizer for each task
 
 
 class Phase:

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.events import Custody, Event, ModelSeen, SaidFrozen
 from premortem.findings import Certainty, Finding, Severity
-
-STEPS = 2
 
 
 class FrozenOnlyInName(Detector):
@@ -54,7 +52,7 @@ class FrozenOnlyInName(Detector):
         if not all(seen):
             self._kept.add(claim.attribute)
         self._times[claim.attribute] += all(seen)
-        if self._times[claim.attribute] == STEPS and claim.attribute not in self._kept:
+        if self._times[claim.attribute] == TWICE and claim.attribute not in self._kept:
             yield self.finding(
                 event,
                 f"`{claim.attribute}` is {claim.value}, and all {len(seen)} parameters there are trained",

@@ -5,11 +5,9 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Backward, Detached, Event, Forward, OptimizerStep, Site
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3
 
 
 class GeneratorGetsNoGradient(Detector):
@@ -69,7 +67,7 @@ class GeneratorGetsNoGradient(Detector):
         starved = self._backwards > 0 and event.backwards == 0 and not event.touched and not event.closure
         self._backwards = 0
         steps = self.in_a_row(event.optimizer, starved)
-        if steps < ENOUGH:
+        if steps < THRICE:
             return
         for generator, discriminator in self._players.pairs():
             if not self._players.holds(event.optimizer, generator) or not self.once(generator):

@@ -4,11 +4,9 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.events import Clip, Event, NonFinite, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
-
-ENOUGH = 2
 
 
 class GradientsClearedBeforeStep(Detector):
@@ -63,7 +61,7 @@ class GradientsClearedBeforeStep(Detector):
             key = event.optimizer
             steps = self.in_a_row(key, event.emptied)
             at = self._cleared_at.get(key)
-            if steps == ENOUGH and (at or not self._masked) and self.once(key):
+            if steps == TWICE and (at or not self._masked) and self.once(key):
                 where = f"`zero_grad()` at line {at.line}" if at is not None else "something"
                 yield self.finding(
                     event,

@@ -4,11 +4,9 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, OptimizerStep, ZeroGrad
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3
 
 
 class GradientsNeverCleared(Detector):
@@ -58,10 +56,10 @@ class GradientsNeverCleared(Detector):
         elif isinstance(event, OptimizerStep):
             key = event.optimizer
             adding = not event.cleared and event.backwards > 0 and not event.closure
-            if self.in_a_row(key, adding) == ENOUGH and self.once(key):
+            if self.in_a_row(key, adding) == THRICE and self.once(key):
                 yield self.finding(
                     event,
-                    f"{event.kind} has made {ENOUGH} steps in a row on gradients that were never cleared in between",
+                    f"{event.kind} has made {THRICE} steps in a row on gradients that were never cleared in between",
                     cause=self._cause(key),
                     remedy="call `optimizer.zero_grad()` in the batch loop, once for every step",
                     at=event.backward_sites[-1] if event.backward_sites else event.at,

@@ -11,8 +11,8 @@ from premortem.events import Event, Site
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
-FEW = 12  # windows that were thrown away
-SHARE = 3  # ... for each one that was used
+FEW = 12  # windows that were thrown away: a probe of the rate throws away fewer
+SHARE = 3  # for each one that was used: less may be a step that is left out on purpose
 
 
 @dataclass

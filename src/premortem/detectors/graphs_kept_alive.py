@@ -13,7 +13,7 @@ from premortem.events import Backward, Event, GraphWalked, Kept, OutOfMemory, Ru
 from premortem.findings import Finding, Severity
 
 MANY = 512  # graphs, to be sure before the run is over
-SOME = 20
+SOME = 20  # graphs: a few are kept by a history of the last losses
 
 
 class GraphsKeptAlive(Detector):

@@ -4,13 +4,11 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
 from premortem.detectors.wording import count
 from premortem.events import Custody, Event, Hidden, Link, ModelSeen
 from premortem.findings import Finding, Severity
-
-ENOUGH = 2
 
 
 class HiddenSubmodules(Detector):
@@ -57,7 +55,7 @@ class HiddenSubmodules(Detector):
             self._places.update({hidden.attribute: hidden for hidden in event.hidden})
         elif isinstance(event, Custody):
             for attribute in sorted({link.hidden for link in event.links if is_forgotten(link)}):
-                if self.times(attribute) == ENOUGH:
+                if self.times(attribute) == TWICE:
                     yield self._found(event, attribute)
 
     def _found(self, event: Custody, attribute: str) -> Finding:

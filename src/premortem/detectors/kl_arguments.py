@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import CALLS, Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LossCall
 from premortem.findings import Finding, Severity
 
@@ -53,7 +53,7 @@ class KlArguments(Detector):
         wrong = self._wrong(event)
         if not wrong:
             return
-        if self.times((event.at, wrong)) < CALLS:
+        if self.times((event.at, wrong)) < THRICE:
             return
         self.over = True
         yield self.finding(

@@ -10,7 +10,7 @@ from premortem.detectors.base import Detector
 from premortem.events import Event, LabelsWeighed, LossCall, Site
 from premortem.findings import Finding, Severity
 
-_PAIRS = 60
+_PAIRS = 60  # of which fewer are foretold by some renumbering by chance
 _SURE = 0.6  # of the labels are foretold, once the classes are renumbered
 
 

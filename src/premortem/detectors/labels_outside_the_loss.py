@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import CALLS, Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LossCall, RunEnded
 from premortem.findings import Finding, Severity
 
@@ -71,7 +71,7 @@ class LabelsOutsideTheLoss(Detector):
         wanted = misfit(event)
         if not wanted:
             return
-        if self.times(event.at) < CALLS:
+        if self.times(event.at) < THRICE:
             return
         self.over = True
         some = sorted(event.classes)[:4] if event.classes else None

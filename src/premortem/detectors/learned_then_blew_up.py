@@ -15,10 +15,10 @@ from premortem.events import Event, OptimizerStep, StepStats
 from premortem.findings import Finding, Severity
 
 FIRST = 8  # losses that say where training began
-SPAN = 16  # losses whose middle is a level
-STAYS = 32  # losses in a row that are this high
-FOLD = 50.0  # times the lowest level
-WORSE = 3.0  # times where training began
+SPAN = 16  # losses whose middle is a level: it does not follow a single batch
+STAYS = 32  # losses in a row that are this high: what comes back within them was a spike
+FOLD = 50.0  # times the lowest level: no noise of a batch and no harder epoch does that
+WORSE = 3.0  # times where training began: worse than knowing nothing
 LEARNED = 0.5  # of where it began: the lowest level is at most this
 WILD = 5.0  # highest to lowest: a term that was added to the loss lies calmly above it
 STEADY = 1.05  # a rate that rises all the time is a range test, which is meant to end like this

@@ -11,8 +11,8 @@ from premortem.detectors.base import Detector
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded, SchedulerBuilt, Site
 from premortem.findings import Finding, Severity
 
-PART = 0.2  # of the rate the optimizer was built with
-LEAST = 50  # steps
+PART = 0.2  # of the rate the optimizer was built with: within a factor of five it may be a choice
+LEAST = 50  # steps: a warm-up has left its first rate by then
 
 
 @dataclass

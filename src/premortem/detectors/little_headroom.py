@@ -11,7 +11,7 @@ from premortem.events import Event, LayerStats
 from premortem.findings import Finding, Severity
 
 LIMIT = 65504.0  # the largest number in float16
-NEAR = 0.25
+NEAR = 0.25  # of the limit: two doublings, which a longer training or another batch brings
 
 
 class LittleHeadroom(Detector):

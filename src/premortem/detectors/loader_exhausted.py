@@ -8,16 +8,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.printed import columns, counted, kind_of
+from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.printed import MOST_KINDS, columns, counted, kind_of
 from premortem.detectors.wording import count
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, LogLine, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import LOSSES, TRAINED
-
-AGAIN = 2  # loops over an iterator that had run out
-STUCK = 2  # epochs that were printed without a step
-MOST_KINDS = 64
 
 
 @dataclass
@@ -93,10 +89,10 @@ class LoaderExhausted(Detector):
     def _found_empty(self, event: EpochEnded) -> Iterator[Finding]:
         times = self._again.setdefault(event.loader, [])
         times.append(self._done(event))
-        if len(times) < AGAIN:
+        if len(times) < TWICE:
             return
-        idle = times[-1] == times[-AGAIN]
-        if not idle and len(set(times)) <= AGAIN:
+        idle = times[-1] == times[-TWICE]
+        if not idle and len(set(times)) <= TWICE:
             return  # training goes on without it: give it one more chance
         self.over = True
         yield self._found(
@@ -119,7 +115,7 @@ class LoaderExhausted(Detector):
         told.number = number
         told.stuck.append(event)
         # A table of results printed at the end counts up too, but its numbers differ from line to line.
-        if len(told.stuck) >= STUCK and stands_still(told.line, told.stuck):
+        if len(told.stuck) >= TWICE and stands_still(told.line, told.stuck):
             self.over = True
             yield self._found(
                 event,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.wording import count
 from premortem.events import (
     Backward,
@@ -19,7 +19,6 @@ from premortem.events import (
 )
 from premortem.findings import Finding, Severity
 
-ENOUGH = 2
 NO_GRAPH = "does not require grad"
 A_NUMBER = "object has no attribute 'backward'"
 
@@ -99,7 +98,7 @@ class LossWithoutGraph(Detector):
         lost = nothing and self._empty > 0 and self._full == 0
         steps = self.in_a_row(event.optimizer, lost)
         self._empty = self._full = 0
-        if steps == ENOUGH:
+        if steps == TWICE:
             self.over = True
             yield self.finding(
                 event,

@@ -12,8 +12,8 @@ from premortem.events import Backward, Event, Site
 from premortem.findings import Finding, Severity
 
 _FACTOR = 1e4  # times the size of the first losses
-_TIMES = 20
-_FIRST = 10
+_TIMES = 20  # losses that deep: a single one may be a batch with an odd weight
+_FIRST = 10  # losses whose size is the measure, so that one odd batch is not
 
 
 class Fall:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.certificate import certainty, evidence, sentence
 from premortem.events import (
     Backward,
@@ -25,9 +25,8 @@ from premortem.events import (
 from premortem.failures import better
 from premortem.findings import Finding, Severity
 
-_STEPS = 3
-_SKIPPED = 20
-_SHARE = 0.9
+_SKIPPED = 20  # steps in a row that the script left out: some are what such a guard is for
+_SHARE = 0.9  # of all values: a mask of padding or of rare gaps covers less
 _HIDDEN = "Something replaces NaN before the loss is shown, so the failure does not show in it."
 _BORN_BEHIND = "The loss itself is in order; its derivative is not, so the failure does not show in it."
 _THROWN = "The script throws such steps away, so nothing is learnt from them, and the log looks healthy."
@@ -149,7 +148,7 @@ class MaskedNonFinite(Detector):
         if event.gradient:
             self._mask = self._mask or event
             self._sanitised.add(event.step)
-            if len(self._sanitised) >= _STEPS:
+            if len(self._sanitised) >= THRICE:
                 yield self._said(
                     event,
                     f"{event.op} replaced NaN or infinite gradients in {len(self._sanitised)} steps",
@@ -160,7 +159,7 @@ class MaskedNonFinite(Detector):
                 self._mask = event
             if event.count >= _SHARE * event.total:
                 self._whole.add(event.step)
-                if len(self._whole) >= 2 * _STEPS:
+                if len(self._whole) >= 2 * THRICE:
                     yield self._said(
                         event,
                         f"{event.op} replaced {event.count} of {event.total} values the model computed",
@@ -174,7 +173,7 @@ class MaskedNonFinite(Detector):
         if self._dirty == (event.optimizer,) and not broken and event.weights_finite:
             self._cleaned += 1
             self._dirty = ()
-            if self._cleaned >= _STEPS:
+            if self._cleaned >= THRICE:
                 yield self._said(
                     event,
                     f"NaN gradients were wiped out between backward and step, {self._cleaned} times so far",
@@ -185,7 +184,7 @@ class MaskedNonFinite(Detector):
             self._hidden.pop(event.optimizer, None)
             return
         count = self._hidden[event.optimizer] = self._hidden.get(event.optimizer, 0) + 1
-        if count >= _STEPS and not (event.weights_finite and self._mask is None and not self._dirty):
+        if count >= THRICE and not (event.weights_finite and self._mask is None and not self._dirty):
             parameter = self._names.get(event.worst, "") if event.worst is not None else ""
             self._recall()
             yield self._said(
@@ -206,7 +205,7 @@ class MaskedNonFinite(Detector):
         """A loss that was not finite, and backward on something that is: it was replaced."""
         if (self._skipped or self._tested) and event.value is not None and math.isfinite(event.value):
             self._replaced += 1
-            if self._replaced >= 2 * _STEPS:
+            if self._replaced >= 2 * THRICE:
                 yield self._said(
                     event,
                     f"a loss that was not finite was replaced by {event.value:.4g} before backward, {self._replaced} times",

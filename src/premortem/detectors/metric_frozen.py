@@ -8,16 +8,15 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import columns, digits, kind_of
+from premortem.detectors.printed import MOST_KINDS, columns, digits, kind_of
 from premortem.detectors.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, RunEnded
 from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 
-ENOUGH = 5  # lines
-PRECISE = 4  # significant digits
+ENOUGH = 5  # lines: with four digits each, five equal measurements do not happen
+PRECISE = 4  # significant digits, at which two measurements of moving weights differ
 IMPROVED = 0.2  # share by which another number in the line fell, so that there was something to see
-MOST_TEMPLATES = 64
 
 
 @dataclass
@@ -75,7 +74,7 @@ class MetricFrozen(Detector):
         kind = kind_of(event)
         lines = self._lines.get(kind)
         if lines is None:
-            if len(self._lines) < MOST_TEMPLATES:
+            if len(self._lines) < MOST_KINDS:
                 self._lines[kind] = Lines(event, [event.step], [True] * len(event.values), event.values)
             return
         if event.step > lines.steps[-1] and len(event.values) == len(lines.same):

@@ -9,7 +9,7 @@ from statistics import median
 from premortem.detectors.series import Series
 from premortem.events import Custody, Event, ModelSeen, OptimizerStep, Parameter, StepStats
 
-MOST_AUDITS = 64
+MOST_AUDITS = 64  # whose updates are kept: the start of a run, which is what is asked for
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import CALLS, Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LossCall, Site
 from premortem.findings import Finding, Severity
 
@@ -59,7 +59,7 @@ class NllWithoutLogProbabilities(Detector):
             self._clear.add(event.at)
         if event.at in self._clear:
             return
-        if self.times(event.at) < CALLS:
+        if self.times(event.at) < THRICE:
             return
         self.over = True
         softmax = event.input_op == "softmax" or (

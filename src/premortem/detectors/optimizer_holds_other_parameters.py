@@ -4,12 +4,10 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.wording import count, parameters_of
 from premortem.events import Custody, Event, GraphWalked, Link, OptimizerStep
 from premortem.findings import Finding, Severity
-
-ENOUGH = 2  # steps; one could be an odd first one
 
 
 class OptimizerHoldsOtherParameters(Detector):
@@ -83,7 +81,7 @@ class OptimizerHoldsOtherParameters(Detector):
         held = [*own, *(key for key, _ in event.strangers)]
         orphans = [link for link in event.links if is_orphan(link)]
         broken = event.optimizer in self._idle and held and orphans and not self._reached.intersection(held)
-        if self.in_a_row(event.optimizer, bool(broken)) < ENOUGH or not self.once(event.optimizer):
+        if self.in_a_row(event.optimizer, bool(broken)) < TWICE or not self.once(event.optimizer):
             return
         homes = {home for _, home in event.strangers}
         gone = homes == {0}

@@ -8,7 +8,7 @@ from premortem.detectors.base import Detector
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, Site, StateLoaded
 from premortem.findings import Finding, Severity
 
-ENOUGH = 24  # optimizers in a row
+ENOUGH = 24  # optimizers in a row, one per step: folds and restarts take many steps each
 
 
 class OptimizerRebuiltEveryStep(Detector):

@@ -13,7 +13,7 @@ from premortem.detectors.base import Detector
 from premortem.events import OUT_OF_MEMORY, BatchSplit, Event, OptimizerStep, RunEnded
 from premortem.findings import Certainty, Finding, Severity
 
-SOME = 8  # looks at the memory that is held
+SOME = 8  # looks at the memory that is held, so that a slope can be told from a jump
 SHARE = 0.1  # of what is held must have come since the first of them to be called a leak
 _PHASES = {
     "forward": "in the forward pass",

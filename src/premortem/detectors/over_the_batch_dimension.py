@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import CALLS, Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, Forward, LossCall, Site, Softmaxed
 from premortem.findings import Finding, Severity
 
@@ -93,7 +93,7 @@ class OverTheBatchDimension(Detector):
             return
         calls = self.times(event.at)
         # A graph or a set that is given whole at every step has no batches: its first dimension is its nodes.
-        if calls < CALLS or max(map(len, self._inputs.values()), default=0) < 2:
+        if calls < THRICE or max(map(len, self._inputs.values()), default=0) < 2:
             return
         self.over = True
         yield self.finding(

@@ -11,8 +11,8 @@ from premortem.detectors.base import Detector
 from premortem.events import Event, LossCall, Site
 from premortem.findings import Finding, Severity
 
-CALLS = 20
-SHARE = 0.3  # of the targets
+CALLS = 20  # over which short and long sequences average out
+SHARE = 0.3  # of the targets: a class of its own is rarely this frequent
 
 
 @dataclass

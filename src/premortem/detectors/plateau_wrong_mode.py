@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.series import Series
 from premortem.events import (
     Backward,
@@ -23,8 +23,6 @@ from premortem.events import (
 )
 from premortem.findings import Finding, Severity
 from premortem.metric_words import direction
-
-WANTED = 3  # metrics that must be recognised
 
 
 @dataclass
@@ -144,7 +142,7 @@ class PlateauWrongMode(Detector):
 
     def _judge(self, event: Event) -> Iterator[Finding]:
         for key, plateau in self._plateaus.items():
-            if self.said(key) or plateau.cut is None or len(plateau.metrics) < WANTED:
+            if self.said(key) or plateau.cut is None or len(plateau.metrics) < THRICE:
                 continue
             why = self._mistaken(plateau)
             if not why:
@@ -174,7 +172,7 @@ class PlateauWrongMode(Detector):
             learning = self._training.count >= 8 and self._training.gain() > 0.02
             if (
                 direction == 0
-                and len(metrics) > WANTED
+                and len(metrics) > THRICE
                 and plateau.counts
                 and rose >= 0.1 * scale
                 and learning
@@ -182,7 +180,7 @@ class PlateauWrongMode(Detector):
                 return "a share of right answers, which rises while the training loss falls"
         elif rose < 0 and direction < 0:
             return f"what is printed as `{name}`"
-        elif rose < 0 and direction == 0 and plateau.losses >= max(WANTED, 0.8 * len(metrics)):
+        elif rose < 0 and direction == 0 and plateau.losses >= max(THRICE, 0.8 * len(metrics)):
             return "the loss itself"
         return ""
 
@@ -207,7 +205,7 @@ def known_as(plateau: Plateau) -> tuple[str, int]:
     """The name nearly every metric was printed under, and whether that should rise (1) or fall (-1)."""
     count = len(plateau.metrics)
     often = {
-        label: len(which) for label, which in plateau.labels.items() if len(which) >= max(WANTED, 0.8 * count)
+        label: len(which) for label, which in plateau.labels.items() if len(which) >= max(THRICE, 0.8 * count)
     }
     directions = {direction(label) for label in often}
     if len(directions) != 1:

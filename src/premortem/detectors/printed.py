@@ -7,6 +7,8 @@ import re
 from premortem.events import LogLine
 from premortem.metric_words import EPOCHS, EVALUATED, ITERATIONS, SCORES, words
 
+# Kinds of lines that are remembered: a script has a handful; one that prints a table of words has thousands.
+MOST_KINDS = 64
 _COUNTERS = EPOCHS | ITERATIONS | {"round"}
 _ARROW = r"(?:[-=~]+>|[→⇒⟶➔➜])"
 # "loss decreased (inf --> 4.6)", "improved from inf to 4.6": what follows the number of before.

@@ -5,14 +5,13 @@ from statistics import median
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.replicas import data_parallel
 from premortem.events import Digest, Event, RanksSeen
 from premortem.findings import Finding, Severity
 
-_ENOUGH = 3  # digests in a row with the same laggard
-_SHARE = 0.25  # of a step that the others lose
-_LEAST = 0.005  # seconds
+_SHARE = 0.25  # of a step that the others lose: less is the noise of a shared machine
+_LEAST = 0.005  # seconds, below which clocks and the exchange itself decide
 _WARM = 16  # steps: the first ones are unlike any other
 
 
@@ -54,7 +53,7 @@ class RankLagsBehind(Detector):
         found = slowest(every, ("waiting", "computing"))
         self._row = self._row + 1 if found is not None and found == self._last else int(found is not None)
         self._last = found
-        if found is None or self._row < _ENOUGH:
+        if found is None or self._row < THRICE:
             found = self._in_backward(every)
         if found is None:
             return
@@ -85,7 +84,7 @@ class RankLagsBehind(Detector):
         same = found is not None and self._back_last is not None and self._back_last[0] == rank
         self._back_row = self._back_row + 1 if same else int(found is not None)
         self._back_last = (rank, measured)
-        return found if self._back_row >= _ENOUGH else None
+        return found if self._back_row >= THRICE else None
 
 
 _WORDS = {

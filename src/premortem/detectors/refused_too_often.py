@@ -12,8 +12,8 @@ from premortem.events import Event, NonFinite, StepRefused
 from premortem.failures import better
 from premortem.findings import Certainty, Finding, Severity
 
-ROW = 20  # refused steps in a row
-TOTAL = 200  # ... and in all
+ROW = 20  # refused steps in a row: a scaler finds its level, or a bad file ends, before that
+TOTAL = 200  # in all: so many batches are not bad one by one
 
 
 class RefusedTooOften(Detector):

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.runs import Run, Runs
 from premortem.events import Event, RandomRepeated, Seeded, Site
 from premortem.findings import Certainty, Finding, Severity
 
-STEPS = 8  # in a row, each with the same seed or the same random numbers
-NOISE_STEPS = 20
-NUMBERS = 8
-REWOUND = 2
+STEPS = 8  # in a row, each with the same seed or the same random numbers, and the same input
+NOISE_STEPS = 20  # in a row, where only the noise repeats: a seed for each evaluation ends sooner
+NUMBERS = 8  # that were drawn: fewer may be equal by chance, as bits or dice are
 
 
 @dataclass
@@ -64,7 +63,7 @@ class ReseededEveryStep(Detector):
         if isinstance(event, Seeded):
             repeat = self._repeat(event, f"{event.library} is seeded with {event.seed}", event.seed)
             repeat.rewound += event.rewound
-            if repeat.steps >= NOISE_STEPS and repeat.rewound >= REWOUND:
+            if repeat.steps >= NOISE_STEPS and repeat.rewound >= TWICE:
                 yield self._rewinds(event, repeat)
         elif isinstance(event, RandomRepeated):
             if event.size >= NUMBERS and event.grad:

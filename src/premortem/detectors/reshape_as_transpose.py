@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, Reshaped, Site
 from premortem.findings import Finding, Severity
-
-_STEPS = 3
 
 
 class ReshapeAsTranspose(Detector):
@@ -53,7 +51,7 @@ class ReshapeAsTranspose(Detector):
             return
         steps = self._seen.setdefault(event.at, set())
         steps.add(event.step)
-        if len(steps) < _STEPS:
+        if len(steps) < THRICE:
             return
         self.once(event.at)
         certain = event.mixes or not regrouping(event.before, event.after)

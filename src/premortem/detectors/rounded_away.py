@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.events import Event, Rounded, Site
 from premortem.findings import Finding, Severity
 
-_STEPS = 2
-_RADIANS = 2.0  # a third of a turn between one representable angle and the next
+_RADIANS = 2.0  # a third of a turn between one representable angle and the next: position is lost
 
 
 class RoundedAway(Detector):
@@ -48,7 +47,7 @@ class RoundedAway(Detector):
             return
         steps = self._steps.setdefault(event.at, set())
         steps.add(event.step)
-        if len(steps) < _STEPS:
+        if len(steps) < TWICE:
             return
         self.over = True
         what = (

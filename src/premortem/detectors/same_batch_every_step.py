@@ -8,17 +8,17 @@ from itertools import pairwise
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.printed import counted
 from premortem.detectors.runs import Run, Runs
 from premortem.events import BatchDrawn, EpochEnded, Event, LoaderBuilt, LogLine
 from premortem.findings import Finding, Severity
 
-STEPS = 10  # when the batches come from a loader that has others
-CUT_STEPS = 20  # when they are cut from a larger tensor, several in each epoch
-STUCK_STEPS = 50  # when other batches came before
+STEPS = 10  # when the batches come from a loader that has others: chance never draws one twice
+# When they are cut from a larger tensor, several in each epoch: overfitting one batch on purpose takes few steps.
+CUT_STEPS = 20
+STUCK_STEPS = 50  # when other batches came before: a few repeats are a line search
 PER_EPOCH = 3  # steps in each printed epoch: nobody calls one step on all the data so
-EPOCHS = 3
 
 
 @dataclass
@@ -91,7 +91,7 @@ class SameBatchEveryStep(Detector):
         last = self._epochs[-1] if self._epochs else None
         if last is not None and (number != last.number + 1 or event.step <= last.step):
             self._epochs = []
-        self._epochs = [*self._epochs[-EPOCHS:], Epoch(number, event.step)]
+        self._epochs = [*self._epochs[-THRICE:], Epoch(number, event.step)]
 
     def _judge(self, event: Event, run: Run) -> Iterator[Finding]:
         loader = self._loader(run)
@@ -126,7 +126,7 @@ class SameBatchEveryStep(Detector):
     def _several_in_each_epoch(self, run: Run) -> bool:
         epochs = [epoch for epoch in self._epochs if epoch.step >= run.since]
         pairs = list(pairwise(epochs))
-        return len(pairs) >= EPOCHS - 1 and all(
+        return len(pairs) >= THRICE - 1 and all(
             b.step - a.step >= PER_EPOCH * (b.number - a.number) for a, b in pairs
         )
 

@@ -4,12 +4,10 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.replicas import data_parallel, differ, site
 from premortem.events import Event, RanksSeen
 from premortem.findings import Finding, Severity
-
-_ENOUGH = 3  # different batches, each of them the same on all ranks
 
 
 class SameDataOnEveryRank(Detector):
@@ -49,11 +47,11 @@ class SameDataOnEveryRank(Detector):
             return
         if batches[0] is not None and batches[0] not in self._same:
             self._same.append(batches[0])
-        if len(self._same) == _ENOUGH:
+        if len(self._same) == THRICE:
             self.over = True
             yield self.finding(
                 event,
-                f"the {len(every)} ranks were given the same batch at each of {_ENOUGH} steps that were compared",
+                f"the {len(every)} ranks were given the same batch at each of {THRICE} steps that were compared",
                 cause="The data is not split among the ranks, so all of them compute the same gradient.",
                 remedy="Give the loader a `DistributedSampler` (and no `shuffle`), or split the data by the rank.",
                 at=site(every[0].loader),

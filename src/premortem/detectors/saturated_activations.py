@@ -14,9 +14,9 @@ from premortem.detectors.series import Series
 from premortem.events import Event, Forward, LayerStats, LossCall, OptimizerBuilt, RunEnded, StateLoaded
 from premortem.findings import Finding, Severity
 
-SHARE = 0.65  # of the outputs of a layer
+SHARE = 0.65  # of the outputs of a layer: then most of it passes no gradient
 BOUNDED = frozenset({"tanh", "sigmoid"})
-WORSE = 10.0  # times the loss of guessing
+WORSE = 10.0  # times the loss of guessing: sure of the wrong answer, before anything was learnt
 
 
 @dataclass

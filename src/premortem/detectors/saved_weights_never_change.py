@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import CheckpointSaved, Event
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3  # saves
 
 
 class SavedWeightsNeverChange(Detector):
@@ -49,7 +47,7 @@ class SavedWeightsNeverChange(Detector):
             return
         if not self._saves or event.step > self._saves[-1].step:
             self._saves.append(event)
-        if len(self._saves) >= ENOUGH:
+        if len(self._saves) >= THRICE:
             self._fine = True
             yield self._found(event)
 

@@ -5,11 +5,9 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, OptimizerStep
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3
 
 
 class ScaledGradientsStepped(Detector):
@@ -48,11 +46,11 @@ class ScaledGradientsStepped(Detector):
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, OptimizerStep) and event.scaled and not event.touched:
             self._times[event.optimizer] += 1
-            if self._times[event.optimizer] == ENOUGH:
+            if self._times[event.optimizer] == THRICE:
                 yield self.finding(
                     event,
                     f"{event.kind} steps on gradients that are still multiplied by the GradScaler's scale",
                     cause="backward() ran on scaler.scale(loss), and nobody unscaled the gradients before step()",
                     remedy="call `scaler.step(optimizer)` and `scaler.update()` instead of `optimizer.step()`",
-                    steps=ENOUGH,
+                    steps=THRICE,
                 )

@@ -13,7 +13,7 @@ from premortem.failures import better
 from premortem.findings import Finding, Severity
 
 ROW = 24  # halvings in a row; a scaler that starts at 65536 finds its level after a few
-SMALL = 2.0**-8
+SMALL = 2.0**-8  # far below 1: to scale gradients down gains nothing
 
 
 class ScalerCollapses(Detector):

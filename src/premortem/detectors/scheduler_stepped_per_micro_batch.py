@@ -12,7 +12,7 @@ from premortem.events import Event, OptimizerStep, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
-ENOUGH = 8  # steps that were made after the end of the schedule
+ENOUGH = 8  # steps that were made after the end of the schedule: a rounded length leaves fewer
 CLOSE = 0.1  # relative; the last window of an epoch may be shorter
 
 

@@ -11,7 +11,7 @@ from premortem.detectors.base import Detector
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 
-ROUNDS = 4
+ROUNDS = 4  # steps, each with both calls: a warm-up beside a schedule ends, or takes turns
 
 
 @dataclass

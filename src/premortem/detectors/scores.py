@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from premortem.detectors.base import CALLS, Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, GraphWalked, LossCall
 from premortem.findings import Finding
 
@@ -27,7 +27,7 @@ class TakesScores(Detector):
                 yield finding
         elif isinstance(event, GraphWalked):
             pair = next((pair for pair in event.feeds if pair in self.twice), None)
-            if pair is not None and self.times(event.at) >= CALLS:
+            if pair is not None and self.times(event.at) >= THRICE:
                 self.over = True
                 yield self.applied_twice(event, *pair)
 

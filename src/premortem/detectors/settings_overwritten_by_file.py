@@ -11,7 +11,7 @@ from premortem.events import Resumed, Schedule, Setting
 from premortem.findings import Finding, Severity
 
 _LABELS = {"lr": "learning rate", "initial_lr": "learning rate", "weight_decay": "weight decay"}
-_CLOSE = 1e-3  # a rate that was computed twice
+_CLOSE = 1e-3  # relative: a rate that was computed twice differs by less
 
 
 class SettingsOverwrittenByFile(OfResumed):

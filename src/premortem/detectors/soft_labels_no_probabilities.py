@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import CALLS, Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LossCall
 from premortem.findings import Finding, Severity
 
@@ -49,7 +49,7 @@ class SoftLabelsNoProbabilities(Detector):
         low, high = event.target_min, event.target_max
         if low is None or high is None or (low > -1e-3 and high < 1.05):
             return
-        if self.times(event.at) < CALLS:
+        if self.times(event.at) < THRICE:
             return
         self.over = True
         yield self.finding(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import CALLS, Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LossCall
 from premortem.findings import Finding, Severity
 
@@ -54,7 +54,7 @@ class SoftmaxOverOneClass(Detector):
         squashed = certain is not None and event.input_min == event.input_max == certain
         if not (crossed or squashed):
             return
-        if self.times(event.at) < CALLS:
+        if self.times(event.at) < THRICE:
             return
         self.over = True
         yield self.finding(

@@ -4,12 +4,10 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.replicas import data_parallel, differ, odd, site
 from premortem.events import Event, RanksSeen
 from premortem.findings import Finding, Severity
-
-_ENOUGH = 3  # digests
 
 
 class StatisticsApart(Detector):
@@ -40,7 +38,7 @@ class StatisticsApart(Detector):
         if not every or 0 in answers or any(d.apart_on_purpose for d in every):
             return
         self._seen = self._seen + 1 if differ(answers) else 0
-        if self._seen == _ENOUGH:
+        if self._seen == THRICE:
             yield self.finding(
                 event,
                 "the running statistics of the model differ between the ranks",

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.wording import count
 from premortem.events import EvaluationEnded, Event, ModelSeen
 from premortem.findings import Finding, Severity
-
-ENOUGH = 2  # evaluations with other weights each time
 
 
 class StatisticsNeverCollected(Detector):
@@ -49,7 +47,7 @@ class StatisticsNeverCollected(Detector):
             seen = self._weights.setdefault(event.model, set())
             if event.unborn and not event.training and event.step:
                 seen.add(event.weights)
-                if len(seen) >= ENOUGH:
+                if len(seen) >= TWICE:
                     self.over = True
                     yield self._found(event)
 

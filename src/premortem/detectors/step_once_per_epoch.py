@@ -5,15 +5,13 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, TWICE, Detector
 from premortem.events import EpochEnded, EpochStarted, Event, LogLine
 from premortem.findings import Finding, Severity
 from premortem.metric_words import EPOCHS
 from premortem.windows import STEPPED, WindowEnded
 
 MANY = 8  # batches in an epoch; a few may be one deliberate large batch
-ENOUGH = 2  # epochs of a loader
-PRINTED = 3  # epochs that are only known from what the script prints
 
 
 class StepOncePerEpoch(Detector):
@@ -80,9 +78,7 @@ class StepOncePerEpoch(Detector):
         if not by_loader and not by_line:
             return
         self._times[optimizer, n, by_loader] += 1
-        if self._times[optimizer, n, by_loader] >= (ENOUGH if by_loader else PRINTED) and self.once(
-            optimizer
-        ):
+        if self._times[optimizer, n, by_loader] >= (TWICE if by_loader else THRICE) and self.once(optimizer):
             yield self.finding(
                 window,
                 f"one step per epoch, on the sum of all {n} batches",

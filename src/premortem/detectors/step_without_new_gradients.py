@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, OptimizerStep
 from premortem.findings import Finding, Severity
 
-ENOUGH = 3
-WITHIN = 9  # steps
+WITHIN = 9  # steps, so that one in three is enough: every second step may be a real one
 
 
 class StepWithoutNewGradients(Detector):
@@ -51,7 +50,7 @@ class StepWithoutNewGradients(Detector):
             event.reused,
         ]
         # A loop that steps on one gradient over and over without any new one is no training: it is told too.
-        if event.reused and sum(recent) >= ENOUGH and self.once(event.optimizer):
+        if event.reused and sum(recent) >= THRICE and self.once(event.optimizer):
             yield self.finding(
                 event,
                 f"{event.kind} stepped {sum(recent)} of its last {len(recent)} times on gradients it had already used",

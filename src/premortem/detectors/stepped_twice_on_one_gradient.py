@@ -4,12 +4,10 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.wording import count, some
 from premortem.events import Backward, Event, ModelSeen, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3
 
 
 class SteppedTwiceOnOneGradient(Detector):
@@ -74,7 +72,7 @@ class SteppedTwiceOnOneGradient(Detector):
                 continue
             pair = (other, event.optimizer)
             self._times[pair] = self._times.get(pair, 0) + 1
-            if self._times[pair] == ENOUGH:
+            if self._times[pair] == THRICE:
                 yield self._found(event, other, shared)
         self._stepped.append(event.optimizer)
 

@@ -13,9 +13,9 @@ from premortem.detectors.base import Detector
 from premortem.events import Event, StepStats
 from premortem.findings import Finding, Severity
 
-ENOUGH = 32  # steps before a level is known
-KEPT = 64
-SPREADS = 10  # robust standard deviations above the level
+ENOUGH = 32  # steps before a level is known: half of what is kept
+KEPT = 64  # losses that make the level, so that it follows the training
+SPREADS = 10  # robust standard deviations above the level, where no tail of batch noise reaches
 FOLD = 20  # and at least so many times the level: quiet series have hardly any spread
 
 

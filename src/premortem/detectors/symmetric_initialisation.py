@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Custody, Event, LayerStats, Link, ModelSeen, Parameter, RunEnded
 from premortem.findings import Finding, Severity
-
-LOOKS = 3
 
 
 class SymmetricInitialisation(Detector):
@@ -90,7 +88,7 @@ class SymmetricInitialisation(Detector):
             self._stuck[layer] = link.gradient == 0
         for layer in [known for known in self._looks if known not in self._twins]:
             del self._looks[layer]  # they came apart
-        stuck = [layer for layer, looks in self._looks.items() if looks > LOOKS and layer in self._twins]
+        stuck = [layer for layer, looks in self._looks.items() if looks > THRICE and layer in self._twins]
         if stuck and not self.over:
             self.over = True
             yield self._found(event, stuck)

@@ -12,9 +12,9 @@ from premortem.detectors.base import Detector
 from premortem.events import Custody, Event, Forward, ModelSeen, RunEnded, Site, StateLoaded, WeightsSeen
 from premortem.findings import Finding, Severity
 
-STEPS = 200  # of the trained model, in which its copy stayed as it was
-LOOKS = 4
-RECENT = 4  # inputs of each model that are remembered
+STEPS = 200  # of the trained model, in which its copy stayed as it was: usual hard updates come sooner
+LOOKS = 4  # at its weights, the same each time
+RECENT = 4  # inputs of each model that are remembered, which is a step of either
 ALIKE = 0.5  # of its inputs: few of them may look the same by accident (one-hot codes)
 TO_THE_END = 0.8  # of the run: a copy that was replaced by another one is not called any more
 

@@ -10,7 +10,7 @@ from premortem.detectors.base import Detector
 from premortem.events import Event, LossCall, Site
 from premortem.findings import Finding, Severity
 
-_CALLS = 6
+_CALLS = 6  # over which one odd batch of targets does not decide
 _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 _RANGES: dict[str, tuple[float, float]] = {
     "relu": (0.0, float("inf")),

@@ -12,10 +12,10 @@ from premortem.detectors.base import Detector
 from premortem.events import EvaluationEnded, Event, Forward, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
 
-_RATIO = 5.0
-_SHIFT = 4.0  # in standard deviations of the training inputs
-_SAMPLES = 16
-_KEPT = 64
+_RATIO = 5.0  # between the sizes of the inputs: augmentation and another split stay far below
+_SHIFT = 4.0  # in standard deviations of the training inputs: batches of one set differ by a fraction of one
+_SAMPLES = 16  # in a batch, whose mean then is known to a quarter of a deviation
+_KEPT = 64  # batches that are remembered, so that the last epoch is what is compared
 
 
 class Inputs:

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.printed import columns
 from premortem.events import Backward, Event, Judged, LogLine, LossCall, OptimizerStep
 from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 
-LINES = 3
 CLOSE = 0.02  # relative; the last batch may be smaller than the others
 
 
@@ -111,7 +110,7 @@ class TrainAndValOnDifferentScales(Detector):
             self._lines += 1
         else:
             self._lines = 0
-        if self._lines >= LINES:
+        if self._lines >= THRICE:
             self.over = True
             yield self._found(event, train[0], whole.value, held_out[0])
 

@@ -22,7 +22,7 @@ from premortem.events import (
 from premortem.findings import Certainty, Finding, Severity
 
 LEAKED = 3  # steps in eval mode, after steps in train mode, that are no accident of one batch
-NEVER = 10  # steps in eval mode from the start
+NEVER = 10  # steps in eval mode from the start: more than a trial of the loop
 
 
 @dataclass

@@ -16,13 +16,13 @@ from premortem.events import Event, LabelsWeighed, LogLine, LossCall, RunEnded, 
 from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import ACCURACIES, RECORDS, TRAINED
 
-_NOTHING = 3.0  # standard deviations above shuffled labels
-_NOTHING_AT_ALL = 2.0
-_PLENTY = 8.0
-_PAIRS = 200
-_MANY_PAIRS = 400
-_CALLS = 150
-_AT_CHANCE = 0.95
+_NOTHING = 3.0  # standard deviations above shuffled labels: below that, chance explains it
+_NOTHING_AT_ALL = 2.0  # likewise, where the numbers alone must carry the verdict
+_PLENTY = 8.0  # standard deviations, which chance never reaches: there is something to learn
+_PAIRS = 200  # of input and label, below which a weak relation cannot be told from none
+_MANY_PAIRS = 400  # where the verdict is that nothing is there: twice as many
+_CALLS = 150  # of the loss: by then a network has learnt more than the frequencies, if there is more
+_AT_CHANCE = 0.95  # of what guessing scores: below that something was learnt
 
 
 class Course:

@@ -16,8 +16,9 @@ from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
 _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+# Size of the targets: an output that starts near 0 needs hundreds of steps of usual rates to get there.
 _LARGE = 50.0
-_CALLS = 100
+_CALLS = 100  # of the loss, in which a well-scaled task has left its start
 _CAUSE = (
     "A network starts with outputs near 0 and moves a little at each step; targets this large are out of reach, or their "
     "gradients too large."

@@ -14,7 +14,7 @@ from premortem.events import Event, OptimizerBuilt, RunEnded, Site, StepStats
 from premortem.findings import Finding, Severity
 
 LARGE = 0.25  # of the weight matrices in one step; a healthy step changes them by about a thousandth
-EARLY = 8  # audited steps at the start
+EARLY = 8  # audited steps at the start, where a rate that is too large shows first
 PATIENCE = 60  # steps until a run should have got over its first jumps
 SOON = 20  # steps are enough for a loss that is thrown far away and stays there
 PULL = 20.0  # a gradient this much larger than its weights is a cause of its own

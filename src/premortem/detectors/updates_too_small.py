@@ -12,7 +12,7 @@ from premortem.events import Event, OptimizerBuilt, RunEnded, Site
 from premortem.findings import Finding, Severity
 
 SMALL = 2e-5  # of the weights, in one step: the slowest fine-tuning moves them several times as far
-FAR = 0.02  # of the weights, in all steps together
+FAR = 0.02  # of the weights, in all steps together: who has come this far has learnt
 
 
 class UpdatesTooSmall(Detector):

@@ -14,8 +14,8 @@ from premortem.detectors.series import Series
 from premortem.events import Event, RunEnded, StepStats
 from premortem.findings import Finding, Severity
 
-GONE = 5e-4  # of the last layer's gradient
-LEAST = 5  # layers; fewer are seldom deep enough
+GONE = 5e-4  # of the last layer's gradient: a healthy network keeps it within a factor of a hundred
+LEAST = 5  # layers: fewer are seldom deep enough to lose it on the way
 
 
 @dataclass

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.events import Custody, Event, Link, ModelSeen, OptimizerBuilt, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 
-SHRUNK = 0.05  # of the first norm
-LOOKS = 2
+SHRUNK = 0.05  # of the first norm: no regularisation that helps takes so much
 # What one step takes away (rate times decay): what was learned 50 steps ago is gone. Usual are 1e-7 to 1e-3.
 TAKEN = 0.02
-TAKEN_STEPS = 100
-PRESSED = 0.7  # of the first norm: every matrix is held down
+TAKEN_STEPS = 100  # under it, after which seven eighths of what was learned are gone
+PRESSED = 0.7  # of the first norm: every matrix is held down, not one that was too large
 PLAIN = frozenset({"AdamW", "SGD"})  # each of them subtracts exactly rate * decay * weight
 
 
@@ -88,7 +87,7 @@ class WeightDecayCollapse(Detector):
             self._matrices.update(p.key for p in event.parameters if len(p.shape) > 1)
         elif isinstance(event, Custody):
             self._audited(event)
-            yield from self._judge(event, LOOKS)
+            yield from self._judge(event, TWICE)
         elif isinstance(event, RunEnded):
             yield from self._judge(event, 1)
             yield from self._held_down(event)
@@ -139,7 +138,7 @@ class WeightDecayCollapse(Detector):
 
     def _held_down(self, event: RunEnded) -> Iterator[Finding]:
         for key, known in self._optimizers.items():
-            if known.hard < TAKEN_STEPS or known.pressed < LOOKS or not self.once(key):
+            if known.hard < TAKEN_STEPS or known.pressed < TWICE or not self.once(key):
                 continue
             decay = max(known.decay.values())
             yield self.finding(

@@ -11,7 +11,7 @@ from premortem.detectors.base import Detector
 from premortem.events import Event, OptimizerBuilt, StateLoaded, StepStats
 from premortem.findings import Finding, Severity
 
-_STEPS = 50
+_STEPS = 50  # steps: a range test or a script that restores its weights has done so by then
 
 
 class WeightsStayNonFinite(Detector):

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.wording import count
 from premortem.events import BatchDrawn, EpochStarted, Event, LoaderBuilt
 from premortem.findings import Certainty, Finding, Severity
-
-EPOCHS = 2
-PAIRS = 2  # batches that two workers delivered alike
 
 
 @dataclass
@@ -76,14 +73,14 @@ class WorkersShareGenerator(Detector):
         watched.index, watched.last = event.index, event.fingerprint
         if watched.first is None:
             watched.first = event.fingerprint
-        if watched.alike >= PAIRS and built.workers > 1:
+        if watched.alike >= TWICE and built.workers > 1:
             yield self._found(
                 event,
                 built,
                 f"{built.workers} workers deliver the same batches one after the other",
                 certain=True,
             )
-        elif built.generators and watched.epochs >= EPOCHS and event.index == 0:
+        elif built.generators and watched.epochs >= TWICE and event.index == 0:
             # In a fixed order the repetition can be seen; in a shuffled one it follows from the copies.
             if event.fingerprint == watched.first:
                 yield self._found(

@@ -11,8 +11,8 @@ from premortem.detectors.base import Detector
 from premortem.events import Backward, Custody, Event, GraphWalked, OptimizerBuilt, OptimizerStep, Site
 from premortem.findings import Finding, Severity
 
-_STEPS = 6  # audited steps that must all go the wrong way
-_UPHILL = 0.3
+_STEPS = 6  # audited steps that must all go the wrong way: the first ones of a healthy loss may
+_UPHILL = 0.3  # cosine with the gradient, above what momentum and noise leave of a descent
 
 
 class WrongSign(Detector):
