@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from premortem import detectors, events, gauges, policy
 from premortem.actions.stop import stop
 from premortem.arrivals import ImportHook
+from premortem.detectors.facts import Fact, Facts
 from premortem.events import OUT_OF_MEMORY, Event, LogLine, RunEnded, RunStarted, StepStats
 from premortem.failures import Failures
 from premortem.findings import Finding
@@ -122,7 +123,13 @@ class Watcher:
         self._detectors = [cls() for cls in detectors.ALL]
         self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
         self._listening: dict[type[Event], list[detectors.Detector]] = {}
+        facts = Facts()
+        self._facts: dict[type[Event], list[Fact]] = {}
+        for fact in map(facts.of, {kind: None for cls in detectors.ALL for kind in cls.uses}):
+            for kind in map(events.sealed, fact.LISTENS):
+                self._facts.setdefault(kind, []).append(fact)
         for detector in self._detectors:
+            detector.share(facts)
             for kind in map(events.sealed, detector.listens):
                 self._listening.setdefault(kind, []).append(detector)
         self.capsules: list[Path] = []  # of steps that failed
@@ -171,9 +178,14 @@ class Watcher:
     def _dispatch(self, event: Event) -> None:
         if self._audience is not None:
             self._audience.heard(event)
+        for fact in self._facts.get(type(event), ()):
+            try:
+                fact.observe(event)
+            except Exception as error:  # noqa: BLE001 - whoever asks for it would be wrong
+                self._lose(fact, error)
         for detector in self._listening.get(type(event), ()):
             try:  # around each one: the next detector must still hear the event
-                for finding in detector.hear(event):
+                for finding in detector.observe(event):
                     self._say(finding)
                 if detector.over:
                     self._retire(detector)
@@ -193,6 +205,16 @@ class Watcher:
             kind: [detector for detector in listening if detector is not broken]
             for kind, listening in self._listening.items()
         }
+
+    def _lose(self, broken: Fact, error: Exception) -> None:
+        """Nobody may ask for a fact that has missed an event."""
+        self._facts = {
+            kind: [fact for fact in facts if fact is not broken] for kind, facts in self._facts.items()
+        }
+        for detector in self._detectors:
+            if type(broken) in detector.uses:
+                self._retire(detector)
+        self.fault(type(broken).__name__, error)
 
     def _say(self, finding: Finding) -> None:
         same = (finding.code, finding.where)

@@ -6,6 +6,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
 from premortem.detectors.base import Detector
+from premortem.detectors.facts import Fact
 from premortem.events import Backward, Event, Forward, LossCall, OptimizerStep, Site
 from premortem.findings import Finding, Severity
 
@@ -39,17 +40,16 @@ class AdversarialLabels(Detector):
         severity=Severity.ERROR,
         explains=("constant-labels", "wrong-sign", "uninformative-labels", "metric-frozen"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Players.LISTENS, LossCall, Backward)
+    uses: ClassVar[tuple[type[Fact], ...]] = (Players,)
+    listens: ClassVar[tuple[type[Event], ...]] = (Forward, LossCall, Backward, OptimizerStep)
 
     def __init__(self) -> None:
-        self._players = Players()
         self._calls: list[Forward] = []  # models called with gradients since the last backward pass
         self._targets: list[LossCall] = []
         self._judged: list[tuple[Forward, LossCall]] = []  # since the last step
         self._seen: dict[tuple[int, str], list[float]] = {}  # (discriminator, role) -> last labels
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        self._players.observe(event)
         if isinstance(event, Forward):
             if event.grad and len(self._calls) < 32:
                 self._calls.append(event)
@@ -64,7 +64,7 @@ class AdversarialLabels(Detector):
     def _backward(self, event: Backward) -> None:
         calls, self._calls = self._calls, []
         losses, self._targets = self._targets, []
-        critics = {critic for _, critic in self._players.pairs()}
+        critics = {critic for _, critic in self.fact(Players).pairs()}
         judged = [call for call in calls if call.model in critics]
         usable = all(loss.fn in JUDGING and loss.target_mean is not None for loss in losses)
         # Matched by order, so only when every verdict has its loss; a turned sign means maximising.
@@ -73,9 +73,9 @@ class AdversarialLabels(Detector):
 
     def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
         judged, self._judged = self._judged, []
-        for generator, critic in self._players.pairs():
-            by_critic = self._players.holds(event.optimizer, critic)
-            by_maker = self._players.holds(event.optimizer, generator)
+        for generator, critic in self.fact(Players).pairs():
+            by_critic = self.fact(Players).holds(event.optimizer, critic)
+            by_maker = self.fact(Players).holds(event.optimizer, generator)
             if by_critic == by_maker:
                 continue
             for call, loss in judged:
@@ -94,8 +94,8 @@ class AdversarialLabels(Detector):
         real, fake, maker = (self._seen.get((critic, role), []) for role in ("real", "fake", "maker"))
         if self.over or min(len(real), len(fake)) < ENOUGH:
             return
-        name = self._players.names.get(generator, "the generator")
-        judge = self._players.names.get(critic, "the discriminator")
+        name = self.fact(Players).names.get(generator, "the generator")
+        judge = self.fact(Players).names.get(critic, "the discriminator")
         if all(abs(r - f) < 1e-6 for r, f in zip(real, fake, strict=True)):
             self.over = True
             yield self.finding(

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
 from premortem.cards import Card
+from premortem.detectors.facts import Fact, Facts, Kind
 from premortem.events import Event, Site
 from premortem.findings import Certainty, Finding, Severity, Where
 
@@ -27,11 +28,27 @@ class Detector:
 
     card: ClassVar[Card]
     listens: ClassVar[tuple[type[Event], ...]]
+    uses: ClassVar[tuple[type[Fact], ...]] = ()  # facts it asks for
     over = False  # it has said all it has to say, or can say nothing any more: it hears no further events
 
+    def share(self, facts: Facts) -> None:
+        """Ask these facts, which somebody else keeps up to date; by itself it keeps its own."""
+        self._facts, self._keeps_facts = facts, False
+
+    def fact(self, kind: type[Kind]) -> Kind:
+        if not hasattr(self, "_facts"):
+            self._facts, self._keeps_facts = Facts(), True
+        return self._facts.of(kind)
+
     def hear(self, event: Any) -> Iterable[Finding]:
-        """What it says to this event."""
-        return () if self.over else self.observe(event)
+        """What it says to this event when it is alone: whoever shares facts between detectors calls `observe`."""
+        if self.over:
+            return ()
+        for kind in self.uses:
+            fact = self.fact(kind)
+            if self._keeps_facts and isinstance(event, kind.LISTENS):
+                fact.observe(event)
+        return self.observe(event) if isinstance(event, self.listens) else ()
 
     def observe(self, event: Any) -> Iterable[Finding]:
         raise TypeError(f"{type(self).__name__} does not observe")

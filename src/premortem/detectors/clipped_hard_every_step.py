@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.facts import Fact
 from premortem.detectors.motion import Motion, Motions
 from premortem.events import Clip, Event, OptimizerBuilt, RunEnded, ScalerUpdate, Site, StepStats
 from premortem.findings import Finding, Severity
@@ -63,8 +64,9 @@ class ClippedHardEveryStep(Detector):
             "vanishing-gradients",
         ),
     )
+    uses: ClassVar[tuple[type[Fact], ...]] = (Motions,)
     listens: ClassVar[tuple[type[Event], ...]] = (
-        *Motions.LISTENS,
+        StepStats,
         OptimizerBuilt,
         Clip,
         ScalerUpdate,
@@ -72,7 +74,6 @@ class ClippedHardEveryStep(Detector):
     )
 
     def __init__(self) -> None:
-        self._motions = Motions()
         self._limits: dict[Site | None, Limit] = {}
         self._scale: float | None = None
         self._guards: dict[int, tuple[str, float]] = {}  # optimizer -> its kind, and its smallest eps
@@ -90,11 +91,9 @@ class ClippedHardEveryStep(Detector):
             )
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
-        else:
-            self._motions.observe(event)
-            if isinstance(event, StepStats):
-                self._stepped(event)
-                yield from self._starved(event)
+        elif isinstance(event, StepStats):
+            self._stepped(event)
+            yield from self._starved(event)
 
     def _clipped(self, event: Clip) -> None:
         known = self._limits.setdefault(event.at, Limit(event.kind, event.limit))
@@ -143,12 +142,16 @@ class ClippedHardEveryStep(Detector):
 
     def _elements(self, keys: tuple[int, ...]) -> int:
         if self._counted[0] != keys:
-            shapes = [self._motions.parameters[key].shape for key in keys if key in self._motions.parameters]
+            shapes = [
+                self.fact(Motions).parameters[key].shape
+                for key in keys
+                if key in self.fact(Motions).parameters
+            ]
             self._counted = keys, sum(math.prod(shape) for shape in shapes)
         return self._counted[1]
 
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
-        still = [motion for motion in self._motions.of.values() if hardly_moves(motion)]
+        still = [motion for motion in self.fact(Motions).of.values() if hardly_moves(motion)]
         for at, known in self._limits.items():
             if known.count < 30 or known.hard < 0.9 * known.count or not still:
                 continue

@@ -9,7 +9,8 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.depth import Depths
-from premortem.events import Event, Forward, LayerStats, RunEnded, Site, StepStats
+from premortem.detectors.facts import Fact
+from premortem.events import Event, Forward, LayerStats, Site, StepStats
 from premortem.findings import Finding, Severity
 
 DEAD = 0.999  # of the units of a layer: one that lives may yet carry the signal
@@ -54,10 +55,10 @@ class DeadUnits(Detector):
         explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
         explains_later=("detached-from-loss",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Depths.LISTENS, Forward, StepStats, RunEnded)
+    uses: ClassVar[tuple[type[Fact], ...]] = (Depths,)
+    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats, Forward, StepStats)
 
     def __init__(self) -> None:
-        self._depths = Depths()
         self._now: LayerStats | None = None  # a dead layer in the last training forward
         self._looked = False
         self._graves: dict[int, Grave] = {}
@@ -68,19 +69,17 @@ class DeadUnits(Detector):
         elif isinstance(event, StepStats):
             if self._looked:
                 yield from self._stepped(event)
-        elif not isinstance(event, RunEnded):
-            self._depths.observe(event)
-            if isinstance(event, LayerStats) and event.grad and event.kind == "relu":
-                self._looked = True
-                if event.dead >= DEAD and event.samples >= 4:
-                    self._now = event
+        elif isinstance(event, LayerStats) and event.grad and event.kind == "relu":
+            self._looked = True
+            if event.dead >= DEAD and event.samples >= 4:
+                self._now = event
 
     def _stepped(self, event: StepStats) -> Iterator[Finding]:
         dead, self._looked = self._now, False
         if dead is None:
             self._graves.clear()
             return
-        profile = self._depths.profiles(event).get(dead.model, [])
+        profile = self.fact(Depths).profiles(event).get(dead.model, [])
         silent = sum(norm == 0 for _, norm in profile)
         if not silent or 3 * silent < len(profile):
             self._graves.pop(dead.model, None)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from premortem.detectors.facts import Fact
 from premortem.events import Event, LayerStats, ModelSeen, StepStats
 
 
-class Depths:
+class Depths(Fact):
     """For each model, its layers with weights from the first to the last."""
 
-    LISTENS: tuple[type[Event], ...] = (ModelSeen, LayerStats)
+    LISTENS: ClassVar[tuple[type[Event], ...]] = (ModelSeen, LayerStats)
 
     def __init__(self) -> None:
         self._matrices: dict[int, dict[int, str]] = {}  # model -> weight matrices and their names

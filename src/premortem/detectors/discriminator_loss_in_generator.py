@@ -7,6 +7,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
 from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.facts import Fact
 from premortem.events import Backward, Event, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
 
@@ -36,16 +37,15 @@ class DiscriminatorLossInGenerator(Detector):
         severity=Severity.ERROR,
         explains=("gradients-never-cleared", "accumulation-not-divided", "exploding-gradients", "wrong-sign"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Players.LISTENS, Backward, ZeroGrad)
+    uses: ClassVar[tuple[type[Fact], ...]] = (Players,)
+    listens: ClassVar[tuple[type[Event], ...]] = (Backward, ZeroGrad, OptimizerStep)
 
     def __init__(self) -> None:
-        self._players = Players()
         # optimizer -> backward passes since its gradients were cleared: where, and who stepped on it
         self._sums: dict[int, list[tuple[Site | None, set[int]]]] = {}
         self._times: Counter[int] = Counter()
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        self._players.observe(event)
         if isinstance(event, Backward):
             for optimizer in event.optimizers:
                 passes = self._sums.setdefault(optimizer, [])
@@ -64,11 +64,13 @@ class DiscriminatorLossInGenerator(Detector):
                 for _, stepped in passes:
                     stepped.add(event.optimizer)
         mine = mine[-event.pending :] if event.pending else []
-        for generator, discriminator in self._players.pairs():
-            if not self._players.holds(event.optimizer, generator) or self.said(event.optimizer):
+        for generator, discriminator in self.fact(Players).pairs():
+            if not self.fact(Players).holds(event.optimizer, generator) or self.said(event.optimizer):
                 continue
             foreign = [
-                at for at, stepped in mine if any(self._players.holds(key, discriminator) for key in stepped)
+                at
+                for at, stepped in mine
+                if any(self.fact(Players).holds(key, discriminator) for key in stepped)
             ]
             own = [at for at, stepped in mine if not stepped]
             if not foreign or not own:
@@ -76,8 +78,8 @@ class DiscriminatorLossInGenerator(Detector):
             self._times[event.optimizer] += 1
             if self._times[event.optimizer] == THRICE:
                 self.once(event.optimizer)
-                name = self._players.names.get(generator, "the generator")
-                critic = self._players.names.get(discriminator, "the discriminator")
+                name = self.fact(Players).names.get(generator, "the generator")
+                critic = self.fact(Players).names.get(discriminator, "the discriminator")
                 yield self.finding(
                     event,
                     f"`{name}` steps on the sum of its own gradient and that of `{critic}`'s loss",

@@ -7,7 +7,9 @@ with the number of the epoch, or evaluates at the end of each.
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import ClassVar
 
+from premortem.detectors.facts import Fact
 from premortem.detectors.printed import MOST_KINDS
 from premortem.events import EpochEnded, EpochStarted, EvaluationEnded, Event, LogLine
 from premortem.metric_words import EPOCHS
@@ -37,10 +39,10 @@ class Counter:
             self.ends.clear()
 
 
-class Epochs:
+class Epochs(Fact):
     """Steps at which epochs ended."""
 
-    LISTENS: tuple[type[Event], ...] = (EpochStarted, EpochEnded, EvaluationEnded, LogLine)
+    LISTENS: ClassVar[tuple[type[Event], ...]] = (EpochStarted, EpochEnded, EvaluationEnded, LogLine)
 
     def __init__(self) -> None:
         self._open: dict[int, int] = {}  # loader -> step at which the pass that is going on began

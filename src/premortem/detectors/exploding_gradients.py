@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.facts import Fact
 from premortem.detectors.scales import Scales
 from premortem.events import Clip, Event, LayerStats, StepStats
 from premortem.findings import Finding, Severity
@@ -77,10 +78,10 @@ class ExplodingGradients(Detector):
         ),
         explains_later=("updates-too-large", "overflow"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Scales.LISTENS, Clip, StepStats)
+    uses: ClassVar[tuple[type[Fact], ...]] = (Scales,)
+    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats, Clip, StepStats)
 
     def __init__(self) -> None:
-        self._scales = Scales()
         self._clipped = False
         self._growth = (0.0, "")  # largest activation relative to the input, and where
         self._input = 1.0
@@ -91,10 +92,8 @@ class ExplodingGradients(Detector):
             self._clipped = self._clipped or (event.limit < 1e3 and not event.after_step)
         elif isinstance(event, StepStats):
             yield from self._stepped(event)
-        else:
-            self._scales.observe(event)
-            if isinstance(event, LayerStats) and event.step == 0 and event.grad:
-                self._ran(event)
+        elif isinstance(event, LayerStats) and event.step == 0 and event.grad:
+            self._ran(event)
 
     def _ran(self, event: LayerStats) -> None:
         if event.order == 0:
@@ -106,7 +105,7 @@ class ExplodingGradients(Detector):
     def _stepped(self, event: StepStats) -> Iterator[Finding]:
         start = self._starts.setdefault(event.optimizer, Start())
         start.steps += 1
-        if start.steps > 3 or start.said or self._clipped or self._scales.unusual:
+        if start.steps > 3 or start.said or self._clipped or self.fact(Scales).unusual:
             return
         broken = math.isnan(event.grad_norm)
         if not broken:

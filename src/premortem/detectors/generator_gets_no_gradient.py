@@ -6,6 +6,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
 from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.facts import Fact
 from premortem.events import Backward, Detached, Event, Forward, OptimizerStep, Site
 from premortem.findings import Finding, Severity
 
@@ -43,16 +44,15 @@ class GeneratorGetsNoGradient(Detector):
             "gradients-thrown-away",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Players.LISTENS, Backward, Detached)
+    uses: ClassVar[tuple[type[Fact], ...]] = (Players,)
+    listens: ClassVar[tuple[type[Event], ...]] = (Forward, Backward, Detached, OptimizerStep)
 
     def __init__(self) -> None:
-        self._players = Players()
         self._backwards = 0
         self._cuts: dict[frozenset[int], Site | None] = {}
         self._called: dict[int, tuple[bool, Site | None]] = {}  # model -> gradients on, where
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        self._players.observe(event)
         if isinstance(event, Backward):
             self._backwards += not event.error
         elif isinstance(event, Detached):
@@ -69,14 +69,14 @@ class GeneratorGetsNoGradient(Detector):
         steps = self.in_a_row(event.optimizer, starved)
         if steps < THRICE:
             return
-        for generator, discriminator in self._players.pairs():
-            if not self._players.holds(event.optimizer, generator) or not self.once(generator):
+        for generator, discriminator in self.fact(Players).pairs():
+            if not self.fact(Players).holds(event.optimizer, generator) or not self.once(generator):
                 continue
-            mine = self._players.parameters(generator)
+            mine = self.fact(Players).parameters(generator)
             cut = next((at for keys, at in reversed(self._cuts.items()) if keys & mine), None)
             grad, called = self._called.get(generator, (True, None))
-            name = self._players.names.get(generator, "the generator")
-            critic = self._players.names.get(discriminator, "the discriminator")
+            name = self.fact(Players).names.get(generator, "the generator")
+            critic = self.fact(Players).names.get(discriminator, "the discriminator")
             yield self.finding(
                 event,
                 f"`{name}` gets no gradient: its optimizer made {steps} steps on nothing",

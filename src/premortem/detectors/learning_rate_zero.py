@@ -9,6 +9,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
+from premortem.detectors.facts import Fact
 from premortem.events import (
     Custody,
     Event,
@@ -63,6 +64,7 @@ class LearningRateZero(Detector):
             "metric-frozen",
         ),
     )
+    uses: ClassVar[tuple[type[Fact], ...]] = (Epochs,)
     listens: ClassVar[tuple[type[Event], ...]] = (
         *Epochs.LISTENS,
         OptimizerBuilt,
@@ -74,7 +76,6 @@ class LearningRateZero(Detector):
     )
 
     def __init__(self) -> None:
-        self._epochs = Epochs()
         self._rates: dict[int, Rates] = {}
         self._scheduled: dict[int, tuple[str, Site | None]] = {}
         self._fresh: dict[
@@ -100,7 +101,6 @@ class LearningRateZero(Detector):
                 elif link.gradient:
                     self._fresh[link.key] = link.name
         else:
-            self._epochs.observe(event)
             yield from self._judge(event)
 
     def _stepped(self, event: OptimizerStep) -> None:
@@ -120,7 +120,7 @@ class LearningRateZero(Detector):
         for key, known in self._rates.items():
             if self.said(key) or not known.graded or all(known.ever):
                 continue
-            epochs = self._epochs.between(known.first_step, event.step)
+            epochs = self.fact(Epochs).between(known.first_step, event.step)
             if known.steps < 20 or not (over or epochs >= 3):
                 continue
             if not any(known.ever):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from statistics import median
+from typing import ClassVar
 
+from premortem.detectors.facts import Fact
 from premortem.detectors.series import Series
 from premortem.events import Custody, Event, ModelSeen, OptimizerStep, Parameter, StepStats
 
@@ -48,10 +50,10 @@ class Motion:
         return max((audit.largest for audit in self.audits), default=math.inf)
 
 
-class Motions:
+class Motions(Fact):
     """The motions of all optimizers."""
 
-    LISTENS: tuple[type[Event], ...] = (ModelSeen, OptimizerStep, Custody, StepStats)
+    LISTENS: ClassVar[tuple[type[Event], ...]] = (ModelSeen, OptimizerStep, Custody, StepStats)
 
     def __init__(self) -> None:
         self.parameters: dict[int, Parameter] = {}

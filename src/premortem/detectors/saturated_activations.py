@@ -9,9 +9,10 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.facts import Fact
 from premortem.detectors.scales import Scales
 from premortem.detectors.series import Series
-from premortem.events import Event, Forward, LayerStats, LossCall, OptimizerBuilt, RunEnded, StateLoaded
+from premortem.events import Event, Forward, LayerStats, LossCall, RunEnded, StateLoaded
 from premortem.findings import Finding, Severity
 
 SHARE = 0.65  # of the outputs of a layer: then most of it passes no gradient
@@ -53,16 +54,16 @@ class SaturatedActivations(Detector):
         severity=Severity.ERROR,
         explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
     )
+    uses: ClassVar[tuple[type[Fact], ...]] = (Scales,)
     listens: ClassVar[tuple[type[Event], ...]] = (
-        *Scales.LISTENS,
+        LayerStats,
+        LossCall,
         Forward,
-        OptimizerBuilt,
         StateLoaded,
         RunEnded,
     )
 
     def __init__(self) -> None:
-        self._scales = Scales()
         self._loaded = False
         self._training: dict[int, bool] = {}
         self._hidden = Hidden()
@@ -81,12 +82,10 @@ class SaturatedActivations(Detector):
             yield from self._forward_over(event)
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
-        else:
-            self._scales.observe(event)
-            if isinstance(event, LayerStats):
-                self._ran(event)
-            elif isinstance(event, LossCall):
-                self._lost(event)
+        elif isinstance(event, LayerStats):
+            self._ran(event)
+        elif isinstance(event, LossCall):
+            self._lost(event)
 
     def _ran(self, event: LayerStats) -> None:
         if not event.grad or event.step >= 8:
@@ -99,7 +98,7 @@ class SaturatedActivations(Detector):
 
     def _forward_over(self, event: Event) -> Iterator[Finding]:
         hidden, self._hidden = self._hidden, Hidden()
-        if not hidden.inner or self._loaded or self._scales.unusual:
+        if not hidden.inner or self._loaded or self.fact(Scales).unusual:
             return
         model = hidden.inner[0].model
         if min(layer.saturated for layer in hidden.inner) < SHARE:
@@ -132,7 +131,7 @@ class SaturatedActivations(Detector):
             self._began.append(relative)
 
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
-        if self._loaded or self._scales.unusual or self._losses.count < 100:
+        if self._loaded or self.fact(Scales).unusual or self._losses.count < 100:
             return
         if min(self._began) >= WORSE and self._losses.tail() >= 2:
             yield self.finding(

@@ -9,6 +9,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
+from premortem.detectors.facts import Fact
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 
@@ -54,8 +55,8 @@ class SchedulerNeverStepped(Detector):
         severity=Severity.ERROR,
         explains=("learning-rate-zero", "updates-too-small"),
     )
+    uses: ClassVar[tuple[type[Fact], ...]] = (Epochs,)
     listens: ClassVar[tuple[type[Event], ...]] = (
-        *Epochs.LISTENS,
         OptimizerStep,
         SchedulerBuilt,
         SchedulerStep,
@@ -63,7 +64,6 @@ class SchedulerNeverStepped(Detector):
     )
 
     def __init__(self) -> None:
-        self._epochs = Epochs()
         self._idle: dict[int, Idle] = {}
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -78,8 +78,6 @@ class SchedulerNeverStepped(Detector):
                 self._idle.pop(key, None)
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
-        else:
-            self._epochs.observe(event)
 
     def _trained(self, event: OptimizerStep) -> None:
         for idle in self._idle.values():
@@ -92,7 +90,7 @@ class SchedulerNeverStepped(Detector):
         if event.reason != "finished":
             return
         for idle in self._idle.values():
-            epochs = self._epochs.between(idle.built, event.step)
+            epochs = self.fact(Epochs).between(idle.built, event.step)
             if idle.moved or not self._had_its_chance(idle, epochs):
                 continue
             rate = max(idle.rates, default=0.0)

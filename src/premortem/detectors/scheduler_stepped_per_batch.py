@@ -9,6 +9,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
+from premortem.detectors.facts import Fact
 from premortem.detectors.schedules import Schedule
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep
 from premortem.findings import Finding, Severity
@@ -101,6 +102,7 @@ class SchedulerSteppedPerBatch(Detector):
             "plateau-wrong-mode",
         ),
     )
+    uses: ClassVar[tuple[type[Fact], ...]] = (Epochs,)
     listens: ClassVar[tuple[type[Event], ...]] = (
         *Epochs.LISTENS,
         OptimizerStep,
@@ -110,7 +112,6 @@ class SchedulerSteppedPerBatch(Detector):
     )
 
     def __init__(self) -> None:
-        self._epochs = Epochs()
         self._schedules: dict[int, Decay] = {}
         self._own: dict[int, Decay | None] = {}  # optimizer -> schedule without a scheduler
 
@@ -128,7 +129,6 @@ class SchedulerSteppedPerBatch(Detector):
             if schedule is not None:
                 schedule.step(event)
         else:
-            self._epochs.observe(event)
             yield from self._judge(event)
 
     def _trained(self, event: OptimizerStep) -> None:
@@ -144,8 +144,8 @@ class SchedulerSteppedPerBatch(Detector):
         for key, schedule in {**self._schedules, **owned}.items():
             if self.said(key) or schedule.explicit or not schedule.per_batch:
                 continue
-            epochs = self._epochs.between(schedule.first_step - 1, schedule.last_step)
-            used = consumed(schedule, epochs, self._epochs.planned, over=over)
+            epochs = self.fact(Epochs).between(schedule.first_step - 1, schedule.last_step)
+            used = consumed(schedule, epochs, self.fact(Epochs).planned, over=over)
             if used:
                 self.once(key)
                 yield self._found(event, schedule, epochs, used)

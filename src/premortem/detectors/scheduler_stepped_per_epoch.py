@@ -9,11 +9,11 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
+from premortem.detectors.facts import Fact
 from premortem.detectors.schedules import Schedule
 from premortem.events import (
     Backward,
     Event,
-    LogLine,
     OptimizerBuilt,
     OptimizerStep,
     RunEnded,
@@ -68,18 +68,17 @@ class SchedulerSteppedPerEpoch(Detector):
         severity=Severity.ERROR,
         explains=("learning-rate-zero", "updates-too-small", "metric-frozen"),
     )
+    uses: ClassVar[tuple[type[Fact], ...]] = (Epochs,)
     listens: ClassVar[tuple[type[Event], ...]] = (
         OptimizerBuilt,
         OptimizerStep,
         Backward,
-        LogLine,
         SchedulerBuilt,
         SchedulerStep,
         RunEnded,
     )
 
     def __init__(self) -> None:
-        self._epochs = Epochs()
         self._rates: dict[int, float] = {}
         self._schedules: dict[int, Counted] = {}
         self._backwards = 0
@@ -101,8 +100,6 @@ class SchedulerSteppedPerEpoch(Detector):
             )
         elif isinstance(event, SchedulerStep):
             yield from self._stepped(event)
-        elif isinstance(event, LogLine):
-            self._epochs.observe(event)
         elif isinstance(event, RunEnded) and event.reason == "finished":
             yield from self._ended(event)
 
@@ -112,7 +109,7 @@ class SchedulerSteppedPerEpoch(Detector):
             return
         schedule.step(event)
         # The script itself may have said how many epochs it wants to make.
-        planned = (self._epochs.planned or 0) * schedule.gap
+        planned = (self.fact(Epochs).planned or 0) * schedule.gap
         if schedule.calls == 3 and schedule.gap >= 3 and self._matches(schedule, planned):
             yield self._found(event, event.scheduler, schedule, planned, "steps are planned")
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.facts import Fact
 from premortem.detectors.motion import Audit, Motion, Motions
 from premortem.detectors.scales import Scales
 from premortem.events import Event, OptimizerBuilt, RunEnded, Site, StepStats
@@ -59,16 +60,14 @@ class UpdatesTooLarge(Detector):
             "plateau-fed-non-finite",
         ),
     )
+    uses: ClassVar[tuple[type[Fact], ...]] = (Motions, Scales)
     listens: ClassVar[tuple[type[Event], ...]] = (
-        *Motions.LISTENS,
-        *Scales.LISTENS,
+        StepStats,
         OptimizerBuilt,
         RunEnded,
     )
 
     def __init__(self) -> None:
-        self._motions = Motions()
-        self._scales = Scales()
         self._built: dict[int, Site | None] = {}
         self._first: dict[int, float] = {}  # optimizer -> its first loss
         self._worst: dict[int, float] = {}  # ... and the highest since
@@ -78,13 +77,10 @@ class UpdatesTooLarge(Detector):
         if isinstance(event, OptimizerBuilt):
             self._built.setdefault(event.optimizer, event.at)
         elif isinstance(event, RunEnded):
-            for key in self._motions.of:
+            for key in self.fact(Motions).of:
                 yield from self._judge(event, key)
-        else:
-            self._motions.observe(event)
-            self._scales.observe(event)
-            if isinstance(event, StepStats):
-                yield from self._stepped(event)
+        elif isinstance(event, StepStats):
+            yield from self._stepped(event)
 
     def _stepped(self, event: StepStats) -> Iterator[Finding]:
         key = event.optimizer
@@ -94,7 +90,7 @@ class UpdatesTooLarge(Detector):
             broken = broken or not math.isfinite(event.loss)
             if math.isfinite(event.loss):
                 self._worst[key] = max(self._worst.get(key, -math.inf), event.loss)
-        motion = self._motions.of[key]
+        motion = self.fact(Motions).of[key]
         if motion.steps == PATIENCE and motion.losses.values:
             self._after[key] = motion.losses.tail(0.5)
         blown = (
@@ -104,9 +100,9 @@ class UpdatesTooLarge(Detector):
             yield from self._judge(event, key, broken=broken)
 
     def _judge(self, event: Event, key: int, *, broken: bool = False) -> Iterator[Finding]:
-        motion = self._motions.of[key]
+        motion = self.fact(Motions).of[key]
         first, worst = self._first.get(key, math.nan), self._worst.get(key, math.nan)
-        if self.said(key) or motion.rose > 10 or self._scales.unusual or math.isnan(first + worst):
+        if self.said(key) or motion.rose > 10 or self.fact(Scales).unusual or math.isnan(first + worst):
             return
         outcome, severity = (
             diverged(motion, first, worst)

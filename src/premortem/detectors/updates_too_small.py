@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.facts import Fact
 from premortem.detectors.motion import Motion, Motions
 from premortem.events import Event, OptimizerBuilt, RunEnded, Site
 from premortem.findings import Finding, Severity
@@ -42,21 +43,19 @@ class UpdatesTooSmall(Detector):
         explains=("metric-frozen",),
         explains_later=("vanishing-gradients",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Motions.LISTENS, OptimizerBuilt, RunEnded)
+    uses: ClassVar[tuple[type[Fact], ...]] = (Motions,)
+    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, RunEnded)
 
     def __init__(self) -> None:
-        self._motions = Motions()
         self._built: dict[int, Site | None] = {}
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerBuilt):
             self._built.setdefault(event.optimizer, event.at)
         elif isinstance(event, RunEnded):
-            for key, motion in self._motions.of.items():
+            for key, motion in self.fact(Motions).of.items():
                 if stands_still(motion):
                     yield self._found(event, key, motion)
-        else:
-            self._motions.observe(event)
 
     def _found(self, event: Event, key: int, motion: Motion) -> Finding:
         together = motion.steps * motion.largest

@@ -10,6 +10,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.depth import Depths
+from premortem.detectors.facts import Fact
 from premortem.detectors.series import Series
 from premortem.events import Event, RunEnded, StepStats
 from premortem.findings import Finding, Severity
@@ -68,10 +69,10 @@ class VanishingGradients(Detector):
         severity=Severity.ERROR,
         explains=("metric-frozen", "updates-too-small"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Depths.LISTENS, StepStats, RunEnded)
+    uses: ClassVar[tuple[type[Fact], ...]] = (Depths,)
+    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, RunEnded)
 
     def __init__(self) -> None:
-        self._depths = Depths()
         self._losses: dict[int, Series] = {}
         self._fading: dict[tuple[int, int], Fading] = {}  # (optimizer, model)
 
@@ -80,8 +81,6 @@ class VanishingGradients(Detector):
             self._stepped(event)
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
-        else:
-            self._depths.observe(event)
 
     def _stepped(self, event: StepStats) -> None:
         steps = self.times(event.optimizer)
@@ -89,7 +88,7 @@ class VanishingGradients(Detector):
             self._losses.setdefault(event.optimizer, Series()).add(event.loss)
         if steps < 8 or (steps & (steps - 1) and steps % 64):
             return
-        for model, profile in self._depths.profiles(event).items():
+        for model, profile in self.fact(Depths).profiles(event).items():
             self._fading.setdefault((event.optimizer, model), Fading()).look(profile)
 
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
