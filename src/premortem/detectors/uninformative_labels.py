@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from statistics import fmean
 from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.chance import Chance
+from premortem.detectors.chance import Chance, Courses
+from premortem.detectors.facts import Fact
 from premortem.detectors.printed import columns
-from premortem.detectors.series import Series
-from premortem.events import Event, LabelsWeighed, LogLine, LossCall, RunEnded, Site
+from premortem.events import Event, LabelsWeighed, LogLine, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import ACCURACIES, RECORDS, TRAINED
 
@@ -23,15 +22,6 @@ _PAIRS = 200  # of input and label, below which a weak relation cannot be told f
 _MANY_PAIRS = 400  # where the verdict is that nothing is there: twice as many
 _CALLS = 150  # of the loss: by then a network has learnt more than the frequencies, if there is more
 _AT_CHANCE = 0.95  # of what guessing scores: below that something was learnt
-
-
-class Course:
-    """One training loss, next to what guessing would score."""
-
-    def __init__(self) -> None:
-        self.values = Series()
-        self.chance = Chance()
-        self.fn = ""
 
 
 class UninformativeLabels(Detector):
@@ -60,12 +50,11 @@ class UninformativeLabels(Detector):
         severity=Severity.WARNING,
         explains=("updates-too-small", "vanishing-gradients"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, LabelsWeighed, LogLine, RunEnded)
+    uses: ClassVar[tuple[type[Fact], ...]] = (Courses,)
+    listens: ClassVar[tuple[type[Event], ...]] = (LabelsWeighed, LogLine, RunEnded)
 
     def __init__(self) -> None:
         self._weighed: dict[bool, LabelsWeighed] = {}
-        self._courses: dict[Site | None, Course] = {}
-        self._judged: dict[Site | None, Course] = {}  # without gradients
         self._repeated: LabelsWeighed | None = None
         self._accuracies: list[float] = []  # printed ones, other than those of the training set
 
@@ -76,8 +65,6 @@ class UninformativeLabels(Detector):
             else:
                 self._weighed[event.training] = event
                 yield from self._contradiction(event)
-        elif isinstance(event, LossCall):
-            self._compared(event)
         elif isinstance(event, LogLine):
             found = [
                 value
@@ -90,14 +77,6 @@ class UninformativeLabels(Detector):
             yield from self._again(event)
             yield from self._flat(event)
 
-    def _compared(self, event: LossCall) -> None:
-        courses = self._courses if event.grad else self._judged
-        course = courses.setdefault(event.at, Course())
-        course.fn = event.fn
-        if event.value is not None and math.isfinite(event.value):
-            course.values.add(event.value)
-        course.chance.add(event)
-
     def _again(self, event: RunEnded) -> Iterator[Finding]:
         """Positive evidence: the very same inputs come with other labels, as often as chance would have it."""
         again = self._repeated
@@ -105,8 +84,8 @@ class UninformativeLabels(Detector):
             return
         if again.agreed > again.by_chance + 0.2 * (1 - again.by_chance):
             return
-        for site, course in self._courses.items():
-            level = course.chance.level(course.fn)
+        for site, course in self.fact(Courses).trained.items():
+            level = course.level
             # Tasks that number their classes anew each time are learned all the same, one by one.
             if level is None or course.values.count < _PAIRS // 4 or course.values.tail() < 0.6 * level:
                 continue
@@ -169,8 +148,8 @@ class UninformativeLabels(Detector):
         # A weak effect under much noise is not nothing, and looks alike from here.
         if train.information > _NOTHING_AT_ALL:
             return
-        for site, course in self._courses.items():
-            level = course.chance.level(course.fn)
+        for site, course in self.fact(Courses).trained.items():
+            level = course.level
             if level is None or course.values.count < _CALLS:
                 continue
             values = course.values.values
@@ -206,14 +185,14 @@ class UninformativeLabels(Detector):
         total = sum(chance.classes.values())
         if total and len(self._accuracies) >= 4:
             return max(self._accuracies) < max(chance.classes.values()) / total + 0.08
-        for course in self._judged.values():
-            level = course.chance.level(course.fn)
+        for course in self.fact(Courses).judged.values():
+            level = course.level
             if level is not None and course.values.count >= 3:
                 return min(course.values.values) > level
         return False
 
     def _site(self) -> Site | None:
-        return next(iter(self._courses), None)
+        return next(iter(self.fact(Courses).trained), None)
 
 
 def _judges(names: frozenset[str]) -> bool:

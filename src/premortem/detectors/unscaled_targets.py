@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.chance import Chance
+from premortem.detectors.chance import Chance, Courses
+from premortem.detectors.facts import Fact
 from premortem.detectors.series import Series
 from premortem.events import Backward, Event, GraphWalked, LayerStats, LossCall, RunEnded, Site
 from premortem.failures import TrainingFailed
@@ -27,14 +28,12 @@ _REMEDY = "Standardise the targets (or take logarithms), and convert predictions
 
 
 class Regression:
-    """One loss: its targets, and how far the predictions have come."""
+    """One loss: how far the last predictions have come, and where they should be."""
 
     def __init__(self) -> None:
-        self.chance = Chance()
         self.outputs: list[float] = []  # means of the last predictions
         self.targets: list[float] = []
         self.spreads: list[float] = []
-        self.values = Series()
 
 
 class UnscaledTargets(Detector):
@@ -73,6 +72,7 @@ class UnscaledTargets(Detector):
             "uninformative-labels",
         ),
     )
+    uses: ClassVar[tuple[type[Fact], ...]] = (Courses,)
     listens: ClassVar[tuple[type[Event], ...]] = (
         LossCall,
         GraphWalked,
@@ -111,19 +111,19 @@ class UnscaledTargets(Detector):
         if mean is None or target is None or spread is None or not math.isfinite(mean + target + spread):
             return
         seen = self._seen.setdefault(event.at, Regression())
-        seen.chance.add(event)
         seen.outputs.append(mean)
         seen.targets.append(target)
         seen.spreads.append(spread)
         del seen.outputs[:-8], seen.targets[:-8], seen.spreads[:-8]
-        if event.value is not None and math.isfinite(event.value):
-            seen.values.add(event.value)
+
+    def _targets(self, site: Site | None) -> Chance:
+        return self.fact(Courses).trained[site].chance
 
     def _broke(self, event: Event) -> Iterator[Finding]:
-        for site, seen in self._seen.items():
-            if seen.chance.size > 2 * _LARGE:
+        for site in self._seen:
+            if self._targets(site).size > 2 * _LARGE:
                 self.over = True
-                yield self._said(event, site, seen, "and the training diverged", Severity.ERROR)
+                yield self._said(event, site, "and the training diverged", Severity.ERROR)
                 return
         for site, values in self._squares.items():
             first = values.values[0] if values.values else 0.0
@@ -143,14 +143,14 @@ class UnscaledTargets(Detector):
 
     def _judge(self, event: RunEnded) -> Iterator[Finding]:
         for site, seen in self._seen.items():
-            if seen.chance.size < _LARGE or seen.values.count < _CALLS:
+            if self._targets(site).size < _LARGE or self.fact(Courses).trained[site].values.count < _CALLS:
                 continue
             target, output, spread = fmean(seen.targets), fmean(seen.outputs), fmean(seen.spreads)
             # All targets lie on one side, and the predictions have not come half-way to them.
             if abs(target) > spread and abs(output) < 0.5 * abs(target):
                 self.over = True
                 yield self._said(
-                    event, site, seen, f"and the predictions have only come to {output:.3g}", Severity.WARNING
+                    event, site, f"and the predictions have only come to {output:.3g}", Severity.WARNING
                 )
                 return
         for site, values in self._squares.items():
@@ -175,16 +175,15 @@ class UnscaledTargets(Detector):
                 output=self._output,
             )
 
-    def _said(
-        self, event: Event, site: Site | None, seen: Regression, harm: str, severity: Severity
-    ) -> Finding:
+    def _said(self, event: Event, site: Site | None, harm: str, severity: Severity) -> Finding:
+        targets = self._targets(site)
         return self.finding(
             event,
-            f"the targets are of size {seen.chance.size:.3g} (mean {seen.chance.mean:.3g}), {harm}",
+            f"the targets are of size {targets.size:.3g} (mean {targets.mean:.3g}), {harm}",
             cause=_CAUSE,
             remedy=_REMEDY,
             at=site,
             severity=severity,
-            size=seen.chance.size,
-            mean=seen.chance.mean,
+            size=targets.size,
+            mean=targets.mean,
         )
