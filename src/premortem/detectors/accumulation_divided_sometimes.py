@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
@@ -29,7 +27,7 @@ class AccumulationDividedSometimes(Detector):
     tokens.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM132",
         name="accumulation-divided-sometimes",
         family="accumulation",
@@ -43,7 +41,7 @@ class AccumulationDividedSometimes(Detector):
             "clipped-hard-every-step",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded,)
+    listens = (WindowEnded,)
 
     def __init__(self) -> None:
         # optimizer, length -> the different ways in which windows of that length were weighted, with their number

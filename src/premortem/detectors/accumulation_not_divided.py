@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -33,14 +33,14 @@ class AccumulationNotDivided(Detector):
     up are the tasks, terms or sequences of one step rather than batches of the loop.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM131",
         name="accumulation-not-divided",
         family="accumulation",
         severity=Severity.WARNING,
         explains=("exploding-gradients", "updates-too-large", "updates-too-small", "clipped-hard-every-step"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LoaderBuilt, WindowEnded)
+    listens = (LoaderBuilt, WindowEnded)
 
     def __init__(self) -> None:
         self._streak: dict[int, int] = {}

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -47,14 +46,14 @@ class AccumulationWindowBroken(Detector):
     When the windows have no fixed length, and when it happens only once.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM133",
         name="accumulation-window-broken",
         family="accumulation",
         severity=Severity.WARNING,
         explains=("fewer-samples-than-expected",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded, Backward, EpochStarted, EpochEnded, Shuffled)
+    listens = (WindowEnded, Backward, EpochStarted, EpochEnded, Shuffled)
 
     def __init__(self) -> None:
         self._backwards: Counter[int] = Counter()  # of each optimizer

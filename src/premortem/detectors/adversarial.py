@@ -6,14 +6,12 @@ the generator, and it judges the generator's samples in its own steps as well.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from premortem.detectors.facts import Fact
 from premortem.events import Event, Forward, ModelSeen, OptimizerBuilt, OptimizerStep
 
 
 class Players(Fact):
-    LISTENS: ClassVar[tuple[type[Event], ...]] = (ModelSeen, OptimizerBuilt, Forward, OptimizerStep)
+    LISTENS = (ModelSeen, OptimizerBuilt, Forward, OptimizerStep)
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
 from premortem.detectors.base import Detector
-from premortem.detectors.facts import Fact
 from premortem.events import Backward, Event, Forward, LossCall, OptimizerStep, Site
 from premortem.findings import Finding, Severity
 
@@ -33,15 +31,15 @@ class AdversarialLabels(Detector):
     When the loss is maximised (its sign is turned round), and for losses without labels.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM143",
         name="adversarial-labels",
         family="gan",
         severity=Severity.ERROR,
         explains=("constant-labels", "wrong-sign", "uninformative-labels", "metric-frozen"),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Players,)
-    listens: ClassVar[tuple[type[Event], ...]] = (Forward, LossCall, Backward, OptimizerStep)
+    uses = (Players,)
+    listens = (Forward, LossCall, Backward, OptimizerStep)
 
     def __init__(self) -> None:
         self._calls: list[Forward] = []  # models called with gradients since the last backward pass

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event, GraphWalked
+from premortem.events import GraphWalked
 from premortem.findings import Finding, Severity
 
 
@@ -30,7 +29,7 @@ class AttentionOverWrongDimension(Detector):
     linear attention.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM416",
         name="attention-over-wrong-dimension",
         family="shape",
@@ -42,13 +41,13 @@ class AttentionOverWrongDimension(Detector):
             "vanishing-gradients",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (GraphWalked,)
+    listens = (GraphWalked,)
 
     def __init__(self) -> None:
         self._walks = 0
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, GraphWalked) or not event.crossed:
+    def observe(self, event: GraphWalked) -> Iterator[Finding]:
+        if not event.crossed:
             return
         self._walks += 1
         if self._walks < THRICE:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from premortem.cards import Card
 from premortem.detectors.resuming import OfResumed, file_of
 from premortem.events import Resumed
@@ -28,9 +26,7 @@ class AverageNotRestored(OfResumed):
     judge.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM340", name="average-not-restored", family="checkpoint", severity=Severity.WARNING
-    )
+    card = Card(code="PM340", name="average-not-restored", family="checkpoint", severity=Severity.WARNING)
 
     def judge(self, event: Resumed) -> Finding | None:
         if not event.average:

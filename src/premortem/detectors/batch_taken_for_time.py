@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -30,14 +29,14 @@ class BatchTakenForTime(Detector):
     Sequences that do come with time first, targets for every step in time, and sizes that are equal.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM414",
         name="batch-taken-for-time",
         family="shape",
         severity=Severity.ERROR,
         explains=("uninformative-labels", "updates-too-small", "vanishing-gradients", "reshape-as-transpose"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (SequenceLayer, LossCall)
+    listens = (SequenceLayer, LossCall)
 
     def __init__(self) -> None:
         self._waiting: dict[str, SequenceLayer] = {}  # layers that ran since the last loss

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -52,7 +51,7 @@ class BroadcastInLoss(Detector):
     Pairwise losses built on purpose: both sides are learned, or one was unsqueezed explicitly.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM411",
         name="broadcast-in-loss",
         family="shape",
@@ -66,7 +65,7 @@ class BroadcastInLoss(Detector):
         ),
         explains_here=("unscaled-targets",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked)
+    listens = (LossCall, GraphWalked)
 
     def __init__(self) -> None:
         self._clear: set[Site | None] = set()

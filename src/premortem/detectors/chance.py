@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 from premortem.detectors.facts import Fact
 from premortem.detectors.series import Series
@@ -70,7 +69,7 @@ class Course:
 class Courses(Fact):
     """... of every line that computes one."""
 
-    LISTENS: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    LISTENS = (LossCall,)
 
     def __init__(self) -> None:
         self.trained: dict[Site | None, Course] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -33,14 +32,14 @@ class CheckpointDidNotMatch(Detector):
     most of what is wanted fits.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM311",
         name="checkpoint-did-not-match",
         family="checkpoint",
         severity=Severity.ERROR,
         explains=("optimizer-state-not-restored",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded, FileLoaded, OptimizerStep, RunEnded)
+    listens = (StateLoaded, FileLoaded, OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
         self._file: FileLoaded | None = None  # read, and nothing loaded from it yet

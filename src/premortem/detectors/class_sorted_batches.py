@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -92,14 +91,14 @@ class ClassSortedBatches(Detector):
     for losses whose target alternates (real and fake), and for tasks that get their own optimizer or weights.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM331",
         name="class-sorted-batches",
         family="data-order",
         severity=Severity.ERROR,
         explains=("constant-labels", "uninformative-labels"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, Backward, OptimizerBuilt, StateLoaded)
+    listens = (LossCall, Backward, OptimizerBuilt, StateLoaded)
 
     def __init__(self) -> None:
         self._open: dict[Site | None, list[LossCall]] = {}  # since the last backward

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -39,14 +38,14 @@ class ClippedAfterStep(Detector):
     When the call only measures the norm (an infinite limit).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM222",
         name="clipped-after-step",
         family="clipping",
         severity=Severity.ERROR,
         explains=("exploding-gradients",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Clip, StepStats, RunEnded)
+    listens = (Clip, StepStats, RunEnded)
 
     def __init__(self) -> None:
         self._places: dict[Site | None, Place] = {}

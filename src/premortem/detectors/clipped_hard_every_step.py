@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.facts import Fact
 from premortem.detectors.motion import Motion, Motions
 from premortem.events import Clip, Event, OptimizerBuilt, RunEnded, ScalerUpdate, Site, StepStats
 from premortem.findings import Finding, Severity
@@ -53,25 +51,15 @@ class ClippedHardEveryStep(Detector):
     the gradients are smaller than their `eps`: then they divide by that instead, and their steps shrink as well.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM221",
         name="clipped-hard-every-step",
         family="clipping",
         severity=Severity.ERROR,
-        explains=(
-            "updates-too-small",
-            "metric-frozen",
-            "vanishing-gradients",
-        ),
+        explains=("updates-too-small", "metric-frozen", "vanishing-gradients"),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Motions,)
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        StepStats,
-        OptimizerBuilt,
-        Clip,
-        ScalerUpdate,
-        RunEnded,
-    )
+    uses = (Motions,)
+    listens = (StepStats, OptimizerBuilt, Clip, ScalerUpdate, RunEnded)
 
     def __init__(self) -> None:
         self._limits: dict[Site | None, Limit] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -34,14 +33,14 @@ class ComparedWithItself(Detector):
     When the training loss is 0 too (then the model may really copy), and after a single evaluation.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM455",
         name="compared-with-itself",
         family="loss-definition",
         severity=Severity.WARNING,
         explains=("plateau-wrong-mode", "plateau-fed-non-finite", "metric-frozen"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, LogLine, EvaluationEnded)
+    listens = (StepStats, LogLine, EvaluationEnded)
 
     def __init__(self) -> None:
         self._learning = False  # the last loss of the training was finite, and not 0

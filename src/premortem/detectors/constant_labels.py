@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -48,7 +47,7 @@ class ConstantLabels(Detector):
     heart, and data sorted by class, as long as other labels come later.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM421",
         name="constant-labels",
         family="data-labels",
@@ -63,7 +62,7 @@ class ConstantLabels(Detector):
         explains_here=("target-out-of-reach", "unscaled-targets"),
         explains_later=("class-sorted-batches",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, Forward, EpochEnded, RunEnded)
+    listens = (LossCall, Forward, EpochEnded, RunEnded)
 
     def __init__(self) -> None:
         self._seen: dict[str, Seen] = {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from premortem.cards import Card
 from premortem.detectors.resuming import OfResumed, file_of, starts_anew
 from premortem.events import Resumed
@@ -30,9 +28,7 @@ class CounterRestarts(OfResumed):
     how far it was, more epochs may be meant: that is information, no warning.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM339", name="counter-restarts", family="checkpoint", severity=Severity.WARNING
-    )
+    card = Card(code="PM339", name="counter-restarts", family="checkpoint", severity=Severity.WARNING)
 
     def judge(self, event: Resumed) -> Finding | None:
         anew = starts_anew(event)

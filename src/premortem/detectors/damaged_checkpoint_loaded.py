@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LoadChecked
+from premortem.events import LoadChecked
 from premortem.findings import Finding, Severity
 
 
@@ -32,13 +31,11 @@ class DamagedCheckpointLoaded(Detector):
     not looked at. Of thousands of small files, only some are.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM343", name="damaged-checkpoint-loaded", family="checkpoint", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (LoadChecked,)
+    card = Card(code="PM343", name="damaged-checkpoint-loaded", family="checkpoint", severity=Severity.ERROR)
+    listens = (LoadChecked,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LoadChecked) or not self.once(event.path):
+    def observe(self, event: LoadChecked) -> Iterator[Finding]:
+        if not self.once(event.path):
             return
         loaded = "does not load" if event.raised else "was loaded"
         yield self.finding(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -42,7 +41,7 @@ class DataChangedInPlace(Detector):
     loop itself updates.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM341",
         name="data-changed-in-place",
         family="data-augment",
@@ -56,7 +55,7 @@ class DataChangedInPlace(Detector):
             "overflow",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (EpochStarted, SlicesRestarted)
+    listens = (EpochStarted, SlicesRestarted)
 
     def __init__(self) -> None:
         self._drifts: dict[int, Drift] = {}

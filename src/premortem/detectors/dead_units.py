@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.depth import Depths
-from premortem.detectors.facts import Fact
 from premortem.events import Event, Forward, LayerStats, Site, StepStats
 from premortem.findings import Finding, Severity
 
@@ -47,7 +45,7 @@ class DeadUnits(Detector):
     flow (a residual connection).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM242",
         name="dead-units",
         family="init-saturation",
@@ -55,8 +53,8 @@ class DeadUnits(Detector):
         explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
         explains_later=("detached-from-loss",),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Depths,)
-    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats, Forward, StepStats)
+    uses = (Depths,)
+    listens = (LayerStats, Forward, StepStats)
 
     def __init__(self) -> None:
         self._now: LayerStats | None = None  # a dead layer in the last training forward

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from premortem.detectors.facts import Fact
 from premortem.events import Event, LayerStats, ModelSeen, StepStats
 
@@ -11,7 +9,7 @@ from premortem.events import Event, LayerStats, ModelSeen, StepStats
 class Depths(Fact):
     """For each model, its layers with weights from the first to the last."""
 
-    LISTENS: ClassVar[tuple[type[Event], ...]] = (ModelSeen, LayerStats)
+    LISTENS = (ModelSeen, LayerStats)
 
     def __init__(self) -> None:
         self._matrices: dict[int, dict[int, str]] = {}  # model -> weight matrices and their names

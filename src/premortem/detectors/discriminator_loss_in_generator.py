@@ -2,12 +2,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.facts import Fact
 from premortem.events import Backward, Event, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
 
@@ -30,15 +28,15 @@ class DiscriminatorLossInGenerator(Detector):
     When the generator's gradients are cleared between the two backward passes.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM142",
         name="discriminator-loss-in-generator",
         family="gan",
         severity=Severity.ERROR,
         explains=("gradients-never-cleared", "accumulation-not-divided", "exploding-gradients", "wrong-sign"),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Players,)
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, ZeroGrad, OptimizerStep)
+    uses = (Players,)
+    listens = (Backward, ZeroGrad, OptimizerStep)
 
     def __init__(self) -> None:
         # optimizer -> backward passes since its gradients were cleared: where, and who stepped on it

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.wording import count
-from premortem.events import Event, RoomShort
+from premortem.events import RoomShort
 from premortem.findings import Finding, Severity
 
 
@@ -26,13 +25,11 @@ class DiskTooFull(Detector):
     Remove old checkpoints, save fewer of them, or save to another disk.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM326", name="disk-too-full", family="persistence", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (RoomShort,)
+    card = Card(code="PM326", name="disk-too-full", family="persistence", severity=Severity.WARNING)
+    listens = (RoomShort,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, RoomShort) or event.failed or not self.once((event.path, event.in_place)):
+    def observe(self, event: RoomShort) -> Iterator[Finding]:
+        if event.failed or not self.once((event.path, event.in_place)):
             return
         yield self.finding(
             event,

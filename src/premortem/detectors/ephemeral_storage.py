@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, StorageSeen
+from premortem.events import StorageSeen
 from premortem.findings import Certainty, Finding, Severity
 
 
@@ -30,13 +29,11 @@ class EphemeralStorage(Detector):
     A place that only might go (memory, a container) is a remark, after ten minutes of training.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM325", name="ephemeral-storage", family="persistence", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (StorageSeen,)
+    card = Card(code="PM325", name="ephemeral-storage", family="persistence", severity=Severity.WARNING)
+    listens = (StorageSeen,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, StorageSeen) or event.mirrored:
+    def observe(self, event: StorageSeen) -> Iterator[Finding]:
+        if event.mirrored:
             return
         self.over = True
         will = "is wiped" if event.certain else "may go"

@@ -7,7 +7,6 @@ with the number of the epoch, or evaluates at the end of each.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import ClassVar
 
 from premortem.detectors.facts import Fact
 from premortem.detectors.printed import MOST_KINDS
@@ -42,7 +41,7 @@ class Counter:
 class Epochs(Fact):
     """Steps at which epochs ended."""
 
-    LISTENS: ClassVar[tuple[type[Event], ...]] = (EpochStarted, EpochEnded, EvaluationEnded, LogLine)
+    LISTENS = (EpochStarted, EpochEnded, EvaluationEnded, LogLine)
 
     def __init__(self) -> None:
         self._open: dict[int, int] = {}  # loader -> step at which the pass that is going on began

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.models import Models
 from premortem.detectors.printed import evaluates, held_out
 from premortem.detectors.wording import count
 from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded
@@ -34,7 +34,7 @@ class EvaluatedInTrainMode(Detector):
     on, and models without such layers.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM301",
         name="evaluated-in-train-mode",
         family="eval-mode",
@@ -42,19 +42,17 @@ class EvaluatedInTrainMode(Detector):
         explains=("evaluated-with-gradients",),
         explains_later=("train-and-eval-inputs-differ",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (EvaluationEnded, LogLine, ModelSeen, RunEnded)
+    uses = (Models,)
+    listens = (EvaluationEnded, LogLine, RunEnded)
 
     def __init__(self) -> None:
-        self._seen: dict[int, ModelSeen] = {}
         self._learnt: set[int] = set()  # shapes of models that were trained
         self._logged: dict[int, bool] = {}  # steps at which a metric was printed -> of held-out data
         self._on_purpose: set[int] = set()  # models that were sampled with dropout on
         self._odd: dict[int, EvaluationEnded] = {}  # dropout on in eval mode, by the author's own hand
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, ModelSeen):
-            self._seen[event.model] = event
-        elif isinstance(event, LogLine):
+        if isinstance(event, LogLine):
             if evaluates(event):
                 self._logged[event.step] = self._logged.get(event.step, False) or held_out(event)
         elif isinstance(event, EvaluationEnded):
@@ -65,7 +63,7 @@ class EvaluatedInTrainMode(Detector):
                     yield self._noise_left_on(evaluation)
 
     def _evaluated(self, event: EvaluationEnded) -> Iterator[Finding]:
-        seen = self._seen.get(event.model)
+        seen = self.fact(Models).seen.get(event.model)
         shapes = seen.shapes if seen is not None else 0
         if event.trained:
             self._learnt.add(shapes)
@@ -124,7 +122,7 @@ class EvaluatedInTrainMode(Detector):
     def _deaf(self, event: EvaluationEnded) -> Finding:
         self.over = True
         name = self._name(event)
-        seen = self._seen.get(event.model)
+        seen = self.fact(Models).seen.get(event.model)
         if event.forgotten:
             why = "A functional dropout that is not told `training=self.training` is always on."
             remedy = "Pass `training=self.training` to `F.dropout`, and `dropout_p=self.p if self.training else 0.0` to attention."
@@ -163,5 +161,5 @@ class EvaluatedInTrainMode(Detector):
         )
 
     def _name(self, event: EvaluationEnded) -> str:
-        seen = self._seen.get(event.model)
+        seen = self.fact(Models).seen.get(event.model)
         return seen.name if seen is not None else "model"

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.facts import Fact
 from premortem.detectors.scales import Scales
 from premortem.events import Clip, Event, LayerStats, StepStats
 from premortem.findings import Finding, Severity
@@ -62,7 +60,7 @@ class ExplodingGradients(Detector):
     When the gradients are clipped, and when inputs or targets are themselves enormous.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM245",
         name="exploding-gradients",
         family="exploding",
@@ -78,8 +76,8 @@ class ExplodingGradients(Detector):
         ),
         explains_later=("updates-too-large", "overflow"),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Scales,)
-    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats, Clip, StepStats)
+    uses = (Scales,)
+    listens = (LayerStats, Clip, StepStats)
 
     def __init__(self) -> None:
         self._clipped = False

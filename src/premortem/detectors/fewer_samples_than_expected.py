@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -49,7 +48,7 @@ class FewerSamplesThanExpected(Detector):
     four epochs.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM322",
         name="fewer-samples-than-expected",
         family="data-empty",
@@ -57,14 +56,7 @@ class FewerSamplesThanExpected(Detector):
         explains=("constant-labels",),
         explains_later=("same-batch-every-step",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        LoaderBuilt,
-        EpochStarted,
-        BatchDrawn,
-        EpochEnded,
-        OptimizerStep,
-        LogLine,
-    )
+    listens = (LoaderBuilt, EpochStarted, BatchDrawn, EpochEnded, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
         self._loaders: dict[int, LoaderBuilt] = {}

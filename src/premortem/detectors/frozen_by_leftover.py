@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -62,21 +61,14 @@ class FrozenByLeftover(Detector):
     a perceptual loss).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM112",
         name="frozen-by-leftover",
         family="grad-flow",
         severity=Severity.ERROR,
         explains=("metric-frozen", "updates-too-small", "loss-without-graph"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        ModelSeen,
-        OptimizerBuilt,
-        StateLoaded,
-        FileLoaded,
-        Custody,
-        RunEnded,
-    )
+    listens = (ModelSeen, OptimizerBuilt, StateLoaded, FileLoaded, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._frozen: Counter[int] = Counter()  # audited steps in which a parameter was frozen

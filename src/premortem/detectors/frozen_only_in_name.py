@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -27,10 +26,8 @@ class FrozenOnlyInName(Detector):
     Call what applies the setting before the optimizer is built, and look at `requires_grad` of the parameters.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM116", name="frozen-only-in-name", family="config", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, Custody)
+    card = Card(code="PM116", name="frozen-only-in-name", family="config", severity=Severity.WARNING)
+    listens = (ModelSeen, Custody)
 
     def __init__(self) -> None:
         self._claims: dict[int, tuple[SaidFrozen, ...]] = {}

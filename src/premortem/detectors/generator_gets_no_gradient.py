@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.facts import Fact
 from premortem.events import Backward, Detached, Event, Forward, OptimizerStep, Site
 from premortem.findings import Finding, Severity
 
@@ -28,7 +26,7 @@ class GeneratorGetsNoGradient(Detector):
     generator.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM141",
         name="generator-gets-no-gradient",
         family="gan",
@@ -44,8 +42,8 @@ class GeneratorGetsNoGradient(Detector):
             "gradients-thrown-away",
         ),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Players,)
-    listens: ClassVar[tuple[type[Event], ...]] = (Forward, Backward, Detached, OptimizerStep)
+    uses = (Players,)
+    listens = (Forward, Backward, Detached, OptimizerStep)
 
     def __init__(self) -> None:
         self._backwards = 0

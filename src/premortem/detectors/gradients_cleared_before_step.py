@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -27,7 +26,7 @@ class GradientsClearedBeforeStep(Detector):
     When nobody called `zero_grad()` and the run has met NaN: a helper that replaces NaN by 0 empties gradients too.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM121",
         name="gradients-cleared-before-step",
         family="update-order",
@@ -46,7 +45,7 @@ class GradientsClearedBeforeStep(Detector):
             "weight-decay-collapse",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ZeroGrad, OptimizerStep, NonFinite, Clip)
+    listens = (ZeroGrad, OptimizerStep, NonFinite, Clip)
 
     def __init__(self) -> None:
         self._cleared_at: dict[int, Site | None] = {}

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -28,7 +27,7 @@ class GradientsNeverCleared(Detector):
     When gradients are accumulated between two steps, and when they are cleared by hand (`p.grad = None`).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM122",
         name="gradients-never-cleared",
         family="update-order",
@@ -42,7 +41,7 @@ class GradientsNeverCleared(Detector):
             "accumulation-window-broken",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ZeroGrad, OptimizerStep)
+    listens = (ZeroGrad, OptimizerStep)
 
     def __init__(self) -> None:
         self._calls = 0  # of zero_grad, on anything

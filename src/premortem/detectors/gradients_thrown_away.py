@@ -3,11 +3,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, Site
+from premortem.events import Site
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
@@ -47,7 +46,7 @@ class GradientsThrownAway(Detector):
     those of an input.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM125",
         name="gradients-thrown-away",
         family="update-order",
@@ -60,7 +59,7 @@ class GradientsThrownAway(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded,)
+    listens = (WindowEnded,)
 
     def __init__(self) -> None:
         self._tallies: dict[tuple[int, Site | None], Tally] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -34,14 +33,14 @@ class GraphsKeptAlive(Detector):
     Graphs that are freed at the end of each epoch or episode, and buffers of bounded size.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM251",
         name="graphs-kept-alive",
         family="memory-leak",
         severity=Severity.ERROR,
         explains=("out-of-memory",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, GraphWalked, OutOfMemory, RunEnded)
+    listens = (Backward, GraphWalked, OutOfMemory, RunEnded)
 
     def __init__(self) -> None:
         self._backwards = 0

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -31,7 +30,7 @@ class HiddenSubmodules(Detector):
     trained before: a teacher is often hidden in a list on purpose.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM102",
         name="hidden-submodules",
         family="optimizer-ownership",
@@ -45,7 +44,7 @@ class HiddenSubmodules(Detector):
             "exploding-gradients",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, Custody)
+    listens = (ModelSeen, Custody)
 
     def __init__(self) -> None:
         self._places: dict[str, Hidden] = {}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event, LossCall
+from premortem.events import LossCall
 from premortem.findings import Finding, Severity
 
 _LOGS = frozenset({"log_softmax", "log", "logsigmoid", "log1p", "logaddexp"})
@@ -31,7 +30,7 @@ class KlArguments(Detector):
     The reverse divergence (the teacher's log-probabilities first, the student's probabilities second) is in order.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM404",
         name="kl-arguments",
         family="loss-definition",
@@ -43,10 +42,10 @@ class KlArguments(Detector):
             "non-finite-training",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LossCall) or event.fn != "kl_div":
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if event.fn != "kl_div":
             return
         if not (event.grad or event.target_grad):
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -32,7 +31,7 @@ class LabelsNumberedDifferently(Detector):
     Unless the training pairs foretell the evaluation's labels almost perfectly after renumbering, and hardly without.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM424",
         name="labels-numbered-differently",
         family="data-labels",
@@ -43,7 +42,7 @@ class LabelsNumberedDifferently(Detector):
             "train-and-eval-inputs-differ",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, LabelsWeighed)
+    listens = (LossCall, LabelsWeighed)
 
     def __init__(self) -> None:
         self._at: Site | None = None  # where the evaluation compares

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -31,7 +30,7 @@ class LabelsOutsideTheLoss(Detector):
     Map the labels to what the loss wants, and look at `y.unique()` after loading.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM423",
         name="labels-outside-the-loss",
         family="data-labels",
@@ -48,7 +47,7 @@ class LabelsOutsideTheLoss(Detector):
         ),
         explains_here=("unscaled-targets",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, RunEnded)
+    listens = (LossCall, RunEnded)
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, RunEnded):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -85,14 +84,14 @@ class LearnedThenBlewUp(Detector):
     higher level (a term was added to it), when it may be negative, and in a range test, where the rate only rises.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM456",
         name="learned-then-blew-up",
         family="exploding",
         severity=Severity.WARNING,
         explains=("sudden-jump",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, OptimizerStep)
+    listens = (StepStats, OptimizerStep)
 
     def __init__(self) -> None:
         self._courses: dict[int, Course] = {}

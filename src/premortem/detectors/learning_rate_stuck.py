@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -43,14 +42,14 @@ class LearningRateStuck(Detector):
     Rates that change at any time, rates near the one the optimizer was built with, and schedulers of torch.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM215",
         name="learning-rate-stuck",
         family="lr",
         severity=Severity.ERROR,
         explains=("updates-too-small", "learning-rate-zero"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, RunEnded)
+    listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, RunEnded)
 
     def __init__(self) -> None:
         self._rates: dict[int, Rate] = {}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
-from premortem.detectors.facts import Fact
 from premortem.events import (
     Custody,
     Event,
@@ -54,26 +52,15 @@ class LearningRateZero(Detector):
     frozen by a rate of 0.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM211",
         name="learning-rate-zero",
         family="lr",
         severity=Severity.ERROR,
-        explains=(
-            "updates-too-small",
-            "metric-frozen",
-        ),
+        explains=("updates-too-small", "metric-frozen"),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Epochs,)
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        *Epochs.LISTENS,
-        OptimizerBuilt,
-        OptimizerStep,
-        SchedulerBuilt,
-        ModelSeen,
-        Custody,
-        RunEnded,
-    )
+    uses = (Epochs,)
+    listens = (*Epochs.LISTENS, OptimizerBuilt, OptimizerStep, SchedulerBuilt, ModelSeen, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._rates: dict[int, Rates] = {}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LayerStats
+from premortem.events import LayerStats
 from premortem.findings import Finding, Severity
 
 LIMIT = 65504.0  # the largest number in float16
@@ -28,10 +27,8 @@ class LittleHeadroom(Detector):
     summed up.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM451", name="little-headroom", family="numerics-overflow", severity=Severity.INFO
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats,)
+    card = Card(code="PM451", name="little-headroom", family="numerics-overflow", severity=Severity.INFO)
+    listens = (LayerStats,)
 
     def observe(self, event: LayerStats) -> Iterator[Finding]:
         if not event.half or not event.finite:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -39,7 +38,7 @@ class LoaderExhausted(Detector):
     Make it anew in each epoch (call the generator function in the loop), or loop over the DataLoader itself.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM323",
         name="loader-exhausted",
         family="data-empty",
@@ -47,14 +46,7 @@ class LoaderExhausted(Detector):
         explains=("metric-frozen", "scheduler-before-optimizer", "step-without-new-gradients"),
         sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        EpochStarted,
-        EpochEnded,
-        OptimizerStep,
-        Backward,
-        LogLine,
-        RunEnded,
-    )
+    listens = (EpochStarted, EpochEnded, OptimizerStep, Backward, LogLine, RunEnded)
 
     def __init__(self) -> None:
         self._work = 0  # backward passes and steps that were told so far

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -34,10 +33,8 @@ class LossNotFinite(Detector):
     While the learning rate climbs without end: a range test is there to find the limit.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM452", name="loss-not-finite", family="numerics-nan", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, NonFinite)
+    card = Card(code="PM452", name="loss-not-finite", family="numerics-nan", severity=Severity.WARNING)
+    listens = (StepStats, NonFinite)
 
     def __init__(self) -> None:
         self._origin: NonFinite | None = None

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -40,7 +39,7 @@ class LossWithoutGraph(Detector):
     Call `backward()` on the value that the criterion returned.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM113",
         name="loss-without-graph",
         family="grad-flow",
@@ -56,15 +55,7 @@ class LossWithoutGraph(Detector):
             "scheduler-before-optimizer",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        ModelSeen,
-        Forward,
-        Detached,
-        GraphWalked,
-        Backward,
-        OptimizerStep,
-        RunEnded,
-    )
+    listens = (ModelSeen, Forward, Detached, GraphWalked, Backward, OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
         self._models: dict[int, tuple[str, int, int]] = {}  # name, parameters, trainable ones

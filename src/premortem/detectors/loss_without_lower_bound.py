@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Backward, Event, Site
+from premortem.events import Backward, Site
 from premortem.findings import Finding, Severity
 
 _FACTOR = 1e4  # times the size of the first losses
@@ -46,7 +45,7 @@ class LossWithoutLowerBound(Detector):
     thousand times further than they began without ever turning back.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM407",
         name="loss-without-lower-bound",
         family="loss-definition",
@@ -59,13 +58,13 @@ class LossWithoutLowerBound(Detector):
             "clipped-hard-every-step",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward,)
+    listens = (Backward,)
 
     def __init__(self) -> None:
         self._falls: dict[Site | None, Fall] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, Backward) or event.value is None or event.scaled:
+    def observe(self, event: Backward) -> Iterator[Finding]:
+        if event.value is None or event.scaled:
             return
         value = event.value
         if not math.isfinite(value):

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.certificate import certainty, evidence, sentence
+from premortem.detectors.models import Models
 from premortem.events import (
     Backward,
     Event,
     LossCall,
     LossTested,
     Masked,
-    ModelSeen,
     NonFinite,
     OptimizerBuilt,
     OptimizerStep,
@@ -51,7 +50,7 @@ class MaskedNonFinite(Detector):
     Missing values in the data that are filled in before the model sees them, and masked rows whose gradients stay finite.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM443",
         name="masked-non-finite",
         family="numerics-masked",
@@ -85,7 +84,8 @@ class MaskedNonFinite(Detector):
         ),
         explains_later=("checkpoint-non-finite",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
+    uses = (Models,)
+    listens = (
         Masked,
         StepStats,
         OptimizerStep,
@@ -94,12 +94,10 @@ class MaskedNonFinite(Detector):
         LossCall,
         LossTested,
         NonFinite,
-        ModelSeen,
         OptimizerBuilt,
     )
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
         self._mask: Masked | None = None  # the first that hid values of the model
         self._hidden: dict[int, int] = {}  # optimizer -> steps with a finite loss and broken gradients
         self._dirty: tuple[int, ...] = ()  # whose gradients backward left broken, and nobody cleared them
@@ -114,9 +112,7 @@ class MaskedNonFinite(Detector):
         self._seen: NonFinite | None = None  # seen at work last, though the run got over it
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, ModelSeen):
-            self._names.update({p.key: p.name for p in event.parameters})
-        elif isinstance(event, Masked):
+        if isinstance(event, Masked):
             yield from self._masked(event)
         elif isinstance(event, Backward):
             yield from self._went_back(event)
@@ -185,7 +181,7 @@ class MaskedNonFinite(Detector):
             return
         count = self._hidden[event.optimizer] = self._hidden.get(event.optimizer, 0) + 1
         if count >= THRICE and not (event.weights_finite and self._mask is None and not self._dirty):
-            parameter = self._names.get(event.worst, "") if event.worst is not None else ""
+            parameter = self.fact(Models).parameter(event.worst)
             self._recall()
             yield self._said(
                 event,

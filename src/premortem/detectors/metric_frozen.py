@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -48,10 +47,10 @@ class MetricFrozen(Detector):
     with fewer than four digits, lines in which another metric of the evaluation moves.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM304", name="metric-frozen", family="eval-stale", severity=Severity.WARNING, explains=()
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LogLine, EvaluationEnded, Custody, RunEnded)
+    listens = (LogLine, EvaluationEnded, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._lines: dict[str, Lines] = {}

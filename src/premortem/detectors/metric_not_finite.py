@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -33,10 +32,8 @@ class MetricNotFinite(Detector):
     for scores, of which some are not defined for a class that does not occur.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM454", name="metric-not-finite", family="numerics-nan", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, LogLine, EvaluationEnded)
+    card = Card(code="PM454", name="metric-not-finite", family="numerics-nan", severity=Severity.WARNING)
+    listens = (StepStats, LogLine, EvaluationEnded)
 
     def __init__(self) -> None:
         self._sound = False  # the last loss of the training was finite

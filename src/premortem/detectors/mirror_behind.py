@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.wording import count
-from premortem.events import Event, MirrorSeen
+from premortem.events import MirrorSeen
 from premortem.findings import Finding, Severity
 
 
@@ -27,13 +26,11 @@ class MirrorBehind(Detector):
     the next run in this folder with the same `--mirror` sends it.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM327", name="mirror-behind", family="persistence", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (MirrorSeen,)
+    card = Card(code="PM327", name="mirror-behind", family="persistence", severity=Severity.WARNING)
+    listens = (MirrorSeen,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, MirrorSeen) or not event.pending or not self.once(event.ended):
+    def observe(self, event: MirrorSeen) -> Iterator[Finding]:
+        if not event.pending or not self.once(event.ended):
             return
         waiting = f"{count(event.pending, 'checkpoint')} not there"
         if event.ended:

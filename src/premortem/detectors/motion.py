@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from statistics import median
-from typing import ClassVar
 
 from premortem.detectors.facts import Fact
 from premortem.detectors.series import Series
@@ -53,7 +52,7 @@ class Motion:
 class Motions(Fact):
     """The motions of all optimizers."""
 
-    LISTENS: ClassVar[tuple[type[Event], ...]] = (ModelSeen, OptimizerStep, Custody, StepStats)
+    LISTENS = (ModelSeen, OptimizerStep, Custody, StepStats)
 
     def __init__(self) -> None:
         self.parameters: dict[int, Parameter] = {}

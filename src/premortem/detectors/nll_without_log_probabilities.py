@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event, LossCall, Site
+from premortem.events import LossCall, Site
 from premortem.findings import Finding, Severity
 
 # What yields logs of probabilities. log_softmax over another dimension is another mistake (over-the-batch-dimension).
@@ -29,7 +28,7 @@ class NllWithoutLogProbabilities(Detector):
     Use `cross_entropy` on raw scores, or end the model in `log_softmax(dim=1)`.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM403",
         name="nll-without-log-probabilities",
         family="loss-definition",
@@ -43,13 +42,13 @@ class NllWithoutLogProbabilities(Detector):
             "wrong-sign",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
     def __init__(self) -> None:
         self._clear: set[Site | None] = set()  # lines that were given log-probabilities
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LossCall) or event.fn != "nll_loss" or not event.grad:
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if event.fn != "nll_loss" or not event.grad:
             return
         if event.row_logsumexp is None or event.input_max is None or event.input_min is None:
             return

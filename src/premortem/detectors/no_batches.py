@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -46,7 +45,7 @@ class NoBatches(Detector):
     Check `len(dataset)` and `len(loader)` before training, and stop when one is 0.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM321",
         name="no-batches",
         family="data-empty",
@@ -61,7 +60,7 @@ class NoBatches(Detector):
             "non-finite-training",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
+    listens = (
         LoaderBuilt,
         BatchDrawn,
         EpochEnded,

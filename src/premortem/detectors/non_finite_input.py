@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.certificate import blame, certainty, data, samples
-from premortem.events import Event
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
@@ -33,7 +31,7 @@ class NonFiniteInput(Detector):
     Missing values that the script handles itself, so that the loss stays finite.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM441",
         name="non-finite-input",
         family="numerics-nan",
@@ -58,7 +56,7 @@ class NonFiniteInput(Detector):
         explains_later=("checkpoint-non-finite",),
         sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed,)
+    listens = (TrainingFailed,)
 
     def observe(self, event: TrainingFailed) -> Iterator[Finding]:
         what = blamed(event)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.certificate import blame, certainty, sentence
+from premortem.detectors.models import Models
 from premortem.detectors.non_finite_input import blamed
 from premortem.detectors.overflow import overflowed_at_once
-from premortem.events import Event, ModelSeen, NonFinite
+from premortem.events import NonFinite
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
@@ -35,7 +35,7 @@ class NonFiniteTraining(Detector):
     that is too high.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM442",
         name="non-finite-training",
         family="numerics-nan",
@@ -57,15 +57,11 @@ class NonFiniteTraining(Detector):
         explains_later=("checkpoint-non-finite",),
         sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, ModelSeen)
+    uses = (Models,)
+    listens = (TrainingFailed,)
 
-    def __init__(self) -> None:
-        self._names: dict[int, str] = {}
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, ModelSeen):
-            self._names.update({p.key: p.name for p in event.parameters})
-        elif isinstance(event, TrainingFailed) and not blamed(event) and not overflowed_at_once(event):
+    def observe(self, event: TrainingFailed) -> Iterator[Finding]:
+        if not blamed(event) and not overflowed_at_once(event):
             yield self._diverged(event) if event.grew else self._broke(event)
 
     def _diverged(self, failure: TrainingFailed) -> Finding:
@@ -87,8 +83,7 @@ class NonFiniteTraining(Detector):
         if origin is not None:
             parameter, (how, cause) = origin.parameter, story(origin)
         else:
-            known = first is not None and first.worst is not None
-            parameter = self._names.get(first.worst or 0, "") if first is not None and known else ""
+            parameter = self.fact(Models).parameter(first.worst if first is not None else None)
             how = "the loss became NaN or infinite"
             cause = "Inputs were finite; it was born in the forward pass, or by gradients of the step before."
         return self.finding(

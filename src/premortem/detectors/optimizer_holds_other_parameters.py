@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -34,7 +33,7 @@ class OptimizerHoldsOtherParameters(Detector):
     the parameters without an optimizer are moved by hand.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM101",
         name="optimizer-holds-other-parameters",
         family="optimizer-ownership",
@@ -56,7 +55,7 @@ class OptimizerHoldsOtherParameters(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (GraphWalked, OptimizerStep, Custody)
+    listens = (GraphWalked, OptimizerStep, Custody)
 
     def __init__(self) -> None:
         self._reached: set[int] = set()  # by the backward passes of the step that is going on

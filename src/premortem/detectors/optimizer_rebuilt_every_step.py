@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -31,14 +30,14 @@ class OptimizerRebuiltEveryStep(Detector):
     one makes several steps (inner loops of meta-learning).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM106",
         name="optimizer-rebuilt-every-step",
         family="optimizer-ownership",
         severity=Severity.WARNING,
         explains=("scheduler-drives-other-optimizer", "scheduler-never-stepped"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, OptimizerStep, StateLoaded)
+    listens = (OptimizerBuilt, OptimizerStep, StateLoaded)
 
     def __init__(self) -> None:
         self._site: Site | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from premortem import events
 from premortem.amounts import scaled
@@ -66,14 +66,14 @@ class OutOfMemory(Detector):
     like that.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM360",
         name="out-of-memory",
         family="memory-fit",
         severity=Severity.ERROR,
         explains=("batch-split",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (events.OutOfMemory, BatchSplit, OptimizerStep, RunEnded)
+    listens = (events.OutOfMemory, BatchSplit, OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
         self._last: events.OutOfMemory | None = None

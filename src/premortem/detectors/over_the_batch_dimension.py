@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -30,7 +29,7 @@ class OverTheBatchDimension(Detector):
     whose first dimension is time.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM413",
         name="over-the-batch-dimension",
         family="shape",
@@ -43,7 +42,7 @@ class OverTheBatchDimension(Detector):
             "softmax-before-cross-entropy",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Softmaxed, LossCall, Forward)
+    listens = (Softmaxed, LossCall, Forward)
 
     def __init__(self) -> None:
         self._waiting: list[Softmaxed] = []  # since the last loss call

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -34,7 +33,7 @@ class Overflow(Detector):
     A loss that grew step by step until it overflowed: that is divergence, and has another cause.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM445",
         name="overflow",
         family="numerics-overflow",
@@ -56,7 +55,7 @@ class Overflow(Detector):
         explains_later=("checkpoint-non-finite",),
         sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, RunEnded)
+    listens = (TrainingFailed, RunEnded)
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, TrainingFailed):

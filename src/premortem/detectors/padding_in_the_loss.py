@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.events import LossCall, Site
 from premortem.findings import Finding, Severity
 
 CALLS = 20  # over which short and long sequences average out
@@ -42,19 +41,19 @@ class PaddingInTheLoss(Detector):
     targets are padding. Losses with `reduction="none"` and with class weights are left alone.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM418",
         name="padding-in-the-loss",
         family="loss-definition",
         severity=Severity.WARNING,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, Targets] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LossCall) or not event.grad or event.reduction == "none":
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if not event.grad or event.reduction == "none":
             return
         if event.padding is None or event.padding == event.ignored or not event.classes:
             return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -30,14 +29,14 @@ class PlateauFedNonFinite(Detector):
     metric (the PSNR of a perfect image) is left alone.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM206",
         name="plateau-fed-non-finite",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("updates-too-small", "scheduler-past-horizon"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, SchedulerStep)
+    listens = (Backward, SchedulerStep)
 
     def __init__(self) -> None:
         self._training_is_finite = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -58,22 +57,14 @@ class PlateauWrongMode(Detector):
     the model overfits is what the scheduler is for.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM205",
         name="plateau-wrong-mode",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("updates-too-small", "scheduler-past-horizon", "metric-frozen"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        Forward,
-        LossCall,
-        Backward,
-        LogLine,
-        SchedulerBuilt,
-        SchedulerStep,
-        RunEnded,
-    )
+    listens = (Forward, LossCall, Backward, LogLine, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
         self._plateaus: dict[int, Plateau] = {}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.wording import count, some
-from premortem.events import Event, SaveChecked
+from premortem.events import SaveChecked
 from premortem.findings import Finding, Severity
 
 
@@ -34,13 +33,11 @@ class PoisonedCheckpoint(Detector):
     buffers only the running statistics of norm layers count, and NaN where an earlier save of the run had numbers.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM320", name="poisoned-checkpoint", family="checkpoint", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (SaveChecked,)
+    card = Card(code="PM320", name="poisoned-checkpoint", family="checkpoint", severity=Severity.ERROR)
+    listens = (SaveChecked,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, SaveChecked) or not event.poisoned or not self.once(event.path):
+    def observe(self, event: SaveChecked) -> Iterator[Finding]:
+        if not event.poisoned or not self.once(event.path):
             return
         zero = event.poisoned == ("all of them",)
         what = "nothing but zeros" if zero else "weights that are not finite"

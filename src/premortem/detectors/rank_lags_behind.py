@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.replicas import data_parallel
-from premortem.events import Digest, Event, RanksSeen
+from premortem.events import Digest, RanksSeen
 from premortem.findings import Finding, Severity
 
 _SHARE = 0.25  # of a step that the others lose: less is the noise of a shared machine
@@ -35,10 +34,8 @@ class RankLagsBehind(Detector):
     takes without waiting for others is known from `DistributedDataParallel`, which measures every hundredth one.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM487", name="rank-lags-behind", family="distributed", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+    card = Card(code="PM487", name="rank-lags-behind", family="distributed", severity=Severity.WARNING)
+    listens = (RanksSeen,)
 
     def __init__(self) -> None:
         self._row = 0
@@ -46,8 +43,8 @@ class RankLagsBehind(Detector):
         self._back_row = 0
         self._back_last: tuple[int, int] | None = None  # the rank, and the iteration that was measured
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) else []
+    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+        every = data_parallel(event)
         if not every or event.step <= _WARM:
             return
         found = slowest(every, ("waiting", "computing"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -32,14 +31,14 @@ class RefusedTooOften(Detector):
     is named, and resume from there.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM448",
         name="refused-too-often",
         family="numerics-nan",
         severity=Severity.ERROR,
         explains=("update-refused",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (NonFinite, StepRefused)
+    listens = (NonFinite, StepRefused)
 
     def __init__(self) -> None:
         self._origin: NonFinite | None = None  # of what broke last

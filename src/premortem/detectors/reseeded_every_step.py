@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -46,14 +45,14 @@ class ReseededEveryStep(Detector):
     Another seed in each step, a seed that is set once per epoch or fold, draws that do not reach the training.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM333",
         name="reseeded-every-step",
         family="data-order",
         severity=Severity.ERROR,
         explains=("same-batch-every-step", "constant-labels", "fewer-samples-than-expected"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Runs.LISTENS, Seeded, RandomRepeated)
+    listens = (*Runs.LISTENS, Seeded, RandomRepeated)
 
     def __init__(self) -> None:
         self._runs = Runs()

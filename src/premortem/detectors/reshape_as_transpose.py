@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event, Reshaped, Site
+from premortem.events import Reshaped, Site
 from premortem.findings import Finding, Severity
 
 
@@ -30,21 +29,21 @@ class ReshapeAsTranspose(Detector):
     Regroupings, whose sizes are not just the old ones in another order, and everything libraries do themselves.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM412",
         name="reshape-as-transpose",
         family="shape",
         severity=Severity.ERROR,
         explains=("uninformative-labels", "updates-too-small", "class-sorted-batches"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Reshaped,)
+    listens = (Reshaped,)
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, set[int]] = {}  # steps
         self._clear: set[Site | None] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, Reshaped) or self.said(event.at) or event.at in self._clear:
+    def observe(self, event: Reshaped) -> Iterator[Finding]:
+        if self.said(event.at) or event.at in self._clear:
             return
         if event.plain:  # with other sizes it is no transpose: they only met by chance
             self._clear.add(event.at)

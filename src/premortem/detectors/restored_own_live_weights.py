@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -27,10 +26,8 @@ class RestoredOwnLiveWeights(Detector):
     `best = copy.deepcopy(model.state_dict())`, or `{k: v.clone() for k, v in model.state_dict().items()}`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM313", name="restored-own-live-weights", family="persistence", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded, CheckpointSaved)
+    card = Card(code="PM313", name="restored-own-live-weights", family="persistence", severity=Severity.ERROR)
+    listens = (StateLoaded, CheckpointSaved)
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, StateLoaded):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from premortem.detectors.base import Detector
-from premortem.events import Event, Resumed
+from premortem.events import Resumed
 from premortem.findings import Finding
 from premortem.metric_words import counts
 
@@ -16,7 +16,7 @@ FIRST_RESUMED = 2  # a run that counts on from here did not start anew
 class OfResumed(Detector):
     """Judges a run that goes on from a file, with the optimizer's state of it; says one thing about it."""
 
-    listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
+    listens = (Resumed,)
 
     def observe(self, event: Resumed) -> Iterator[Finding]:
         if event.restored:

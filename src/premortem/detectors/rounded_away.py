@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
-from premortem.events import Event, Rounded, Site
+from premortem.events import Rounded, Site
 from premortem.findings import Finding, Severity
 
 _RADIANS = 2.0  # a third of a turn between one representable angle and the next: position is lost
@@ -32,17 +31,13 @@ class RoundedAway(Detector):
     Activations and weights in low precision, whose size is ordinary.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM446", name="rounded-away", family="numerics-overflow", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (Rounded,)
+    card = Card(code="PM446", name="rounded-away", family="numerics-overflow", severity=Severity.WARNING)
+    listens = (Rounded,)
 
     def __init__(self) -> None:
         self._steps: dict[Site | None, set[int]] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, Rounded):
-            return
+    def observe(self, event: Rounded) -> Iterator[Finding]:
         if event.op != "to" and event.spacing < _RADIANS:
             return
         steps = self._steps.setdefault(event.at, set())

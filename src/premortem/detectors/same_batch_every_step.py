@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -45,20 +44,14 @@ class SameBatchEveryStep(Detector):
     no sign that they should change.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM332",
         name="same-batch-every-step",
         family="data-order",
         severity=Severity.ERROR,
         explains=("constant-labels", "fewer-samples-than-expected"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        *Runs.LISTENS,
-        LoaderBuilt,
-        BatchDrawn,
-        EpochEnded,
-        LogLine,
-    )
+    listens = (*Runs.LISTENS, LoaderBuilt, BatchDrawn, EpochEnded, LogLine)
 
     def __init__(self) -> None:
         self._runs = Runs()

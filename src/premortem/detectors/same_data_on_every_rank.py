@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.replicas import data_parallel, differ, site
-from premortem.events import Event, RanksSeen
+from premortem.events import RanksSeen
 from premortem.findings import Finding, Severity
 
 
@@ -29,16 +28,14 @@ class SameDataOnEveryRank(Detector):
     their data).
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM483", name="same-data-on-every-rank", family="distributed", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+    card = Card(code="PM483", name="same-data-on-every-rank", family="distributed", severity=Severity.WARNING)
+    listens = (RanksSeen,)
 
     def __init__(self) -> None:
         self._same: list[int] = []
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) else []
+    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+        every = data_parallel(event)
         batches = [d.batch for d in every]
         if not every or None in batches:
             return

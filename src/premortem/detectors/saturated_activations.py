@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.facts import Fact
 from premortem.detectors.scales import Scales
 from premortem.detectors.series import Series
 from premortem.events import Event, Forward, LayerStats, LossCall, RunEnded, StateLoaded
@@ -47,21 +45,15 @@ class SaturatedActivations(Detector):
     the cause).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM241",
         name="saturated-activations",
         family="init-saturation",
         severity=Severity.ERROR,
         explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Scales,)
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        LayerStats,
-        LossCall,
-        Forward,
-        StateLoaded,
-        RunEnded,
-    )
+    uses = (Scales,)
+    listens = (LayerStats, LossCall, Forward, StateLoaded, RunEnded)
 
     def __init__(self) -> None:
         self._loaded = False

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event, OptimizerStep
+from premortem.events import OptimizerStep
 from premortem.findings import Finding, Severity
 
 
@@ -24,7 +23,7 @@ class ScaledGradientsStepped(Detector):
     `scaler.step(optimizer)`, then `scaler.update()`.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM126",
         name="scaled-gradients-stepped",
         family="update-order",
@@ -38,13 +37,13 @@ class ScaledGradientsStepped(Detector):
             "overflow",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerStep,)
+    listens = (OptimizerStep,)
 
     def __init__(self) -> None:
         self._times: Counter[int] = Counter()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        if isinstance(event, OptimizerStep) and event.scaled and not event.touched:
+    def observe(self, event: OptimizerStep) -> Iterable[Finding]:
+        if event.scaled and not event.touched:
             self._times[event.optimizer] += 1
             if self._times[event.optimizer] == THRICE:
                 yield self.finding(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -31,7 +30,7 @@ class ScalerCollapses(Detector):
     Look for what is not finite without the scaler: run a few steps in float32 or bfloat16.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM450",
         name="scaler-collapses",
         family="numerics-overflow",
@@ -39,7 +38,7 @@ class ScalerCollapses(Detector):
         explains=("step-never-called", "updates-too-small", "gradients-thrown-away", "update-refused"),
         sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (NonFinite, ScalerUpdate)
+    listens = (NonFinite, ScalerUpdate)
 
     def __init__(self) -> None:
         self._origin: NonFinite | None = None  # of what broke last

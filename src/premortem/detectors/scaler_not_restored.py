@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from premortem.cards import Card
 from premortem.detectors.resuming import OfResumed, file_of
 from premortem.events import Resumed
@@ -29,9 +27,7 @@ class ScalerNotRestored(OfResumed):
     The scale of the first step is that of the file, or lies within a step or two of it.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM338", name="scaler-not-restored", family="checkpoint", severity=Severity.WARNING
-    )
+    card = Card(code="PM338", name="scaler-not-restored", family="checkpoint", severity=Severity.WARNING)
 
     def judge(self, event: Resumed) -> Finding | None:
         saved, now = event.saved_scale, event.scale

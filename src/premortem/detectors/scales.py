@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from premortem.detectors.facts import Fact
 from premortem.events import Event, LayerStats, LossCall
 
@@ -13,7 +11,7 @@ SPREAD, REACH = 10.0, 100.0
 class Scales(Fact):
     """Sizes of inputs and targets in the first steps."""
 
-    LISTENS: ClassVar[tuple[type[Event], ...]] = (LayerStats, LossCall)
+    LISTENS = (LayerStats, LossCall)
 
     def __init__(self) -> None:
         self.unusual = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.resuming import OfResumed, file_of, goes_on
@@ -36,9 +35,7 @@ class ScheduleRestarts(OfResumed):
     set a rate of its own after it loaded the state, or its schedule is of another kind than the one in the file.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM336", name="schedule-restarts", family="checkpoint", severity=Severity.WARNING
-    )
+    card = Card(code="PM336", name="schedule-restarts", family="checkpoint", severity=Severity.WARNING)
 
     def judge(self, event: Resumed) -> Finding | None:
         if goes_on(event) is None or event.by_hand:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -40,19 +39,14 @@ class SchedulerDrivesOtherOptimizer(Detector):
     When the other optimizer has other parameters, or a rate that changes.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM208",
         name="scheduler-drives-other-optimizer",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("scheduler-never-stepped", "scheduler-before-optimizer", "scheduler-past-horizon"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerBuilt,
-        OptimizerStep,
-        SchedulerBuilt,
-        SchedulerStep,
-    )
+    listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep)
 
     def __init__(self) -> None:
         self._optimizers: dict[int, Owner] = {}

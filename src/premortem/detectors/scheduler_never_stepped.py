@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
-from premortem.detectors.facts import Fact
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 
@@ -48,20 +46,15 @@ class SchedulerNeverStepped(Detector):
     Runs of fewer than three epochs, schedulers that another one steps, and rates that the script moves itself.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM203",
         name="scheduler-never-stepped",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("learning-rate-zero", "updates-too-small"),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Epochs,)
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerStep,
-        SchedulerBuilt,
-        SchedulerStep,
-        RunEnded,
-    )
+    uses = (Epochs,)
+    listens = (OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
         self._idle: dict[int, Idle] = {}

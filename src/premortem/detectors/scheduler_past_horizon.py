@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -42,14 +41,14 @@ class SchedulerPastHorizon(Detector):
     A cosine that is used as a cycle and ends low, and a last call or two beyond the end.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM204",
         name="scheduler-past-horizon",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("learning-rate-zero", "updates-too-small", "metric-frozen"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
+    listens = (OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
         self._rates: dict[int, Rate] = {}

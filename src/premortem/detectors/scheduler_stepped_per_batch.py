@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
-from premortem.detectors.facts import Fact
 from premortem.detectors.schedules import Schedule
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep
 from premortem.findings import Finding, Severity
@@ -87,7 +85,7 @@ class SchedulerSteppedPerBatch(Detector):
     position given as `step(epoch + i / n)`, and a rate that becomes small only near the end of the run.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM201",
         name="scheduler-stepped-per-batch",
         family="scheduler",
@@ -102,14 +100,8 @@ class SchedulerSteppedPerBatch(Detector):
             "plateau-wrong-mode",
         ),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Epochs,)
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        *Epochs.LISTENS,
-        OptimizerStep,
-        SchedulerBuilt,
-        SchedulerStep,
-        RunEnded,
-    )
+    uses = (Epochs,)
+    listens = (*Epochs.LISTENS, OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
         self._schedules: dict[int, Decay] = {}

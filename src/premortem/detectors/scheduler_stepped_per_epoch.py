@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
-from premortem.detectors.facts import Fact
 from premortem.detectors.schedules import Schedule
 from premortem.events import (
     Backward,
@@ -61,22 +59,15 @@ class SchedulerSteppedPerEpoch(Detector):
     A run that was cut short, and schedules whose length has nothing to do with the number of steps made.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM202",
         name="scheduler-stepped-per-epoch",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("learning-rate-zero", "updates-too-small", "metric-frozen"),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Epochs,)
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerBuilt,
-        OptimizerStep,
-        Backward,
-        SchedulerBuilt,
-        SchedulerStep,
-        RunEnded,
-    )
+    uses = (Epochs,)
+    listens = (OptimizerBuilt, OptimizerStep, Backward, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
         self._rates: dict[int, float] = {}

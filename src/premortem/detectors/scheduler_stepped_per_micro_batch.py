@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -47,7 +46,7 @@ class SchedulerSteppedPerMicroBatch(Detector):
     end at 0.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM210",
         name="scheduler-stepped-per-micro-batch",
         family="scheduler",
@@ -61,7 +60,7 @@ class SchedulerSteppedPerMicroBatch(Detector):
             "metric-frozen",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (SchedulerStep, OptimizerStep, WindowEnded)
+    listens = (SchedulerStep, OptimizerStep, WindowEnded)
 
     def __init__(self) -> None:
         self._calls: dict[int, Calls] = {}

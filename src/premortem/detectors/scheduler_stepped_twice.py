@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -41,19 +40,14 @@ class SchedulerSteppedTwice(Detector):
     that are wound forward before training.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM209",
         name="scheduler-stepped-twice",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("scheduler-past-horizon", "scheduler-stepped-per-batch", "updates-too-small"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerBuilt,
-        OptimizerStep,
-        SchedulerBuilt,
-        SchedulerStep,
-    )
+    listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep)
 
     def __init__(self) -> None:
         self._built: dict[int, SchedulerBuilt] = {}

@@ -17,7 +17,7 @@ NAMED = 2
 class TakesScores(Detector):
     """Listens to the losses that take scores, and to graphs in which the function of such a loss follows another."""
 
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked)
+    listens = (LossCall, GraphWalked)
     twice: ClassVar[frozenset[tuple[str, str]]]  # what the graph calls the two functions, the last one first
 
     def observe(self, event: Event) -> Iterator[Finding]:

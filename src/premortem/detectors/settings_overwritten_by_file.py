@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.resuming import OfResumed, file_of
@@ -33,7 +32,7 @@ class SettingsOverwrittenByFile(OfResumed):
     was saved, and is lower than the one the optimizer was built with, is only told as information.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM337", name="settings-overwritten-by-file", family="checkpoint", severity=Severity.WARNING
     )
 

@@ -35,7 +35,7 @@ class SigmoidBeforeBceWithLogits(TakesScores):
     Scores that happen to lie between 0 and 1 for a while, as those of an untrained network do.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM402",
         name="sigmoid-before-bce-with-logits",
         family="loss-definition",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event, LossCall
+from premortem.events import LossCall
 from premortem.findings import Finding, Severity
 
 
@@ -27,7 +26,7 @@ class SoftLabelsNoProbabilities(Detector):
     Give probabilities (`softmax(teacher, dim=1)`, one-hot rows), or class indices as integers.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM408",
         name="soft-labels-no-probabilities",
         family="loss-definition",
@@ -41,10 +40,10 @@ class SoftLabelsNoProbabilities(Detector):
             "wrong-sign",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LossCall) or event.target_sum_error is None or not event.grad:
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if event.target_sum_error is None or not event.grad:
             return
         low, high = event.target_min, event.target_max
         if low is None or high is None or (low > -1e-3 and high < 1.05):

@@ -35,7 +35,7 @@ class SoftmaxBeforeCrossEntropy(TakesScores):
     (attention, gating).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM401",
         name="softmax-before-cross-entropy",
         family="loss-definition",

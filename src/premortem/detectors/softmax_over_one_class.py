@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event, LossCall
+from premortem.events import LossCall
 from premortem.findings import Finding, Severity
 
 
@@ -25,17 +24,12 @@ class SoftmaxOverOneClass(Detector):
     One output and `BCEWithLogitsLoss`, or two outputs and `CrossEntropyLoss`.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM409",
         name="softmax-over-one-class",
         family="loss-definition",
         severity=Severity.ERROR,
-        explains=(
-            "vanishing-gradients",
-            "updates-too-small",
-            "metric-frozen",
-            "detached-from-loss",
-        ),
+        explains=("vanishing-gradients", "updates-too-small", "metric-frozen", "detached-from-loss"),
         explains_here=(
             "softmax-before-cross-entropy",
             "sigmoid-before-bce-with-logits",
@@ -43,10 +37,10 @@ class SoftmaxOverOneClass(Detector):
             "constant-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LossCall) or not event.grad or not event.input_shape:
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if not event.grad or not event.input_shape:
             return
         crossed = event.fn == "cross_entropy" and len(event.input_shape) > 1 and event.input_shape[1] == 1
         # Exactly certain, for every sample and from the first step on: there was nothing to choose from.

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.replicas import data_parallel, differ, odd, site
-from premortem.events import Event, RanksSeen
+from premortem.events import RanksSeen
 from premortem.findings import Finding, Severity
 
 
@@ -24,16 +23,14 @@ class StatisticsApart(Detector):
     rank's share of the data is large this is a matter of taste, so it is a remark.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM486", name="statistics-apart", family="distributed", severity=Severity.INFO
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+    card = Card(code="PM486", name="statistics-apart", family="distributed", severity=Severity.INFO)
+    listens = (RanksSeen,)
 
     def __init__(self) -> None:
         self._seen = 0
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) else []
+    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+        every = data_parallel(event)
         answers = [d.buffers for d in every]
         if not every or 0 in answers or any(d.apart_on_purpose for d in every):
             return

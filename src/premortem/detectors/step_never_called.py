@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -46,7 +45,7 @@ class StepNeverCalled(Detector):
     input (adversarial examples, saliency), and when another optimizer steps the same parameters.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM123",
         name="step-never-called",
         family="update-order",
@@ -64,7 +63,7 @@ class StepNeverCalled(Detector):
             "train-and-val-on-different-scales",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
+    listens = (
         ModelSeen,
         OptimizerBuilt,
         Forward,

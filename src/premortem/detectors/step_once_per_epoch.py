@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, TWICE, Detector
@@ -31,7 +30,7 @@ class StepOncePerEpoch(Detector):
     When the losses are divided, or are sums over samples, as in deliberate full-batch training.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM127",
         name="step-once-per-epoch",
         family="update-order",
@@ -45,7 +44,7 @@ class StepOncePerEpoch(Detector):
             "scheduler-stepped-per-batch",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded, EpochStarted, EpochEnded, LogLine)
+    listens = (WindowEnded, EpochStarted, EpochEnded, LogLine)
 
     def __init__(self) -> None:
         self._loaders = False

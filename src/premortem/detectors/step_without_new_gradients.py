@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event, OptimizerStep
+from premortem.events import OptimizerStep
 from premortem.findings import Finding, Severity
 
 WITHIN = 9  # steps, so that one in three is enough: every second step may be a real one
@@ -30,21 +29,19 @@ class StepWithoutNewGradients(Detector):
     When gradients are written by hand between the steps.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM124",
         name="step-without-new-gradients",
         family="update-order",
         severity=Severity.ERROR,
         explains=("updates-too-large", "exploding-gradients"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerStep,)
+    listens = (OptimizerStep,)
 
     def __init__(self) -> None:
         self._recent: dict[int, list[bool]] = {}
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        if not isinstance(event, OptimizerStep):
-            return
+    def observe(self, event: OptimizerStep) -> Iterable[Finding]:
         recent = self._recent[event.optimizer] = [
             *self._recent.get(event.optimizer, [])[1 - WITHIN :],
             event.reused,

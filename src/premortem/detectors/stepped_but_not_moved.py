@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -36,14 +35,14 @@ class SteppedButNotMoved(Detector):
     optimizer is used to waiting for several steps.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM107",
         name="stepped-but-not-moved",
         family="optimizer-ownership",
         severity=Severity.ERROR,
         explains=("metric-frozen", "updates-too-small", "evaluated-copy-never-changes", "learning-rate-zero"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerStep, Custody, RunEnded)
+    listens = (OptimizerStep, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._streak: Counter[int] = Counter()  # parameter -> audited steps in a row without a change

@@ -6,11 +6,10 @@ import math
 from collections import deque
 from collections.abc import Iterator
 from statistics import median
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, StepStats
+from premortem.events import StepStats
 from premortem.findings import Finding, Severity
 
 ENOUGH = 32  # steps before a level is known: half of what is kept
@@ -53,8 +52,8 @@ class SuddenJump(Detector):
     Look at the batch of that step. If jumps come again, lower the learning rate or clip the gradient norm.
     """
 
-    card: ClassVar[Card] = Card(code="PM449", name="sudden-jump", family="exploding", severity=Severity.INFO)
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats,)
+    card = Card(code="PM449", name="sudden-jump", family="exploding", severity=Severity.INFO)
+    listens = (StepStats,)
 
     def __init__(self) -> None:
         self._losses: dict[int, Level] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -32,7 +31,7 @@ class SymmetricInitialisation(Detector):
     and warm-ups from rate 0.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM243",
         name="symmetric-initialisation",
         family="init-saturation",
@@ -46,7 +45,7 @@ class SymmetricInitialisation(Detector):
             "updates-too-small",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, LayerStats, Custody, RunEnded)
+    listens = (ModelSeen, LayerStats, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._weights: dict[str, Parameter] = {}  # layer -> its weight matrix

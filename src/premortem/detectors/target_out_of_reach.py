@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.events import LossCall, Site
 from premortem.findings import Finding, Severity
 
 _CALLS = 6  # over which one odd batch of targets does not decide
@@ -41,7 +40,7 @@ class TargetOutOfReach(Detector):
     A few targets beyond the edge, as noise puts them there.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM406",
         name="target-out-of-reach",
         family="loss-definition",
@@ -55,13 +54,13 @@ class TargetOutOfReach(Detector):
         ),
         explains_here=("unscaled-targets",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
     def __init__(self) -> None:
         self._clear: set[Site | None] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LossCall) or event.fn not in _LOSSES or not event.grad:
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if event.fn not in _LOSSES or not event.grad:
             return
         if event.target_mean is None or event.target_grad or event.at in self._clear:
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from statistics import fmean, median
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -56,7 +55,7 @@ class TrainAndEvalInputsDiffer(Detector):
     converted back to raw units together with their targets, and differences that do no harm.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM433",
         name="train-and-eval-inputs-differ",
         family="data-scale",
@@ -68,7 +67,7 @@ class TrainAndEvalInputsDiffer(Detector):
             "plateau-fed-non-finite",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Forward, LossCall, EvaluationEnded, RunEnded)
+    listens = (Forward, LossCall, EvaluationEnded, RunEnded)
 
     def __init__(self) -> None:
         self._train: dict[int, Inputs] = {}

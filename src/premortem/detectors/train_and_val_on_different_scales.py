@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -48,13 +47,13 @@ class TrainAndValOnDifferentScales(Detector):
     Log the loss before it is divided (or multiply it back).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM305",
         name="train-and-val-on-different-scales",
         family="eval-stale",
         severity=Severity.WARNING,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, LossCall, Judged, OptimizerStep, LogLine)
+    listens = (Backward, LossCall, Judged, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
         self._scale: float | None = None

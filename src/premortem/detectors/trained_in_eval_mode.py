@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.models import Models
 from premortem.detectors.wording import count
 from premortem.events import (
     Backward,
@@ -59,24 +59,17 @@ class TrainedInEvalMode(Detector):
     phase with another optimizer, or the model has no such layers.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM302",
         name="trained-in-eval-mode",
         family="eval-mode",
         severity=Severity.ERROR,
         explains_here=("statistics-never-collected",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        Forward,
-        Backward,
-        OptimizerStep,
-        OptimizerBuilt,
-        ModelSeen,
-        StateLoaded,
-    )
+    uses = (Models,)
+    listens = (Forward, Backward, OptimizerStep, OptimizerBuilt, StateLoaded)
 
     def __init__(self) -> None:
-        self._seen: dict[int, ModelSeen] = {}
         self._held: dict[int, set[int]] = {}  # optimizer -> parameters
         self._loaded: set[int] = set()  # parameters
         self._pending: list[Forward] = []
@@ -92,8 +85,6 @@ class TrainedInEvalMode(Detector):
             yield from self._stepped(event)
         elif isinstance(event, OptimizerBuilt):
             self._held[event.optimizer] = {key for group in event.groups for key in group.parameters}
-        elif isinstance(event, ModelSeen):
-            self._seen[event.model] = event
         elif isinstance(event, StateLoaded) and event.target == "module":
             self._loaded.update(event.parameters)
 
@@ -114,7 +105,7 @@ class TrainedInEvalMode(Detector):
         for model, trainee in self._trainees.items():
             if not trainee.in_train and not trainee.in_eval:
                 continue
-            seen = self._seen.get(model)
+            seen = self.fact(Models).seen.get(model)
             if seen is None or held is None or not any(p.key in held for p in seen.parameters):
                 continue
             if trainee.in_train:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import fmean
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.chance import Chance, Courses
-from premortem.detectors.facts import Fact
 from premortem.detectors.printed import columns
 from premortem.events import Event, LabelsWeighed, LogLine, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
@@ -43,15 +41,15 @@ class UninformativeLabels(Detector):
     A difficult task that a few hundred pairs do not give away is only reported when the network finds nothing in it either.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM422",
         name="uninformative-labels",
         family="data-labels",
         severity=Severity.WARNING,
         explains=("updates-too-small", "vanishing-gradients"),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Courses,)
-    listens: ClassVar[tuple[type[Event], ...]] = (LabelsWeighed, LogLine, RunEnded)
+    uses = (Courses,)
+    listens = (LabelsWeighed, LogLine, RunEnded)
 
     def __init__(self) -> None:
         self._weighed: dict[bool, LabelsWeighed] = {}

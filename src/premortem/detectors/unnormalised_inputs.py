@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from statistics import median
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
@@ -63,7 +62,7 @@ class UnnormalisedInputs(Detector):
     copes: only measured harm is reported.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM431",
         name="unnormalised-inputs",
         family="data-scale",
@@ -82,7 +81,7 @@ class UnnormalisedInputs(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats, LossCall, TrainingFailed, RunEnded)
+    listens = (LayerStats, LossCall, TrainingFailed, RunEnded)
 
     def __init__(self) -> None:
         self._models: dict[int, First] = {}

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from statistics import fmean
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.chance import Chance, Courses
-from premortem.detectors.facts import Fact
 from premortem.detectors.series import Series
 from premortem.events import Backward, Event, GraphWalked, LayerStats, LossCall, RunEnded, Site
 from premortem.failures import TrainingFailed
@@ -55,7 +53,7 @@ class UnscaledTargets(Detector):
     Targets of any size that the predictions do reach.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM432",
         name="unscaled-targets",
         family="data-scale",
@@ -72,15 +70,8 @@ class UnscaledTargets(Detector):
             "uninformative-labels",
         ),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Courses,)
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        LossCall,
-        GraphWalked,
-        LayerStats,
-        Backward,
-        TrainingFailed,
-        RunEnded,
-    )
+    uses = (Courses,)
+    listens = (LossCall, GraphWalked, LayerStats, Backward, TrainingFailed, RunEnded)
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, Regression] = {}

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.certificate import birth, blame, known
+from premortem.detectors.models import Models
 from premortem.events import (
     BatchDrawn,
     Event,
-    ModelSeen,
     NonFinite,
     OptimizerStep,
     ScalerUpdate,
@@ -43,20 +42,11 @@ class UpdateRefused(Detector):
     scaler leaves a step out although the loss was finite: that is its work.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM447", name="update-refused", family="numerics-nan", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        ModelSeen,
-        BatchDrawn,
-        NonFinite,
-        OptimizerStep,
-        ScalerUpdate,
-        StepRefused,
-    )
+    card = Card(code="PM447", name="update-refused", family="numerics-nan", severity=Severity.WARNING)
+    uses = (Models,)
+    listens = (BatchDrawn, NonFinite, OptimizerStep, ScalerUpdate, StepRefused)
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
         self._batch: int | None = None  # the last that was drawn, counted from 1 within its epoch
         self._origin: NonFinite | None = None  # of what is not finite in this step
         self._rates: deque[float] = deque(maxlen=64)
@@ -71,8 +61,6 @@ class UpdateRefused(Detector):
             self._origin = self._origin or event
         elif isinstance(event, BatchDrawn):
             self._batch = event.index + 1
-        elif isinstance(event, ModelSeen):
-            self._names.update({parameter.key: parameter.name for parameter in event.parameters})
         elif climbing(list(self._rates)):
             return
         elif isinstance(event, StepRefused) and event.reason != "memory":
@@ -97,7 +85,7 @@ class UpdateRefused(Detector):
         )
 
     def _refused(self, event: StepRefused) -> Finding:
-        name = self._names.get(event.worst, "a parameter") if event.worst is not None else "a parameter"
+        name = self.fact(Models).parameter(event.worst, "a parameter")
         piece = (
             f" in the piece of rank {event.rank}, and all ranks left it out" if event.rank is not None else ""
         )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.facts import Fact
 from premortem.detectors.motion import Audit, Motion, Motions
 from premortem.detectors.scales import Scales
 from premortem.events import Event, OptimizerBuilt, RunEnded, Site, StepStats
@@ -42,7 +40,7 @@ class UpdatesTooLarge(Detector):
     gradients or the data are enormous themselves (then those are to blame).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM213",
         name="updates-too-large",
         family="lr",
@@ -60,12 +58,8 @@ class UpdatesTooLarge(Detector):
             "plateau-fed-non-finite",
         ),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Motions, Scales)
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        StepStats,
-        OptimizerBuilt,
-        RunEnded,
-    )
+    uses = (Motions, Scales)
+    listens = (StepStats, OptimizerBuilt, RunEnded)
 
     def __init__(self) -> None:
         self._built: dict[int, Site | None] = {}

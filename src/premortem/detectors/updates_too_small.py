@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.facts import Fact
 from premortem.detectors.motion import Motion, Motions
 from premortem.events import Event, OptimizerBuilt, RunEnded, Site
 from premortem.findings import Finding, Severity
@@ -35,7 +33,7 @@ class UpdatesTooSmall(Detector):
     warm-ups, and any run whose loss falls.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM212",
         name="updates-too-small",
         family="lr",
@@ -43,8 +41,8 @@ class UpdatesTooSmall(Detector):
         explains=("metric-frozen",),
         explains_later=("vanishing-gradients",),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Motions,)
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, RunEnded)
+    uses = (Motions,)
+    listens = (OptimizerBuilt, RunEnded)
 
     def __init__(self) -> None:
         self._built: dict[int, Site | None] = {}

@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.depth import Depths
-from premortem.detectors.facts import Fact
 from premortem.detectors.series import Series
 from premortem.events import Event, RunEnded, StepStats
 from premortem.findings import Finding, Severity
@@ -62,15 +60,15 @@ class VanishingGradients(Detector):
     zero).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM244",
         name="vanishing-gradients",
         family="vanishing",
         severity=Severity.ERROR,
         explains=("metric-frozen", "updates-too-small"),
     )
-    uses: ClassVar[tuple[type[Fact], ...]] = (Depths,)
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, RunEnded)
+    uses = (Depths,)
+    listens = (StepStats, RunEnded)
 
     def __init__(self) -> None:
         self._losses: dict[int, Series] = {}

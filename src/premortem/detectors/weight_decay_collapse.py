@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -51,7 +50,7 @@ class WeightDecayCollapse(Detector):
     takes 2 % of the weights away, a hundred times the usual, and holds every matrix below its first size.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM231",
         name="weight-decay-collapse",
         family="weight-decay",
@@ -64,13 +63,7 @@ class WeightDecayCollapse(Detector):
             "updates-too-large",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerBuilt,
-        OptimizerStep,
-        ModelSeen,
-        Custody,
-        RunEnded,
-    )
+    listens = (OptimizerBuilt, OptimizerStep, ModelSeen, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._optimizers: dict[int, Decayed] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -27,14 +26,14 @@ class WeightsStayNonFinite(Detector):
     Stop, repair the cause, and start again from the last good checkpoint. The policy `protect` stops the run here.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM444",
         name="weights-stay-non-finite",
         family="numerics-nan",
         severity=Severity.ERROR,
         explains=("poisoned-checkpoint",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, StateLoaded, OptimizerBuilt)
+    listens = (StepStats, StateLoaded, OptimizerBuilt)
 
     def __init__(self) -> None:
         self._bad: dict[int, int] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
@@ -42,14 +41,14 @@ class WorkersShareGenerator(Detector):
     global generator, which is seeded for each worker and epoch. Let each worker take its own part of a stream.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM342",
         name="workers-share-generator",
         family="data-augment",
         severity=Severity.ERROR,
         explains=("same-batch-every-step",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LoaderBuilt, EpochStarted, BatchDrawn)
+    listens = (LoaderBuilt, EpochStarted, BatchDrawn)
 
     def __init__(self) -> None:
         self._loaders: dict[int, Watched] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import median
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -35,7 +34,7 @@ class WrongSign(Detector):
     and unlearning after ordinary training.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM405",
         name="wrong-sign",
         family="loss-definition",
@@ -54,13 +53,7 @@ class WrongSign(Detector):
             "plateau-wrong-mode",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerBuilt,
-        GraphWalked,
-        Backward,
-        Custody,
-        OptimizerStep,
-    )
+    listens = (OptimizerBuilt, GraphWalked, Backward, Custody, OptimizerStep)
 
     def __init__(self) -> None:
         self._holds: dict[int, set[int]] = {}
