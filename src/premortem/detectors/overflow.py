@@ -71,7 +71,7 @@ class Overflow(Detector):
                     step=event.began,
                     parameter=origin.parameter or None,
                     certainty=certainty(origin),
-                    first_step=origin.step,
+                    first_step=event.began,
                     **blame(origin),
                 )
         elif isinstance(event, RunEnded) and "without overflow" in event.message:
