@@ -78,6 +78,12 @@ def test_the_cause_says_what_it_swallowed() -> None:
     assert kept.evidence == {"also": ["echo"]}
 
 
+def test_what_was_folded_before_is_not_forgotten() -> None:
+    (once,) = fold([finding("A"), finding("C")], CARDS)  # by a rank for itself
+    (kept,) = fold([once, finding("B")], CARDS)
+    assert kept.evidence == {"also": ["echo", "symptom"]}
+
+
 def test_a_cause_keeps_its_own_step() -> None:
     (kept,) = fold([finding("C", step=2), finding("A", step=90)], CARDS)
     assert (kept.name, kept.step) == ("cause", 90)

@@ -196,6 +196,6 @@ def test_an_event_that_was_sent_cannot_be_changed(monkeypatch: pytest.MonkeyPatc
     (heard,) = kept
     assert isinstance(heard, LogLine)
     assert (heard.text, type(heard).__name__, copy.deepcopy(heard)) == ("loss 1", "LogLine", heard)
-    changed = replace(heard, text="a copy")  # which nobody has sent
+    changed = replace(heard, text="a copy")  # which was not sent
     changed.step = 7
     assert (changed.step, heard.step) == (7, 0)

@@ -74,7 +74,7 @@ def sealed(kind: type[Event]) -> type[Event]:
             "__qualname__": kind.__qualname__,
         }
         own |= {"__setattr__": refuse, "__delattr__": refuse, "__deepcopy__": lambda event, _memo: event}
-        # A changed copy, which `dataclasses.replace` makes, is a new event that nobody has sent.
+        # A changed copy, which `dataclasses.replace` makes, is a new event, which was not sent.
         own["__new__"] = lambda _sealed, **fields: kind(**fields)
         twin = type(kind.__name__, (kind,), own)
         _SEALED[kind] = _SEALED[twin] = twin

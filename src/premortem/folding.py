@@ -116,4 +116,6 @@ def _weighed(cause: Finding, below: Sequence[Finding]) -> Finding:
     if not below:
         return cause
     heaviest = min((f.severity for f in (cause, *below)), key=_WEIGHT.__getitem__)
-    return replace(cause, severity=heaviest).with_evidence(also=sorted({f.name for f in below}))
+    # What was folded before, by a rank for itself, stays folded.
+    also = {f.name for f in below}.union(*(f.evidence.get("also", ()) for f in (cause, *below)))
+    return replace(cause, severity=heaviest).with_evidence(also=sorted(also - {cause.name}))

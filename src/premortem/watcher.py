@@ -207,7 +207,7 @@ class Watcher:
         }
 
     def _lose(self, broken: Fact, error: Exception) -> None:
-        """Nobody may ask for a fact that has missed an event."""
+        """A fact that missed an event is wrong, so the detectors that ask for it are too."""
         self._facts = {
             kind: [fact for fact in facts if fact is not broken] for kind, facts in self._facts.items()
         }

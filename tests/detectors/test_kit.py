@@ -85,7 +85,7 @@ def test_a_fact_is_derived_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None
     assert Clips.made == 1
 
 
-def test_nobody_is_told_a_fact_that_broke(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fact_that_broke_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detectors, "ALL", (Counting, Other))
     watcher = Watcher("observe")
     for event in (clip(), clip(-1.0), clip(), RunEnded()):

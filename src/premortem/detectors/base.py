@@ -32,7 +32,7 @@ class Detector:
     over = False  # it has said all it has to say, or can say nothing any more: it hears no further events
 
     def share(self, facts: Facts) -> None:
-        """Ask these facts, which somebody else keeps up to date; by itself it keeps its own."""
+        """Ask these facts, which the watcher keeps up to date; a detector that runs alone keeps its own."""
         self._facts, self._keeps_facts = facts, False
 
     def fact(self, kind: type[Kind]) -> Kind:
@@ -41,7 +41,7 @@ class Detector:
         return self._facts.of(kind)
 
     def hear(self, event: Any) -> Iterable[Finding]:
-        """What it says to this event when it is alone: whoever shares facts between detectors calls `observe`."""
+        """What it says to this event when it runs alone, as in a test. The watcher, which shares the facts, calls `observe`."""
         if self.over:
             return ()
         for kind in self.uses:
