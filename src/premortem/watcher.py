@@ -40,31 +40,28 @@ if TYPE_CHECKING:
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
 _ABOUT = 64  # steps after a failure in which findings are still about it
 # Events worth keeping besides the series of steps. All are rare: none is made in every step.
-_KEPT = frozenset(
-    events.sealed(kind)
-    for kind in (
-        events.BatchSplit,
-        events.CheckpointSaved,
-        events.Custody,
-        events.DeadlineMet,
-        events.EpochEnded,
-        events.EvaluationEnded,
-        events.FileLoaded,
-        events.LayerStats,
-        events.LoaderBuilt,
-        events.LogLine,
-        events.MirrorSeen,
-        events.ModelSeen,
-        events.OptimizerBuilt,
-        events.OutOfMemory,
-        events.Resumed,
-        events.SaveChecked,
-        events.SchedulerBuilt,
-        events.Seeded,
-        events.StateLoaded,
-        events.StepRefused,
-        events.StorageSeen,
-    )
+_KEPT = (
+    events.BatchSplit,
+    events.CheckpointSaved,
+    events.Custody,
+    events.DeadlineMet,
+    events.EpochEnded,
+    events.EvaluationEnded,
+    events.FileLoaded,
+    events.LayerStats,
+    events.LoaderBuilt,
+    events.LogLine,
+    events.MirrorSeen,
+    events.ModelSeen,
+    events.OptimizerBuilt,
+    events.OutOfMemory,
+    events.Resumed,
+    events.SaveChecked,
+    events.SchedulerBuilt,
+    events.Seeded,
+    events.StateLoaded,
+    events.StepRefused,
+    events.StorageSeen,
 )
 
 
@@ -122,15 +119,16 @@ class Watcher:
         self._derivations = (Phases(), Windows(), Failures())
         self._detectors = [cls() for cls in detectors.ALL]
         self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
+        self._kept = frozenset(map(events.sent, _KEPT))
         self._listening: dict[type[Event], list[detectors.Detector]] = {}
         facts = Facts()
         self._facts: dict[type[Event], list[Fact]] = {}
         for fact in map(facts.of, {kind: None for cls in detectors.ALL for kind in cls.uses}):
-            for kind in map(events.sealed, fact.LISTENS):
+            for kind in map(events.sent, fact.LISTENS):
                 self._facts.setdefault(kind, []).append(fact)
         for detector in self._detectors:
             detector.share(facts)
-            for kind in map(events.sealed, detector.listens):
+            for kind in map(events.sent, detector.listens):
                 self._listening.setdefault(kind, []).append(detector)
         self.capsules: list[Path] = []  # of steps that failed
         self._argv: list[str] = []
@@ -146,14 +144,15 @@ class Watcher:
         """One event through the whole of premortem. Raises only `Stopped`, only by policy."""
         if isinstance(event, LogLine):
             event = replace(event, step=self.reached())  # a printed line does not know how far the run is
-        event.seal()
+        if events.seals:
+            event.seal()
         self.steps = max(self.steps, event.step)
         if isinstance(event, RunStarted):
             self._argv = list(event.argv)
         if self.journal is not None:
             if isinstance(event, StepStats):
                 self.journal.step(event, time.time())
-            elif type(event) in _KEPT:
+            elif type(event) in self._kept:
                 self.journal.event(event)
         if isinstance(event, StepStats):
             self.latest = event
@@ -164,8 +163,9 @@ class Watcher:
         self._dispatch(event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
-                derived.seal()
-                if self.journal is not None and type(derived) in _KEPT:
+                if events.seals:
+                    derived.seal()
+                if self.journal is not None and type(derived) in self._kept:
                     self.journal.event(derived)
                 self._dispatch(derived)
 
