@@ -123,7 +123,9 @@ class Watcher:
         self._listening: dict[type[Event], list[detectors.Detector]] = {}
         facts = Facts()
         self._facts: dict[type[Event], list[Fact]] = {}
-        for fact in map(facts.of, {kind: None for cls in detectors.ALL for kind in cls.uses}):
+        for fact in [
+            facts[kind] for kind in dict.fromkeys(kind for cls in detectors.ALL for kind in cls.uses)
+        ]:
             for kind in map(events.sent, fact.LISTENS):
                 self._facts.setdefault(kind, []).append(fact)
         for detector in self._detectors:

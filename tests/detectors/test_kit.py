@@ -115,4 +115,4 @@ def test_a_detector_that_has_spoken_is_not_called_again(monkeypatch: pytest.Monk
 def test_every_fact_a_detector_asks_for_is_kept_up_to_date() -> None:
     for cls in detectors.ALL:
         for kind in cls.uses:
-            assert Facts().of(kind).LISTENS, (cls, kind)
+            assert Facts()[kind].LISTENS, (cls, kind)

@@ -36,18 +36,17 @@ class Detector:
         self._facts, self._keeps_facts = facts, False
 
     def fact(self, kind: type[Kind]) -> Kind:
-        if not hasattr(self, "_facts"):
-            self._facts, self._keeps_facts = Facts(), True
-        return self._facts.of(kind)
+        return self._facts[kind]  # type: ignore[return-value]  # each is of the class it is kept under
 
     def hear(self, event: Any) -> Iterable[Finding]:
         """What it says to this event when it runs alone, as in a test. The watcher, which shares the facts, calls `observe`."""
         if self.over:
             return ()
+        if not hasattr(self, "_facts"):
+            self._facts, self._keeps_facts = Facts(), True
         for kind in self.uses:
-            fact = self.fact(kind)
             if self._keeps_facts and isinstance(event, kind.LISTENS):
-                fact.observe(event)
+                self.fact(kind).observe(event)
         return self.observe(event) if isinstance(event, self.listens) else ()
 
     def observe(self, event: Any) -> Iterable[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar, cast
+from typing import ClassVar, TypeVar
 
 from premortem.events import Event
 
@@ -19,14 +19,9 @@ class Fact:
 Kind = TypeVar("Kind", bound=Fact)
 
 
-class Facts:
-    """The facts of one run."""
+class Facts(dict[type[Fact], Fact]):
+    """The facts of one run, each made when it is first asked for."""
 
-    def __init__(self) -> None:
-        self._kept: dict[type[Fact], Fact] = {}
-
-    def of(self, kind: type[Kind]) -> Kind:
-        fact = self._kept.get(kind)
-        if fact is None:
-            fact = self._kept[kind] = kind()
-        return cast("Kind", fact)
+    def __missing__(self, kind: type[Fact]) -> Fact:
+        fact = self[kind] = kind()
+        return fact
