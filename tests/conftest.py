@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from premortem import events
 from tests.global_state import left_behind, snapshot
 
 
@@ -29,6 +30,7 @@ def pytest_configure() -> None:
     # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would every process they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    events.seals = True  # a change of an event that was sent is an error
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ VOCABULARY = {
     "findings",
     "cards",
     "errors",
+    "metric_words",
     "plain",
     "windows",
     "failures",

@@ -145,8 +145,8 @@ def test_evidence_is_cut_to_what_a_person_reads(capsys):
     }
     Console().finding(finding(evidence=evidence))
     assert capsys.readouterr().err.splitlines()[3:-1] == [
-        "  seen   names [a.weight, a.bias, b.weight, ... 1 more], norms {a: 1.235, b: nan}, share 0.3333,",
-        "         phase training, none None, five 5, and 2 more",
+        "  seen   names a.weight, a.bias, b.weight and 1 more, norms {a: 1.235, b: nan}, share 0.3333, phase",
+        "         training, none None, five 5, and 2 more",
     ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
+from dataclasses import FrozenInstanceError, replace
 from typing import Any, ClassVar
 
 import pytest
@@ -13,7 +15,7 @@ from premortem import detectors
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.errors import Stopped
-from premortem.events import Backward, Event, LoadChecked, OptimizerStep, RunEnded, Site
+from premortem.events import Backward, LoadChecked, LogLine, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 from premortem.probes.optimizers import Optimizers
 from premortem.watcher import MOST_OF_A_PLACE, Watcher
@@ -159,20 +161,44 @@ def test_what_is_proved_takes_the_place_of_what_was_measured(monkeypatch: pytest
 
 
 def test_detectors_hear_only_what_they_listen_to_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[type[Event]] = []
+    heard: list[str] = []
 
     class Ear(Detector):
         card: ClassVar = Card(code="PM904", name="ear", family="lr", severity=Severity.INFO)
         listens: ClassVar = (Backward, RunEnded)
 
         def observe(self, event: Any) -> Iterable[Finding]:
-            heard.append(type(event))
+            heard.append(type(event).__name__)
             return ()
 
     watcher, _ = watched(monkeypatch, Ear)
     train(2)
     watcher.close()
-    assert heard == [Backward, Backward, RunEnded]
+    assert heard == ["Backward", "Backward", "RunEnded"]
+
+
+def test_an_event_that_was_sent_cannot_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Scribbler(Detector):
+        card: ClassVar = Card(code="PM905", name="scribbler", family="lr", severity=Severity.INFO)
+        listens: ClassVar = (LogLine,)
+
+        def observe(self, event: Any) -> Iterable[Finding]:
+            with pytest.raises(FrozenInstanceError, match=r"LogLine\.text"):
+                event.text = "another"
+            kept.append(event)
+            return ()
+
+    kept: list[LogLine] = []
+    watcher, _ = watched(monkeypatch, Scribbler)
+    line = LogLine(text="loss 1", template="loss #", values=(("loss", "1", 1.0),))
+    watcher.emit(line)
+    watcher.close()
+    (heard,) = kept
+    assert isinstance(heard, LogLine)
+    assert (heard.text, type(heard).__name__, copy.deepcopy(heard)) == ("loss 1", "LogLine", heard)
+    changed = replace(heard, text="a copy")  # which was not sent
+    changed.step = 7
+    assert (changed.step, heard.step) == (7, 0)
 
 
 def test_each_damaged_file_of_one_line_is_told_and_a_flood_is_counted():

@@ -18,11 +18,17 @@ class Card:
     family: str
     severity: Severity
     since: str = "0.1"
-    # Names of diagnoses that this one causes: they are folded under it, so that
-    # one root cause is one finding.
+    # Names of diagnoses that this one causes, anywhere in the run: they are folded under it, so that one root cause is
+    # one finding. Without cycles, which a test holds.
     explains: tuple[str, ...] = ()
     # The evidence that names what a finding is about, where the place alone does not: a line may load many files.
     subject: str = ""
+    # Likewise, but only where both are about the same place: the same line, one module inside the other.
+    explains_here: tuple[str, ...] = ()
+    # Likewise, but only what is not dated before it: either may cause the other, and time decides.
+    explains_later: tuple[str, ...] = ()
+    # It happens at one step: what was seen well before that is not its consequence, except at the very same line.
+    sudden: bool = False
     # Not proven on enough real code yet: off unless asked for. Only lint rules have this.
     preview: bool = False
 

@@ -254,8 +254,16 @@ def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + _items([f"{key}: {_value(item)}" for key, item in value.items()]) + "}"
     if isinstance(value, (list, tuple, set, frozenset)):
-        return "[" + _items([_value(item) for item in value]) + "]"
+        shown = [_value(item) for item in value]
+        return _words(shown) if all(isinstance(item, str) for item in value) else f"[{_items(shown)}]"
     return str(value)
+
+
+def _words(names: list[str]) -> str:
+    """Names, as a sentence lists them: `a, b and c`."""
+    more = len(names) - ITEMS
+    shown = names[:ITEMS] + ([f"{more} more"] if more > 0 else [])
+    return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part)
 
 
 def _items(items: list[str]) -> str:

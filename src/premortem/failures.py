@@ -43,9 +43,10 @@ class TrainingFailed(Event):
 
     @property
     def began(self) -> int:
-        """The step in which it happened."""
-        cause = self.origin or self.first
-        return cause.step if cause is not None else self.step
+        """The number of the step in which it happened."""
+        if self.origin is not None:
+            return self.origin.step + 1  # it carries how many were finished by then
+        return self.first.step if self.first is not None else self.step
 
     @property
     def overflowed(self) -> bool:

@@ -341,7 +341,6 @@ class Supervision:
         with never_fatal("log", self.journal):
             if self.watcher is not None:
                 self.watcher.look_for_torch()
-                line.step = self.watcher.steps
                 self.watcher.emit(line)
 
     def _found(self, finding: Finding) -> None:

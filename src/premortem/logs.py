@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TextIO
 
 from premortem import redaction
 from premortem.events import LogLine
+from premortem.metric_words import METRICS, SPLITS
 
 LENGTH = 2000  # characters of a line that are looked at
 NUMBERS = 64  # ... and numbers in it
@@ -50,17 +51,9 @@ TOKEN = re.compile(
 )
 # Words between a name and its number that name nothing themselves.
 FILLERS = re.compile(r"is|was|are|at|to|the|an|as|now|tensor|array|np\.float(?:16|32|64)")
-SPLITS = {
-    **dict.fromkeys(("train", "training"), "train"),
-    **dict.fromkeys(("val", "valid", "validation", "dev"), "val"),
-    **dict.fromkeys(("test", "testing"), "test"),
-    **dict.fromkeys(("eval", "evaluation"), "eval"),
-}
-METRIC = re.compile(
-    r"(?:.*[_./-])?(?:loss|acc(?:uracy)?|err(?:or)?|f1|auc|auroc|r2|r?mse|mae|mape|ppl|perplexity|bleu|rouge|m?iou"
-    r"|map|dice|precision|recall|score|nll|bce|kl|elbo|psnr|ssim|fid|wer|cer|top[15]|acc@\d+)(?:[_./-].*)?"
-)
-SPLIT = re.compile(rf"(?:.*[_./-])?(?:{'|'.join(SPLITS)})(?:[_./-].*)?")
+_PARTED = r"(?:.*[_./-])?(?:{})(?:[_./-].*)?"  # one of the words, alone or as a part of the name
+METRIC = re.compile(_PARTED.format("|".join(sorted(map(re.escape, METRICS))) + r"|acc@\d+"))
+SPLIT = re.compile(_PARTED.format("|".join(SPLITS)))
 
 
 class Number(NamedTuple):

@@ -233,6 +233,8 @@ class Phases:
         event.generator = event.model in self._roles.generators
         event.critic = event.model in self._roles.critics
         event.fresh = current.stale < event.forwards
+        if self._last is current:
+            self._last = None  # a loss that is computed later is not about it any more
         return event
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from premortem import detectors, events, gauges, policy
 from premortem.actions.stop import stop
 from premortem.cards import identity
+from premortem.detectors.facts import Fact, Facts
 from premortem.events import OUT_OF_MEMORY, Event, LogLine, RunEnded, RunStarted, StepStats
 from premortem.failures import Failures
 from premortem.findings import Finding, Where
@@ -46,30 +47,28 @@ _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", 
 MOST_OF_A_PLACE = 12  # findings of one code; after these, more of the same only bury what else there is
 _ABOUT = 64  # steps after a failure in which findings are still about it
 # Events worth keeping besides the series of steps. All are rare: none is made in every step.
-_KEPT = frozenset(
-    {
-        events.BatchSplit,
-        events.CheckpointSaved,
-        events.Custody,
-        events.DeadlineMet,
-        events.EpochEnded,
-        events.EvaluationEnded,
-        events.FileLoaded,
-        events.LayerStats,
-        events.LoaderBuilt,
-        events.LogLine,
-        events.MirrorSeen,
-        events.ModelSeen,
-        events.OptimizerBuilt,
-        events.OutOfMemory,
-        events.Resumed,
-        events.SaveChecked,
-        events.SchedulerBuilt,
-        events.Seeded,
-        events.StateLoaded,
-        events.StepRefused,
-        events.StorageSeen,
-    }
+_KEPT = (
+    events.BatchSplit,
+    events.CheckpointSaved,
+    events.Custody,
+    events.DeadlineMet,
+    events.EpochEnded,
+    events.EvaluationEnded,
+    events.FileLoaded,
+    events.LayerStats,
+    events.LoaderBuilt,
+    events.LogLine,
+    events.MirrorSeen,
+    events.ModelSeen,
+    events.OptimizerBuilt,
+    events.OutOfMemory,
+    events.Resumed,
+    events.SaveChecked,
+    events.SchedulerBuilt,
+    events.Seeded,
+    events.StateLoaded,
+    events.StepRefused,
+    events.StorageSeen,
 )
 
 
@@ -132,9 +131,18 @@ class Watcher:
         self._derivations = (Phases(), Windows(), Failures())
         self._detectors = [cls() for cls in detectors.ALL]
         self._cards = {cls.card.code: cls.card for cls in detectors.ALL}
+        self._kept = frozenset(map(events.sent, _KEPT))
         self._listening: dict[type[Event], list[detectors.Detector]] = {}
+        facts = Facts()
+        self._facts: dict[type[Event], list[Fact]] = {}
+        for fact in [
+            facts[kind] for kind in dict.fromkeys(kind for cls in detectors.ALL for kind in cls.uses)
+        ]:
+            for kind in map(events.sent, fact.LISTENS):
+                self._facts.setdefault(kind, []).append(fact)
         for detector in self._detectors:
-            for kind in detector.listens:
+            detector.share(facts)
+            for kind in map(events.sent, detector.listens):
                 self._listening.setdefault(kind, []).append(detector)
         self.capsules: list[Path] = []  # of steps that failed
         self._argv: list[str] = []
@@ -152,15 +160,17 @@ class Watcher:
 
     def emit(self, event: Event) -> None:
         """One event through the whole of premortem. Raises only `Stopped`, only by policy."""
+        if isinstance(event, LogLine):
+            event = replace(event, step=self.reached())  # a printed line does not know how far the run is
+        if events.seals:
+            event.seal()
         self.steps = max(self.steps, event.step)
         if isinstance(event, RunStarted):
             self._argv = list(event.argv)
-        if isinstance(event, LogLine):
-            event.step = self.reached()  # a printed line does not know how far the run is
         if self.journal is not None:
             if isinstance(event, StepStats):
                 self.journal.step(event, time.time())
-            elif type(event) in _KEPT:
+            elif type(event) in self._kept:
                 self.journal.event(event)
         if isinstance(event, StepStats):
             self.latest = event
@@ -171,7 +181,9 @@ class Watcher:
         self._dispatch(event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
-                if self.journal is not None and type(derived) in _KEPT:
+                if events.seals:
+                    derived.seal()
+                if self.journal is not None and type(derived) in self._kept:
                     self.journal.event(derived)
                 self._dispatch(derived)
 
@@ -184,10 +196,17 @@ class Watcher:
     def _dispatch(self, event: Event) -> None:
         if self._audience is not None:
             self._audience.heard(event)
+        for fact in self._facts.get(type(event), ()):
+            try:
+                fact.observe(event)
+            except Exception as error:  # noqa: BLE001 - whoever asks for it would be wrong
+                self._lose(fact, error)
         for detector in self._listening.get(type(event), ()):
             try:  # around each one: the next detector must still hear the event
                 for finding in detector.observe(event):
                     self._say(finding)
+                if detector.over:
+                    self._retire(detector)
             except Exception as error:  # noqa: BLE001 - a detector's bug must not reach the run
                 self._retire(detector)
                 self._broken[detector.card.name] = None
@@ -200,11 +219,21 @@ class Watcher:
                 self._retire(detector)
 
     def _retire(self, broken: detectors.Detector) -> None:
-        """A detector that failed once has lost its thread: it hears nothing more."""
+        """A detector that is done, or that failed and so has lost its thread: it hears nothing more."""
         self._listening = {
             kind: [detector for detector in listening if detector is not broken]
             for kind, listening in self._listening.items()
         }
+
+    def _lose(self, broken: Fact, error: Exception) -> None:
+        """A fact that missed an event is wrong, so the detectors that ask for it are too."""
+        self._facts = {
+            kind: [fact for fact in facts if fact is not broken] for kind, facts in self._facts.items()
+        }
+        for detector in self._detectors:
+            if type(broken) in detector.uses:
+                self._retire(detector)
+        self.fault(type(broken).__name__, error)
 
     def _say(self, finding: Finding) -> None:
         same = self._identity(finding)
@@ -458,8 +487,7 @@ class Watcher:
                 self.safekeeping.close(patience)
             except Exception as error:  # noqa: BLE001 - the last words must still be said
                 self.fault("safekeeping", error)
-        event = ended or RunEnded()
-        event.step = self.reached()
+        event = replace(ended or RunEnded(), step=self.reached())
         if self._attachment is not None and event.error == OUT_OF_MEMORY:
             self._attachment.memory.ended(getattr(sys, "last_value", None))
         if self._attachment is not None and event.reason == "crashed":

@@ -49,8 +49,7 @@ def healthy(cls):
 
 
 def observe(detector, events):
-    heard = [event for event in events if isinstance(event, detector.listens)]
-    return [finding for event in heard for finding in detector.observe(event)]
+    return [finding for event in events for finding in detector.hear(event)]
 
 
 def resumed(cls, events, cut):

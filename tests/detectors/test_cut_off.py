@@ -31,10 +31,9 @@ def said_when_cut(cls, run, endings):
         if number in points:
             for ending in endings:
                 here = replace(ending, step=run[number - 1].step if number else 0)
-                said += [(number, *each) for each in loud(copy.deepcopy(detector).observe(here))]
-        if number < len(run) and isinstance(run[number], cls.listens):
-            if loud(detector.observe(run[number])):
-                break
+                said += [(number, *each) for each in loud(copy.deepcopy(detector).hear(here))]
+        if number < len(run) and loud(detector.hear(run[number])):
+            break
     return said
 
 

@@ -26,7 +26,7 @@ def failures(events):
 
 def test_a_failure_is_told_once():
     (failure,) = failures(EVENTS)
-    assert (failure.origin.op, failure.began) == ("log", failure.origin.step)
+    assert (failure.origin.op, failure.began) == ("log", failure.origin.step + 1)
     assert [failures(run) for run in HEALTHY[:4]] == [[], [], [], []]
 
 

@@ -12,7 +12,7 @@ INSIDE = ShapesMet(model="Net", inputs=((8, 3, 192, 192),), failed=LAYER)
 def told(message, met, error="AssertionError"):
     detector = ShapesDoNotFit()
     events = [*([met] if met else []), RunEnded(reason="crashed", error=error, message=message)]
-    return [finding for event in events for finding in detector.observe(event)]
+    return [finding for event in events for finding in detector.hear(event)]
 
 
 @pytest.mark.parametrize(

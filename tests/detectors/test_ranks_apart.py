@@ -12,7 +12,7 @@ from tests.detectors.ranked import run
 
 def said(events):
     detector = RanksApart()
-    return [finding for event in events for finding in detector.observe(event)]
+    return [finding for event in events for finding in detector.hear(event)]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def said(loss, *, steps=90, updates=(0.4, 0.2, 0.1, 0.1)):
             play.custody(link(1, "model.0.weight", **facts), link(2, "model.2.weight", **facts))
         play.stats(loss(step))
     detector = UpdatesTooLarge()
-    return [(finding, event) for event in play.end() for finding in detector.observe(event)]
+    return [(finding, event) for event in play.end() for finding in detector.hear(event)]
 
 
 def thrown(step, *, far=5000.0, back=4.0):

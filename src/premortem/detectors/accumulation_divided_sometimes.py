@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event
+from premortem.detectors.base import THRICE, Detector
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
-
-ENOUGH = 3  # windows of one length
 
 
 class AccumulationDividedSometimes(Detector):
@@ -31,7 +27,7 @@ class AccumulationDividedSometimes(Detector):
     tokens.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM132",
         name="accumulation-divided-sometimes",
         family="accumulation",
@@ -45,12 +41,11 @@ class AccumulationDividedSometimes(Detector):
             "clipped-hard-every-step",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded,)
+    listens = (WindowEnded,)
 
     def __init__(self) -> None:
         # optimizer, length -> the different ways in which windows of that length were weighted, with their number
         self._patterns: dict[tuple[int, int], dict[tuple[float, ...], int]] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: WindowEnded) -> Iterable[Finding]:
         if event.end != STEPPED or not event.accumulates or event.touched:
@@ -64,8 +59,7 @@ class AccumulationDividedSometimes(Detector):
         patterns = self._patterns.setdefault((event.optimizer, length), {})
         if len(patterns) < 16:
             patterns[weights] = patterns.get(weights, 0) + 1
-        if event.optimizer not in self._told and sum(patterns.values()) >= ENOUGH and uneven(patterns):
-            self._told.add(event.optimizer)
+        if sum(patterns.values()) >= THRICE and uneven(patterns) and self.once(event.optimizer):
             divided = sum(w < 1 for weights, n in patterns.items() for w in weights * n)
             total = length * sum(patterns.values())
             yield self.finding(
@@ -89,4 +83,4 @@ def uneven(patterns: dict[tuple[float, ...], int]) -> bool:
     (part,) = parts
     whole = 0 < part < 0.6 and abs(1 / part - round(1 / part)) < 1e-3
     mixed = any(len(set(pattern)) > 1 for pattern in patterns)
-    return whole and (mixed or min(patterns.values()) >= ENOUGH)
+    return whole and (mixed or min(patterns.values()) >= THRICE)

@@ -1,16 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LoaderBuilt
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
-ENOUGH = 3  # windows in a row
-FAR = 4  # times the window
+FAR = 4  # times the window: a divisor further off than this divides something else
 
 
 class AccumulationNotDivided(Detector):
@@ -34,20 +33,19 @@ class AccumulationNotDivided(Detector):
     up are the tasks, terms or sequences of one step rather than batches of the loop.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM131",
         name="accumulation-not-divided",
         family="accumulation",
         severity=Severity.WARNING,
         explains=("exploding-gradients", "updates-too-large", "updates-too-small", "clipped-hard-every-step"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LoaderBuilt, WindowEnded)
+    listens = (LoaderBuilt, WindowEnded)
 
     def __init__(self) -> None:
         self._streak: dict[int, int] = {}
         self._length: dict[int, int] = {}
         self._divided: set[int] = set()  # optimizers with a window that was: then another diagnosis is right
-        self._told: set[int] = set()
         self._epochs: set[int] = set()  # batches in the loaders
         self._by_epoch: dict[int, int] = {}  # optimizer -> windows in a row
 
@@ -63,7 +61,7 @@ class AccumulationNotDivided(Detector):
         optimizer, k, n = event.optimizer, len(event.micros), divisor(event)
         wrong = n in self._epochs and n >= FAR * k
         self._by_epoch[optimizer] = self._by_epoch.get(optimizer, 0) + 1 if wrong else 0
-        if self._by_epoch[optimizer] < ENOUGH or optimizer in self._told:
+        if self._by_epoch[optimizer] < THRICE or self.said(optimizer):
             return
         yield self._said(
             event,
@@ -79,7 +77,7 @@ class AccumulationNotDivided(Detector):
         same = self._length.get(optimizer) == k
         self._length[optimizer] = k
         self._streak[optimizer] = (self._streak.get(optimizer, 0) * same + 1) if undivided(event) else 0
-        if self._streak[optimizer] < ENOUGH or optimizer in self._told or optimizer in self._divided:
+        if self._streak[optimizer] < THRICE or self.said(optimizer) or optimizer in self._divided:
             return
         yield self._said(
             event,
@@ -89,7 +87,7 @@ class AccumulationNotDivided(Detector):
 
     def _said(self, event: WindowEnded, loss: str, cause: str, **evidence: Any) -> Finding:
         k = len(event.micros)
-        self._told.add(event.optimizer)
+        self.once(event.optimizer)
         return self.finding(
             event,
             f"each step sums the gradients of {k} micro-batches, and the loss {loss}",

@@ -3,16 +3,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, Shuffled, Site
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
-REGULAR = 4  # full windows
-AGAIN = 2  # times that it must happen
+REGULAR = 4  # full windows before one can be said to differ from the rule
 
 
 @dataclass
@@ -48,14 +46,14 @@ class AccumulationWindowBroken(Detector):
     When the windows have no fixed length, and when it happens only once.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM133",
         name="accumulation-window-broken",
         family="accumulation",
         severity=Severity.WARNING,
         explains=("fewer-samples-than-expected",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded, Backward, EpochStarted, EpochEnded, Shuffled)
+    listens = (WindowEnded, Backward, EpochStarted, EpochEnded, Shuffled)
 
     def __init__(self) -> None:
         self._backwards: Counter[int] = Counter()  # of each optimizer
@@ -66,7 +64,6 @@ class AccumulationWindowBroken(Detector):
         self._short: Counter[tuple[int, ...]] = Counter()
         self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
         self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, WindowEnded):
@@ -107,13 +104,13 @@ class AccumulationWindowBroken(Detector):
         elif k > 1:
             lengths.since.append(lengths.full)
             lengths.full = 0
-        if k > 1 and times >= REGULAR and optimizer not in self._told:
+        if k > 1 and times >= REGULAR and not self.said(optimizer):
             yield from self._judge(window, optimizer, lengths, k)
 
     def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
         since = lengths.since
         other = {n: times for n, times in lengths.used.items() if n != k}
-        if len(since) < AGAIN or (other and lengths.thrown):
+        if len(since) < TWICE or (other and lengths.thrown):
             return
         if not other and len(lengths.thrown) == 1 and len(set(since)) == 1:
             (rest,) = lengths.thrown
@@ -151,7 +148,7 @@ class AccumulationWindowBroken(Detector):
         cause: str,
         at: Site | None,
     ) -> Finding:
-        self._told.add(optimizer)
+        self.once(optimizer)
         return self.finding(
             event,
             message,
@@ -174,11 +171,7 @@ class AccumulationWindowBroken(Detector):
             if k < 2 or times < REGULAR // 2 or trained % k or not 0 < rest < k or trained < k:
                 continue
             self._short[optimizer, event.loader, event.batches, rest] += 1
-            if (
-                self._short[optimizer, event.loader, event.batches, rest] == AGAIN
-                and optimizer not in self._told
-            ):
-                self._told.add(optimizer)
+            if self._short[optimizer, event.loader, event.batches, rest] == TWICE and self.once(optimizer):
                 yield self.finding(
                     event,
                     f"the last {rest} of {event.batches} batches of every epoch are drawn and never trained on "
@@ -203,11 +196,11 @@ class AccumulationWindowBroken(Detector):
             used = samples * len(windows)
             rest = size - used
             # Leaving out a bit of the data, like drop_last, is a choice; a quarter of it is not.
-            if not alike or k < 2 or not size / 4 <= rest < samples or optimizer in self._told:
+            if not alike or k < 2 or not size / 4 <= rest < samples or self.said(optimizer):
                 continue
             self._short[optimizer, size, used] += 1
-            if self._short[optimizer, size, used] == AGAIN + 1:
-                self._told.add(optimizer)
+            if self._short[optimizer, size, used] == TWICE + 1:
+                self.once(optimizer)
                 yield self.finding(
                     event,
                     f"{rest} of {size} samples of every epoch are never trained on: they do not fill a window of {k} "

@@ -6,11 +6,12 @@ the generator, and it judges the generator's samples in its own steps as well.
 
 from __future__ import annotations
 
+from premortem.detectors.facts import Fact
 from premortem.events import Event, Forward, ModelSeen, OptimizerBuilt, OptimizerStep
 
 
-class Players:
-    LISTENS: tuple[type[Event], ...] = (ModelSeen, OptimizerBuilt, Forward, OptimizerStep)
+class Players(Fact):
+    LISTENS = (ModelSeen, OptimizerBuilt, Forward, OptimizerStep)
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}

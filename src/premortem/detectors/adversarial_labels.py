@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
@@ -9,7 +8,7 @@ from premortem.detectors.base import Detector
 from premortem.events import Backward, Event, Forward, LossCall, OptimizerStep, Site
 from premortem.findings import Finding, Severity
 
-ENOUGH = 5
+ENOUGH = 5  # labels of each role that all agree: two smoothed ones may be equal by chance
 JUDGING = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss"})
 
 
@@ -32,25 +31,23 @@ class AdversarialLabels(Detector):
     When the loss is maximised (its sign is turned round), and for losses without labels.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM143",
         name="adversarial-labels",
         family="gan",
         severity=Severity.ERROR,
         explains=("constant-labels", "wrong-sign", "uninformative-labels", "metric-frozen"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Players.LISTENS, LossCall, Backward)
+    uses = (Players,)
+    listens = (Forward, LossCall, Backward, OptimizerStep)
 
     def __init__(self) -> None:
-        self._players = Players()
         self._calls: list[Forward] = []  # models called with gradients since the last backward pass
         self._targets: list[LossCall] = []
         self._judged: list[tuple[Forward, LossCall]] = []  # since the last step
         self._seen: dict[tuple[int, str], list[float]] = {}  # (discriminator, role) -> last labels
-        self._told = False
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        self._players.observe(event)
         if isinstance(event, Forward):
             if event.grad and len(self._calls) < 32:
                 self._calls.append(event)
@@ -65,7 +62,7 @@ class AdversarialLabels(Detector):
     def _backward(self, event: Backward) -> None:
         calls, self._calls = self._calls, []
         losses, self._targets = self._targets, []
-        critics = {critic for _, critic in self._players.pairs()}
+        critics = {critic for _, critic in self.fact(Players).pairs()}
         judged = [call for call in calls if call.model in critics]
         usable = all(loss.fn in JUDGING and loss.target_mean is not None for loss in losses)
         # Matched by order, so only when every verdict has its loss; a turned sign means maximising.
@@ -74,9 +71,9 @@ class AdversarialLabels(Detector):
 
     def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
         judged, self._judged = self._judged, []
-        for generator, critic in self._players.pairs():
-            by_critic = self._players.holds(event.optimizer, critic)
-            by_maker = self._players.holds(event.optimizer, generator)
+        for generator, critic in self.fact(Players).pairs():
+            by_critic = self.fact(Players).holds(event.optimizer, critic)
+            by_maker = self.fact(Players).holds(event.optimizer, generator)
             if by_critic == by_maker:
                 continue
             for call, loss in judged:
@@ -93,12 +90,12 @@ class AdversarialLabels(Detector):
 
     def _judge(self, event: Event, generator: int, critic: int, at: Site | None) -> Iterable[Finding]:
         real, fake, maker = (self._seen.get((critic, role), []) for role in ("real", "fake", "maker"))
-        if self._told or min(len(real), len(fake)) < ENOUGH:
+        if self.over or min(len(real), len(fake)) < ENOUGH:
             return
-        name = self._players.names.get(generator, "the generator")
-        judge = self._players.names.get(critic, "the discriminator")
+        name = self.fact(Players).names.get(generator, "the generator")
+        judge = self.fact(Players).names.get(critic, "the discriminator")
         if all(abs(r - f) < 1e-6 for r, f in zip(real, fake, strict=True)):
-            self._told = True
+            self.over = True
             yield self.finding(
                 event,
                 f"`{judge}` is trained towards the same label ({real[-1]:g}) for real samples and for `{name}`'s",
@@ -109,7 +106,7 @@ class AdversarialLabels(Detector):
         elif at is not None and len(maker) == ENOUGH:
             towards_fake = [abs(m - f) < abs(m - r) for m, f, r in zip(maker, fake, real, strict=True)]
             if all(towards_fake) and all(abs(f - r) > 0.2 for f, r in zip(fake, real, strict=True)):
-                self._told = True
+                self.over = True
                 yield self.finding(
                     event,
                     f"`{name}` is trained towards the label {maker[-1]:g}, which `{judge}` uses for generated samples",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, GraphWalked
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import GraphWalked
 from premortem.findings import Finding, Severity
-
-_WALKS = 3
 
 
 class AttentionOverWrongDimension(Detector):
@@ -32,7 +29,7 @@ class AttentionOverWrongDimension(Detector):
     linear attention.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM416",
         name="attention-over-wrong-dimension",
         family="shape",
@@ -44,19 +41,18 @@ class AttentionOverWrongDimension(Detector):
             "vanishing-gradients",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (GraphWalked,)
+    listens = (GraphWalked,)
 
     def __init__(self) -> None:
         self._walks = 0
-        self._done = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, GraphWalked) or not event.crossed:
+    def observe(self, event: GraphWalked) -> Iterator[Finding]:
+        if not event.crossed:
             return
         self._walks += 1
-        if self._walks < _WALKS:
+        if self._walks < THRICE:
             return
-        self._done = True
+        self.over = True
         shape, dim = event.crossed[0]
         yield self.finding(
             event,

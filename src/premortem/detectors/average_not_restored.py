@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.resuming import file_of
-from premortem.events import Event, Resumed
+from premortem.detectors.resuming import OfResumed, file_of
+from premortem.events import Resumed
 from premortem.findings import Finding, Severity
 
 
-class AverageNotRestored(Detector):
+class AverageNotRestored(OfResumed):
     """A run is resumed, and its averaged weights (EMA) start anew from the plain ones, although the file holds them.
 
     ## Why it matters
@@ -30,25 +26,17 @@ class AverageNotRestored(Detector):
     judge.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM340", name="average-not-restored", family="checkpoint", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
+    card = Card(code="PM340", name="average-not-restored", family="checkpoint", severity=Severity.WARNING)
 
-    def __init__(self) -> None:
-        self._said = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, Resumed) or not event.average or not event.restored:
-            return
-        self._said = True
-        yield self.finding(
+    def judge(self, event: Resumed) -> Finding | None:
+        if not event.average:
+            return None
+        return self.about(
             event,
             f"`{file_of(event)}` holds averaged weights under `{event.averaged}`, but `{event.average}` starts from "
             "the plain ones",
             cause="The average was copied from the restored model; its own state in the file was not loaded.",
             remedy=f"Load the entry `{event.averaged}` into `{event.average}` before the first step.",
             module=event.average,
-            file=event.path,
             entry=event.averaged,
         )

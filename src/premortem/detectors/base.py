@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
 from premortem.cards import Card
+from premortem.detectors.facts import Fact, Facts, Kind
 from premortem.events import Event, Site
 from premortem.findings import Certainty, Finding, Severity, Where
+
+# How often the same must be seen before it is said. Three times at one line, of one optimizer, in one layer is no accident
+# of one batch.
+THRICE = 3
+# Twice is enough for what no healthy run does even once: the first time may be a trial of the script.
+TWICE = 2
 
 
 class Detector:
@@ -21,9 +28,54 @@ class Detector:
 
     card: ClassVar[Card]
     listens: ClassVar[tuple[type[Event], ...]]
+    uses: ClassVar[tuple[type[Fact], ...]] = ()  # facts it asks for
+    over = False  # it has said all it has to say, or can say nothing any more: it hears no further events
+
+    def share(self, facts: Facts) -> None:
+        """Ask these facts, which the watcher keeps up to date; a detector that runs alone keeps its own."""
+        self._facts, self._keeps_facts = facts, False
+
+    def fact(self, kind: type[Kind]) -> Kind:
+        return self._facts[kind]  # type: ignore[return-value]  # each is of the class it is kept under
+
+    def hear(self, event: Any) -> Iterable[Finding]:
+        """What it says to this event when it runs alone, as in a test. The watcher, which shares the facts, calls `observe`."""
+        if self.over:
+            return ()
+        if not hasattr(self, "_facts"):
+            self._facts, self._keeps_facts = Facts(), True
+        for kind in self.uses:
+            if self._keeps_facts and isinstance(event, kind.LISTENS):
+                self.fact(kind).observe(event)
+        return self.observe(event) if isinstance(event, self.listens) else ()
 
     def observe(self, event: Any) -> Iterable[Finding]:
         raise TypeError(f"{type(self).__name__} does not observe")
+
+    def once(self, key: Hashable) -> bool:
+        """Whether this is asked for the first time: of one optimizer, one line, one file."""
+        asked: set[Hashable] = self.__dict__.setdefault("_once_keys", set())
+        if key in asked:
+            return False
+        asked.add(key)
+        return True
+
+    def said(self, key: Hashable) -> bool:
+        """Whether `once` was asked with this key."""
+        return key in self.__dict__.get("_once_keys", ())
+
+    def times(self, key: Hashable) -> int:
+        """How many times this was asked with this key, this time included: calls of one line, steps of one optimizer."""
+        counted: dict[Hashable, int] = self.__dict__.setdefault("_times_keys", {})
+        counted[key] = counted.get(key, 0) + 1
+        return counted[key]
+
+    def in_a_row(self, key: Hashable, again: bool) -> int:
+        """Likewise, without a break: from 0 on whenever it is not so `again`."""
+        if not again:
+            self.__dict__.setdefault("_times_keys", {})[key] = 0
+            return 0
+        return self.times(key)
 
     def state(self) -> dict[str, Any]:
         return copy.deepcopy(self.__dict__)
@@ -38,6 +90,7 @@ class Detector:
         *,
         cause: str = "",
         remedy: str = "",
+        step: int | None = None,
         at: Site | None = None,
         module: str | None = None,
         parameter: str | None = None,
@@ -53,7 +106,7 @@ class Detector:
             family=family or self.card.family,
             severity=severity or self.card.severity,
             certainty=certainty,
-            step=event.step,
+            step=event.step if step is None else step,
             where=Where(site.file if site else None, site.line if site else None, module, parameter),
             message=message,
             cause=cause,

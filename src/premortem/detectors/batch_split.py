@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import BatchSplit as Split
-from premortem.events import Event
 from premortem.findings import Certainty, Finding, Severity
 
 
@@ -35,18 +33,11 @@ class BatchSplit(Detector):
     When memory runs out only in the backward pass, that one step is not made; from the next one on the batch is split.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM361", name="batch-split", family="memory-fit", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (Split,)
+    card = Card(code="PM361", name="batch-split", family="memory-fit", severity=Severity.WARNING)
+    listens = (Split,)
 
-    def __init__(self) -> None:
-        self._said = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, Split) or self._said:
-            return
-        self._said = True
+    def observe(self, event: Split) -> Iterator[Finding]:
+        self.over = True
         lost = "; the step in which it was noticed was not made" if event.lost else ""
         yield self.finding(
             event,

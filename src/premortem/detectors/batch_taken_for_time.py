@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LossCall, SequenceLayer
 from premortem.findings import Finding, Severity
-
-_STEPS = 3
 
 
 class BatchTakenForTime(Detector):
@@ -32,24 +29,21 @@ class BatchTakenForTime(Detector):
     Sequences that do come with time first, targets for every step in time, and sizes that are equal.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM414",
         name="batch-taken-for-time",
         family="shape",
         severity=Severity.ERROR,
         explains=("uninformative-labels", "updates-too-small", "vanishing-gradients", "reshape-as-transpose"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (SequenceLayer, LossCall)
+    listens = (SequenceLayer, LossCall)
 
     def __init__(self) -> None:
         self._waiting: dict[str, SequenceLayer] = {}  # layers that ran since the last loss
         self._steps: dict[str, set[int]] = {}
         self._clear: set[str] = set()
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, SequenceLayer):
             self._waiting.setdefault(event.layer, event)
         elif isinstance(event, LossCall) and event.grad and event.target_shape:
@@ -70,9 +64,9 @@ class BatchTakenForTime(Detector):
             return
         steps = self._steps.setdefault(layer.layer, set())
         steps.add(layer.step)
-        if len(steps) < _STEPS:
+        if len(steps) < THRICE:
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             layer,
             f"{layer.layer} ({layer.kind}) wants (time, batch, features) and is given {layer.shape}: "

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, GraphWalked, LossCall, Site
 from premortem.findings import Finding, Severity
 
@@ -23,7 +22,6 @@ _ELEMENTWISE = frozenset(
         "kl_div",
     }
 )
-_CALLS = 3
 _CAUSE = (
     "Every prediction is compared with every target of the batch, so the loss is smallest when all predictions are "
     "the mean of the targets."
@@ -53,7 +51,7 @@ class BroadcastInLoss(Detector):
     Pairwise losses built on purpose: both sides are learned, or one was unsqueezed explicitly.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM411",
         name="broadcast-in-loss",
         family="shape",
@@ -63,20 +61,16 @@ class BroadcastInLoss(Detector):
             "updates-too-small",
             "metric-frozen",
             "train-and-val-on-different-scales",
-            "unscaled-targets",
             "train-and-eval-inputs-differ",
         ),
+        explains_here=("unscaled-targets",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked)
+    listens = (LossCall, GraphWalked)
 
     def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
         self._clear: set[Site | None] = set()
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, LossCall) and event.fn in _ELEMENTWISE:
             yield from self._call(event)
         elif isinstance(event, GraphWalked):
@@ -91,7 +85,7 @@ class BroadcastInLoss(Detector):
             return
         if not self._counted(event):
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             event,
             f"{event.fn} compares predictions of shape {given} with targets of shape {wanted}, "
@@ -110,7 +104,7 @@ class BroadcastInLoss(Detector):
             return
         if not self._counted(event):
             return
-        self._done = True
+        self.over = True
         broadcast = event.broadcasts[0]
         yield self.finding(
             event,
@@ -127,8 +121,7 @@ class BroadcastInLoss(Detector):
         """Seen often enough, at a line that never did otherwise (a batch whose size equals another one)."""
         if event.at in self._clear:
             return False
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        return self._calls[event.at] >= _CALLS
+        return self.times(event.at) >= THRICE
 
 
 def stretched(given: tuple[int, ...], wanted: tuple[int, ...], reduction: str) -> tuple[int, ...] | None:

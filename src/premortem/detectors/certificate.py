@@ -7,7 +7,7 @@ from typing import Any
 from premortem.events import NonFinite
 from premortem.findings import Certainty
 
-_MOST_OPERANDS = 2
+_MOST_OPERANDS = 2  # of an operation that a sentence can hold
 _DATA = {
     "input": "the input",
     "target": "the target",
@@ -83,3 +83,15 @@ def evidence(origin: NonFinite | None) -> dict[str, Any]:
         ],
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def blame(origin: NonFinite | None) -> dict[str, Any]:
+    """The place and the evidence of a finding that this origin explains, as `Detector.finding` takes them."""
+    if origin is None:
+        return {}
+    return {"at": origin.at, "module": origin.module or None, **evidence(origin)}
+
+
+def birth(origin: NonFinite | None) -> str:
+    """The sentence as the last part of another one."""
+    return f"; {sentence(origin)}" if origin is not None else ""

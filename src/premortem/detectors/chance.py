@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from premortem.events import LossCall
+from premortem.detectors.facts import Fact
+from premortem.detectors.series import Series
+from premortem.events import Event, LossCall, Site
 
 CLASSIFYING = frozenset({"cross_entropy", "nll_loss"})
 BINARY = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits"})
@@ -49,3 +51,34 @@ class Chance:
     def size(self) -> float:
         """Root mean square of the targets."""
         return math.sqrt(self.square)
+
+
+class Course:
+    """The loss of one line, next to what guessing would score."""
+
+    def __init__(self) -> None:
+        self.values = Series()
+        self.chance = Chance()
+        self.fn = ""
+
+    @property
+    def level(self) -> float | None:
+        return self.chance.level(self.fn)
+
+
+class Courses(Fact):
+    """... of every line that computes one."""
+
+    LISTENS = (LossCall,)
+
+    def __init__(self) -> None:
+        self.trained: dict[Site | None, Course] = {}
+        self.judged: dict[Site | None, Course] = {}  # without gradients
+
+    def observe(self, event: Event) -> None:
+        if isinstance(event, LossCall):
+            course = (self.trained if event.grad else self.judged).setdefault(event.at, Course())
+            course.fn = event.fn
+            if event.value is not None and math.isfinite(event.value):
+                course.values.add(event.value)
+            course.chance.add(event)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -27,14 +26,14 @@ class ChangedBeforeBackward(Detector):
     write `x = x + ...` instead of `x += ...`.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM115",
         name="changed-before-backward",
         family="grad-flow",
         severity=Severity.ERROR,
         explains=("step-never-called",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Forward, OptimizerStep, Backward, RunEnded)
+    listens = (Forward, OptimizerStep, Backward, RunEnded)
 
     def __init__(self) -> None:
         self._stepped: OptimizerStep | None = None  # since the last forward with gradients

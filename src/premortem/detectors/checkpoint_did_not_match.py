@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -33,19 +32,18 @@ class CheckpointDidNotMatch(Detector):
     most of what is wanted fits.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM311",
         name="checkpoint-did-not-match",
         family="checkpoint",
         severity=Severity.ERROR,
         explains=("optimizer-state-not-restored",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded, FileLoaded, OptimizerStep, RunEnded)
+    listens = (StateLoaded, FileLoaded, OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
         self._file: FileLoaded | None = None  # read, and nothing loaded from it yet
         self._failed: dict[int, StateLoaded] = {}
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, FileLoaded):
@@ -67,7 +65,7 @@ class CheckpointDidNotMatch(Detector):
             return
         self._failed.clear()  # whatever failed, something else was tried
         file, self._file = self._file, None
-        if event.key in self._said or not event.wanted:
+        if self.said(event.key) or not event.wanted:
             return
         if not event.given:
             if file is not None and file.tensors:
@@ -83,7 +81,7 @@ class CheckpointDidNotMatch(Detector):
             yield from self._filtered(event, file)
 
     def _found(self, event: StateLoaded, how_much: str, severity: Severity = Severity.ERROR) -> Finding:
-        self._said.add(event.key)
+        self.once(event.key)
         return self.finding(
             event,
             f"`{event.name}.load_state_dict(strict={event.strict})` loaded {event.matched} of {event.wanted} weights: "
@@ -127,7 +125,7 @@ class CheckpointDidNotMatch(Detector):
         """`d = model.state_dict(); d.update(what fits); load(d)`: and nothing fitted."""
         if event.matched < event.wanted:
             return
-        self._said.add(event.key)
+        self.once(event.key)
         yield self.finding(
             event,
             f"`{event.name}.load_state_dict` was given the model's own {count(event.wanted, 'tensor')}: nothing of "
@@ -140,7 +138,7 @@ class CheckpointDidNotMatch(Detector):
         )
 
     def _empty(self, event: StateLoaded, file: FileLoaded) -> Finding:
-        self._said.add(event.key)
+        self.once(event.key)
         return self.finding(
             event,
             f"`{event.name}.load_state_dict` was given an empty dict: nothing of "

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, SaveChecked
+from premortem.events import SaveChecked
 from premortem.findings import Finding, Severity
 
 
@@ -24,21 +23,17 @@ class CheckpointDoesNotReadBack(Detector):
     Save to another disk, and have this one examined. The old file at that path was not touched.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM324",
         name="checkpoint-does-not-read-back",
         family="persistence",
         severity=Severity.ERROR,
         subject="path",
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (SaveChecked,)
+    listens = (SaveChecked,)
 
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, SaveChecked) and event.damaged and event.path not in self._said:
-            self._said.add(event.path)
+    def observe(self, event: SaveChecked) -> Iterator[Finding]:
+        if event.damaged and self.once(event.path):
             yield self.finding(
                 event,
                 f"`{event.path}` was written twice and is damaged each time: {event.damaged}",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.wording import some
-from premortem.events import Event, StateLoaded
+from premortem.events import StateLoaded
 from premortem.findings import Finding, Severity
 
 
@@ -25,7 +24,7 @@ class CheckpointNonFinite(Detector):
     Go back to an older checkpoint, and look why that run died.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM314",
         name="checkpoint-non-finite",
         family="checkpoint",
@@ -38,15 +37,12 @@ class CheckpointNonFinite(Detector):
             "overflow",
             "poisoned-checkpoint",
         ),
+        sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded,)
+    listens = (StateLoaded,)
 
-    def __init__(self) -> None:
-        self._said: set[tuple[str, int]] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, StateLoaded) and event.nonfinite and (event.target, event.key) not in self._said:
-            self._said.add((event.target, event.key))
+    def observe(self, event: StateLoaded) -> Iterator[Finding]:
+        if event.nonfinite and self.once((event.target, event.key)):
             what = "weights" if event.target == "module" else "moments"
             yield self.finding(
                 event,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, RoomShort
+from premortem.events import RoomShort
 from premortem.findings import Finding, Severity
 
 
@@ -24,7 +23,7 @@ class CheckpointNotSaved(Detector):
     Make room, or save to another disk. The old file at that path is untouched.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM329",
         name="checkpoint-not-saved",
         family="persistence",
@@ -32,15 +31,11 @@ class CheckpointNotSaved(Detector):
         subject="path",
         explains=("disk-too-full",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (RoomShort,)
+    listens = (RoomShort,)
 
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, RoomShort) or not event.failed or event.path in self._said:
+    def observe(self, event: RoomShort) -> Iterator[Finding]:
+        if not event.failed or not self.once(event.path):
             return
-        self._said.add(event.path)
         yield self.finding(
             event,
             f"`{event.path}` could not be saved; the old file is untouched",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -15,14 +14,14 @@ from premortem.findings import Finding, Severity
 CLASSIFYING = frozenset(
     "cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits multi_margin_loss".split()
 )
-BATCHES = 10
+BATCHES = 10  # before their order is judged: fewer say nothing about it
 SMALLEST = 4  # labels in a batch that say something about how it was drawn
 PURE = 0.4  # entropy within batches, as a share of that of all labels: a shuffled batch is near 1
 CYCLES = 2  # times all classes went by, in the same order
 # Batches of one class in a row. With two classes real and fake, or source and target, take turns faster than that;
 # labels that come out of the data cannot be those.
 LONG_BLOCK = 3
-VERY_LONG_BLOCK = 8
+VERY_LONG_BLOCK = 8  # which no two players take turns in, whatever their labels are
 
 
 class Sorted:
@@ -92,19 +91,18 @@ class ClassSortedBatches(Detector):
     for losses whose target alternates (real and fake), and for tasks that get their own optimizer or weights.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM331",
         name="class-sorted-batches",
         family="data-order",
         severity=Severity.ERROR,
         explains=("constant-labels", "uninformative-labels"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, Backward, OptimizerBuilt, StateLoaded)
+    listens = (LossCall, Backward, OptimizerBuilt, StateLoaded)
 
     def __init__(self) -> None:
         self._open: dict[Site | None, list[LossCall]] = {}  # since the last backward
         self._sites: dict[Site | None, Sorted] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LossCall):
@@ -125,12 +123,12 @@ class ClassSortedBatches(Detector):
             for call in calls:
                 classes.update(call.classes or {})
             known = all(call.classes is not None for call in calls)
-            if self._said or not known or sum(classes.values()) < SMALLEST:
+            if self.over or not known or sum(classes.values()) < SMALLEST:
                 continue
             seen = self._sites.setdefault(site, Sorted())
             seen.add(classes, any(call.target_is_data for call in calls))
             if seen.sorted:
-                self._said = True
+                self.over = True
                 yield self._found(event, site, seen, seen.order)
 
     def _found(self, event: Backward, site: Site | None, seen: Sorted, order: list[float]) -> Finding:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Clip, Event, RunEnded, Site, StepStats
 from premortem.findings import Finding, Severity
 
-ENOUGH = 10
+ENOUGH = 10  # steps: a few late calls belong to the end of an epoch
 
 
 @dataclass
@@ -39,18 +38,17 @@ class ClippedAfterStep(Detector):
     When the call only measures the norm (an infinite limit).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM222",
         name="clipped-after-step",
         family="clipping",
         severity=Severity.ERROR,
         explains=("exploding-gradients",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Clip, StepStats, RunEnded)
+    listens = (Clip, StepStats, RunEnded)
 
     def __init__(self) -> None:
         self._places: dict[Site | None, Place] = {}
-        self._said: set[Site | None] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Clip):
@@ -72,12 +70,12 @@ class ClippedAfterStep(Detector):
     def _judge(self, event: Event, *, over: bool) -> Iterator[Finding]:
         for at, place in self._places.items():
             # The very first call comes before any step, and cannot be late.
-            if at in self._said or place.late < ENOUGH or place.timely > max(1, 0.05 * place.late):
+            if self.said(at) or place.late < ENOUGH or place.timely > max(1, 0.05 * place.late):
                 continue
             acts = place.largest > place.limit
             if not math.isfinite(place.limit) or not (acts or over):
                 continue
-            self._said.add(at)
+            self.once(at)
             yield self.finding(
                 event,
                 f"gradients were clipped to {place.limit:g} only after the step had used them, {place.late} times"

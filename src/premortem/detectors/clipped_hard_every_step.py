@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -13,11 +12,11 @@ from premortem.detectors.motion import Motion, Motions
 from premortem.events import Clip, Event, OptimizerBuilt, RunEnded, ScalerUpdate, Site, StepStats
 from premortem.findings import Finding, Severity
 
-HARD = 100.0  # times the limit
-SMALL = 1e-3  # of the weights, in one step
-FAR = 0.2  # of the weights, in all steps together
+HARD = 100.0  # times the limit: an outlier goes there, every gradient only with a wrong limit
+SMALL = 1e-3  # of the weights, in one step: a healthy step changes them by about this
+FAR = 0.2  # of the weights, in all steps together: who has come this far has learnt
 GUARD = 1e-7  # an eps above that is there to damp the steps, not only to keep from dividing by 0
-ENOUGH = 30  # steps
+ENOUGH = 30  # steps, past the first ones whose gradients are large anyway
 
 
 @dataclass
@@ -52,32 +51,20 @@ class ClippedHardEveryStep(Detector):
     the gradients are smaller than their `eps`: then they divide by that instead, and their steps shrink as well.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM221",
         name="clipped-hard-every-step",
         family="clipping",
         severity=Severity.ERROR,
-        explains=(
-            "updates-too-small",
-            "metric-frozen",
-            "vanishing-gradients",
-            "gradients-cleared-before-step",  # by a limit of 0
-        ),
+        explains=("updates-too-small", "metric-frozen", "vanishing-gradients"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        *Motions.LISTENS,
-        OptimizerBuilt,
-        Clip,
-        ScalerUpdate,
-        RunEnded,
-    )
+    uses = (Motions,)
+    listens = (StepStats, OptimizerBuilt, Clip, ScalerUpdate, RunEnded)
 
     def __init__(self) -> None:
-        self._motions = Motions()
         self._limits: dict[Site | None, Limit] = {}
         self._scale: float | None = None
         self._guards: dict[int, tuple[str, float]] = {}  # optimizer -> its kind, and its smallest eps
-        self._done = False
         self._counted: tuple[tuple[int, ...], int] = ((), 0)  # parameters, and their elements together
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -91,13 +78,10 @@ class ClippedHardEveryStep(Detector):
                 min((group.eps for group in event.groups), default=0.0),
             )
         elif isinstance(event, RunEnded):
-            if not self._done:
-                yield from self._ended(event)
-        else:
-            self._motions.observe(event)
-            if isinstance(event, StepStats):
-                self._stepped(event)
-                yield from self._starved(event)
+            yield from self._ended(event)
+        elif isinstance(event, StepStats):
+            self._stepped(event)
+            yield from self._starved(event)
 
     def _clipped(self, event: Clip) -> None:
         known = self._limits.setdefault(event.at, Limit(event.kind, event.limit))
@@ -123,12 +107,12 @@ class ClippedHardEveryStep(Detector):
         root = math.sqrt(self._elements(event.keys))
         for at, known in self._limits.items():
             norm, known.last = known.last, 0.0
-            if self._done or not 0 < eps <= GUARD or not root or norm <= HARD * known.limit:
+            if self.over or not 0 < eps <= GUARD or not root or norm <= HARD * known.limit:
                 continue
             known.starved += event.grad_norm <= eps * root and norm > HARD * eps * root
             if known.starved < ENOUGH or known.starved < 0.9 * known.count:
                 continue
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"{known.hard} of {known.count} gradients were clipped to {known.limit:g}; their typical entry is then "
@@ -146,12 +130,16 @@ class ClippedHardEveryStep(Detector):
 
     def _elements(self, keys: tuple[int, ...]) -> int:
         if self._counted[0] != keys:
-            shapes = [self._motions.parameters[key].shape for key in keys if key in self._motions.parameters]
+            shapes = [
+                self.fact(Motions).parameters[key].shape
+                for key in keys
+                if key in self.fact(Motions).parameters
+            ]
             self._counted = keys, sum(math.prod(shape) for shape in shapes)
         return self._counted[1]
 
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
-        still = [motion for motion in self._motions.of.values() if hardly_moves(motion)]
+        still = [motion for motion in self.fact(Motions).of.values() if hardly_moves(motion)]
         for at, known in self._limits.items():
             if known.count < 30 or known.hard < 0.9 * known.count or not still:
                 continue

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Clip, Event, RunEnded, Site, StepStats
 from premortem.findings import Finding, Severity
 
-ENOUGH = 20
+ENOUGH = 20  # steps without one gradient in reach: warm-ups and frozen phases end sooner
 
 
 @dataclass
@@ -39,14 +38,14 @@ class ClippingReachesNothing(Detector):
     When any clipping in the loop reaches gradients, and when none is larger than the limit.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM223",
         name="clipping-reaches-nothing",
         family="clipping",
         severity=Severity.ERROR,
         explains=("exploding-gradients",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Clip, StepStats, RunEnded)
+    listens = (Clip, StepStats, RunEnded)
 
     def __init__(self) -> None:
         self._places: dict[Site | None, Place] = {}

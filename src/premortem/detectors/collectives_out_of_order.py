@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.replicas import named
-from premortem.events import CollectiveCall, CollectivesApart, Event, Site
+from premortem.events import CollectiveCall, CollectivesApart, Site
 from premortem.findings import Finding, Severity
 
 _BACKWARD = "backward"
@@ -33,13 +32,11 @@ class CollectivesOutOfOrder(Detector):
     `async_op=True` and are waited for later.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM488", name="collectives-out-of-order", family="distributed", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (CollectivesApart,)
+    card = Card(code="PM488", name="collectives-out-of-order", family="distributed", severity=Severity.ERROR)
+    listens = (CollectivesApart,)
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        if not isinstance(event, CollectivesApart) or len(event.calls) < 2:
+    def observe(self, event: CollectivesApart) -> Iterable[Finding]:
+        if len(event.calls) < 2:
             return
         parties: dict[tuple[str, str], list[CollectiveCall]] = {}
         for call in event.calls:

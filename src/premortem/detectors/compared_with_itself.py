@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.printed import RECORDS, columns
+from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.printed import columns
 from premortem.events import EvaluationEnded, Event, LogLine, StepStats
 from premortem.findings import Finding, Severity
+from premortem.metric_words import RECORDS
 
 RATIOS = frozenset("psnr snr sdr sisdr sisnr".split())  # infinite only when the error is exactly 0
-ENOUGH = 2  # evaluations in a row
 
 
 class ComparedWithItself(Detector):
@@ -34,14 +33,14 @@ class ComparedWithItself(Detector):
     When the training loss is 0 too (then the model may really copy), and after a single evaluation.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM455",
         name="compared-with-itself",
         family="loss-definition",
         severity=Severity.WARNING,
         explains=("plateau-wrong-mode", "plateau-fed-non-finite", "metric-frozen"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, LogLine, EvaluationEnded)
+    listens = (StepStats, LogLine, EvaluationEnded)
 
     def __init__(self) -> None:
         self._learning = False  # the last loss of the training was finite, and not 0
@@ -49,21 +48,20 @@ class ComparedWithItself(Detector):
             None  # the line, what the number is called, infinite?
         )
         self._times = 0
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, StepStats):
             self._learning = event.loss is not None and math.isfinite(event.loss) and event.loss != 0
         elif isinstance(event, LogLine):
             self._printed = ratio(event) or self._printed
-        elif isinstance(event, EvaluationEnded) and not self._said:
+        elif isinstance(event, EvaluationEnded):
             printed, self._printed = self._printed, None
             if printed is None or printed[0].step != event.step or not event.trained:
                 return
             line, label, infinite = printed
             self._times = self._times + 1 if infinite and self._learning else 0
-            if self._times >= ENOUGH:
-                self._said = True
+            if self._times >= TWICE:
+                self.over = True
                 yield self._found(line, label)
 
     def _found(self, line: LogLine, label: str) -> Finding:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import EpochEnded, Event, Forward, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
 
@@ -14,8 +13,7 @@ _CLASSES = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
 # A layer with a bias of its own: one constant label is learned by the bias alone, so it cannot be what was meant.
 # (Contrastive losses, whose label is always 0 on purpose, compare products of features.)
 _HEADS = frozenset({"addmm", "linear", "convolution", "add", "log_softmax"})
-_LABELS = 40
-_BATCHES = 3
+_LABELS = 40  # of one value: for two balanced classes chance gives that once in 10^12
 
 
 class Seen:
@@ -49,33 +47,29 @@ class ConstantLabels(Detector):
     heart, and data sorted by class, as long as other labels come later.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM421",
         name="constant-labels",
         family="data-labels",
         severity=Severity.ERROR,
         explains=(
-            "class-sorted-batches",
             "uninformative-labels",
             "updates-too-small",
             "vanishing-gradients",
             "metric-frozen",
-            "target-out-of-reach",
-            "unscaled-targets",
             "dead-units",
         ),
+        explains_here=("target-out-of-reach", "unscaled-targets"),
+        explains_later=("class-sorted-batches",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, Forward, EpochEnded, RunEnded)
+    listens = (LossCall, Forward, EpochEnded, RunEnded)
 
     def __init__(self) -> None:
         self._seen: dict[str, Seen] = {}
         self._inputs: set[int] = set()
         self._trained_since = False  # a loss was trained on since an epoch began
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, Forward):
             if event.grad and event.fingerprint is not None and len(self._inputs) < 64:
                 self._inputs.add(event.fingerprint)
@@ -106,14 +100,14 @@ class ConstantLabels(Detector):
         seen.at, seen.last = event.at, event
 
     def _judge(self, event: Event) -> Iterator[Finding]:
-        if len(self._inputs) < _BATCHES:
+        if len(self._inputs) < THRICE:
             return
         for kind, seen in self._seen.items():
-            if len(seen.values) != 1 or seen.labels < _LABELS or seen.calls < _BATCHES:
+            if len(seen.values) != 1 or seen.labels < _LABELS or seen.calls < THRICE:
                 continue
             if not (seen.head if kind.startswith("class") else seen.data):
                 continue
-            self._done = True
+            self.over = True
             value = next(iter(seen.values))
             yield self.finding(
                 event,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.resuming import file_of, starts_anew, stem
-from premortem.events import Event, Resumed
+from premortem.detectors.resuming import OfResumed, file_of, starts_anew
+from premortem.events import Resumed
 from premortem.findings import Finding, Severity
+from premortem.metric_words import counts
 
 
-class CounterRestarts(Detector):
+class CounterRestarts(OfResumed):
     """A run is resumed with the optimizer's state, and its epochs or steps are counted from the start again.
 
     ## Why it matters
@@ -31,34 +28,24 @@ class CounterRestarts(Detector):
     how far it was, more epochs may be meant: that is information, no warning.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM339", name="counter-restarts", family="checkpoint", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
+    card = Card(code="PM339", name="counter-restarts", family="checkpoint", severity=Severity.WARNING)
 
-    def __init__(self) -> None:
-        self._said = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, Resumed) or not event.restored:
-            return
+    def judge(self, event: Resumed) -> Finding | None:
         anew = starts_anew(event)
         if anew is None:
-            return
+            return None
         name, value, saved = anew
-        asked = [held for held in event.held if stem(held[0]) == stem(name)]
+        asked = [held for held in event.held if counts(held[0]) == counts(name)]
         if any(used for _, _, used in asked):
-            return  # the number of the file is added somewhere, or compared
-        self._said = True
+            return None  # the number of the file is added somewhere, or compared
         known = f"`{asked[0][0]}` is {asked[0][1]} and nothing uses it." if asked else "Nothing reads it."
-        yield self.finding(
+        return self.about(
             event,
-            f"the run goes on with `{file_of(event)}` of {stem(name)} {saved}, optimizer included, but `{name}` "
+            f"the run goes on with `{file_of(event)}` of {counts(name)} {saved}, optimizer included, but `{name}` "
             f"starts at {value}",
             cause=f"The file says how far it was, and the loop does not ask. {known}",
-            remedy=f"Begin the loop where the file ends, or say that {stem(name)}s are counted anew on purpose.",
+            remedy=f"Begin the loop where the file ends, or say that {counts(name)}s are counted anew on purpose.",
             severity=Severity.WARNING if asked else Severity.INFO,
-            file=event.path,
             counter=name,
             value=value,
             saved=saved,

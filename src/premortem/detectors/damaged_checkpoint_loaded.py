@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LoadChecked
+from premortem.events import LoadChecked
 from premortem.findings import Finding, Severity
 
 
@@ -32,22 +31,18 @@ class DamagedCheckpointLoaded(Detector):
     not looked at. Of thousands of small files, only some are.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM343",
         name="damaged-checkpoint-loaded",
         family="checkpoint",
         severity=Severity.ERROR,
         subject="path",
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LoadChecked,)
+    listens = (LoadChecked,)
 
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LoadChecked) or event.path in self._said:
+    def observe(self, event: LoadChecked) -> Iterator[Finding]:
+        if not self.once(event.path):
             return
-        self._said.add(event.path)
         loaded = "does not load" if event.raised else "was loaded"
         yield self.finding(
             event,

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Array, EpochStarted, Event, SlicesRestarted
 from premortem.findings import Finding, Severity
 
-EPOCHS = 4  # starts of epochs, the first included
-NOTICEABLE = 0.01  # of the data's own spread
+EPOCHS = 4  # starts of epochs, the first included: three changes show whether they add up
+NOTICEABLE = 0.01  # of the data's own spread: less is the rounding of a normalisation that was repeated
 GROWTH = 1.5  # a random walk is sqrt(3) further after three epochs than after one
-SCALED = 1.4  # factor per epoch by which the spread grows or shrinks
+SCALED = 1.4  # per epoch: what grows or shrinks by so much each time is scaled again each time
 
 
 @dataclass
@@ -42,7 +41,7 @@ class DataChangedInPlace(Detector):
     loop itself updates.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM341",
         name="data-changed-in-place",
         family="data-augment",
@@ -56,11 +55,10 @@ class DataChangedInPlace(Detector):
             "overflow",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (EpochStarted, SlicesRestarted)
+    listens = (EpochStarted, SlicesRestarted)
 
     def __init__(self) -> None:
         self._drifts: dict[int, Drift] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, EpochStarted):
@@ -76,8 +74,8 @@ class DataChangedInPlace(Detector):
             return  # nothing was written since; another loader reads the same array
         drift.distances = [*drift.distances[-EPOCHS:], array.distance]
         drift.spreads = [*drift.spreads[-EPOCHS:], array.spread]
-        if array.inside and not self._said and (moves_away(drift.distances) or is_rescaled(drift.spreads)):
-            self._said = True
+        if array.inside and not self.over and (moves_away(drift.distances) or is_rescaled(drift.spreads)):
+            self.over = True
             name = f"`dataset.{array.name}`" if array.name else "the tensor that batches are cut from"
             yield self.finding(
                 event,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.depth import Depths
-from premortem.events import Event, Forward, LayerStats, RunEnded, Site, StepStats
+from premortem.events import Event, Forward, LayerStats, Site, StepStats
 from premortem.findings import Finding, Severity
 
-DEAD = 0.999
-LOOKS = 4
+DEAD = 0.999  # of the units of a layer: one that lives may yet carry the signal
+LOOKS = 4  # audits over which none came back to life, as the steps between them double
 
 
 @dataclass
@@ -46,21 +45,21 @@ class DeadUnits(Detector):
     flow (a residual connection).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM242",
         name="dead-units",
         family="init-saturation",
         severity=Severity.ERROR,
-        explains=("vanishing-gradients", "metric-frozen", "updates-too-small", "detached-from-loss"),
+        explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
+        explains_later=("detached-from-loss",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Depths.LISTENS, Forward, StepStats, RunEnded)
+    uses = (Depths,)
+    listens = (LayerStats, Forward, StepStats)
 
     def __init__(self) -> None:
-        self._depths = Depths()
         self._now: LayerStats | None = None  # a dead layer in the last training forward
         self._looked = False
         self._graves: dict[int, Grave] = {}
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Forward):
@@ -68,19 +67,17 @@ class DeadUnits(Detector):
         elif isinstance(event, StepStats):
             if self._looked:
                 yield from self._stepped(event)
-        elif not isinstance(event, RunEnded):
-            self._depths.observe(event)
-            if isinstance(event, LayerStats) and event.grad and event.kind == "relu":
-                self._looked = True
-                if event.dead >= DEAD and event.samples >= 4:
-                    self._now = event
+        elif isinstance(event, LayerStats) and event.grad and event.kind == "relu":
+            self._looked = True
+            if event.dead >= DEAD and event.samples >= 4:
+                self._now = event
 
     def _stepped(self, event: StepStats) -> Iterator[Finding]:
         dead, self._looked = self._now, False
         if dead is None:
             self._graves.clear()
             return
-        profile = self._depths.profiles(event).get(dead.model, [])
+        profile = self.fact(Depths).profiles(event).get(dead.model, [])
         silent = sum(norm == 0 for _, norm in profile)
         if not silent or 3 * silent < len(profile):
             self._graves.pop(dead.model, None)
@@ -89,8 +86,7 @@ class DeadUnits(Detector):
         looks, since = (known.looks + 1, known.since) if known is not None else (1, event.step)
         self._graves[dead.model] = Grave(looks, dead.at, dead.layer, silent, len(profile), since)
         # Not within one unlucky stretch: the looks become rare as the run goes on.
-        if looks >= LOOKS and event.step >= 2 * since and event.step >= 32 and dead.model not in self._said:
-            self._said.add(dead.model)
+        if looks >= LOOKS and event.step >= 2 * since and event.step >= 32 and self.once(dead.model):
             yield self.finding(
                 event,
                 f"every unit of a ReLU layer has been zero for all samples since step {since}; {silent} of "

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import DeadlineMet, Event
+from premortem.events import DeadlineMet
 from premortem.findings import Finding, Severity
 
 
@@ -27,18 +26,11 @@ class DeadlineReached(Detector):
     many steps were done. `torch.load` reads the file too.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM328", name="deadline-reached", family="persistence", severity=Severity.INFO
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (DeadlineMet,)
+    card = Card(code="PM328", name="deadline-reached", family="persistence", severity=Severity.INFO)
+    listens = (DeadlineMet,)
 
-    def __init__(self) -> None:
-        self._said = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, DeadlineMet):
-            return
-        self._said = True
+    def observe(self, event: DeadlineMet) -> Iterator[Finding]:
+        self.over = True
         saved = f"the state of the training is in {event.path}" if event.path else "it could not be saved"
         when = f"{event.left:.0f} seconds before the deadline" if event.left >= 0 else "after the deadline"
         mirror = {None: "", True: ", and on the mirror", False: ", but not on the mirror yet"}[event.mirrored]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from premortem.detectors.facts import Fact
 from premortem.events import Event, LayerStats, ModelSeen, StepStats
 
 
-class Depths:
+class Depths(Fact):
     """For each model, its layers with weights from the first to the last."""
 
-    LISTENS: tuple[type[Event], ...] = (ModelSeen, LayerStats)
+    LISTENS = (ModelSeen, LayerStats)
 
     def __init__(self) -> None:
         self._matrices: dict[int, dict[int, str]] = {}  # model -> weight matrices and their names

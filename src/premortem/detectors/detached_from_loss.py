@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -76,7 +75,7 @@ class DetachedFromLoss(Detector):
     and momentum networks), when the part gets gradients in other steps, and when it is merely unused.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM111",
         name="detached-from-loss",
         family="grad-flow",
@@ -90,14 +89,7 @@ class DetachedFromLoss(Detector):
             "dead-units",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        Forward,
-        Detached,
-        GraphWalked,
-        OptimizerStep,
-        Custody,
-        RunEnded,
-    )
+    listens = (Forward, Detached, GraphWalked, OptimizerStep, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._alive: set[int] = set()  # parameters that had a gradient at some time

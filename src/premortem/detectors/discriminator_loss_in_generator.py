@@ -2,15 +2,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Backward, Event, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3
 
 
 class DiscriminatorLossInGenerator(Detector):
@@ -31,24 +28,22 @@ class DiscriminatorLossInGenerator(Detector):
     When the generator's gradients are cleared between the two backward passes.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM142",
         name="discriminator-loss-in-generator",
         family="gan",
         severity=Severity.ERROR,
         explains=("gradients-never-cleared", "accumulation-not-divided", "exploding-gradients", "wrong-sign"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Players.LISTENS, Backward, ZeroGrad)
+    uses = (Players,)
+    listens = (Backward, ZeroGrad, OptimizerStep)
 
     def __init__(self) -> None:
-        self._players = Players()
         # optimizer -> backward passes since its gradients were cleared: where, and who stepped on it
         self._sums: dict[int, list[tuple[Site | None, set[int]]]] = {}
         self._times: Counter[int] = Counter()
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        self._players.observe(event)
         if isinstance(event, Backward):
             for optimizer in event.optimizers:
                 passes = self._sums.setdefault(optimizer, [])
@@ -67,20 +62,22 @@ class DiscriminatorLossInGenerator(Detector):
                 for _, stepped in passes:
                     stepped.add(event.optimizer)
         mine = mine[-event.pending :] if event.pending else []
-        for generator, discriminator in self._players.pairs():
-            if not self._players.holds(event.optimizer, generator) or event.optimizer in self._told:
+        for generator, discriminator in self.fact(Players).pairs():
+            if not self.fact(Players).holds(event.optimizer, generator) or self.said(event.optimizer):
                 continue
             foreign = [
-                at for at, stepped in mine if any(self._players.holds(key, discriminator) for key in stepped)
+                at
+                for at, stepped in mine
+                if any(self.fact(Players).holds(key, discriminator) for key in stepped)
             ]
             own = [at for at, stepped in mine if not stepped]
             if not foreign or not own:
                 continue
             self._times[event.optimizer] += 1
-            if self._times[event.optimizer] == ENOUGH:
-                self._told.add(event.optimizer)
-                name = self._players.names.get(generator, "the generator")
-                critic = self._players.names.get(discriminator, "the discriminator")
+            if self._times[event.optimizer] == THRICE:
+                self.once(event.optimizer)
+                name = self.fact(Players).names.get(generator, "the generator")
+                critic = self.fact(Players).names.get(discriminator, "the discriminator")
                 yield self.finding(
                     event,
                     f"`{name}` steps on the sum of its own gradient and that of `{critic}`'s loss",

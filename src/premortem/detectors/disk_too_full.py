@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.wording import count
-from premortem.events import Event, RoomShort
+from premortem.events import RoomShort
 from premortem.findings import Finding, Severity
 
 
@@ -26,18 +25,14 @@ class DiskTooFull(Detector):
     Remove old checkpoints, save fewer of them, or save to another disk.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM326", name="disk-too-full", family="persistence", severity=Severity.WARNING, subject="path"
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (RoomShort,)
+    listens = (RoomShort,)
 
-    def __init__(self) -> None:
-        self._said: set[tuple[str, bool]] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, RoomShort) or event.failed or (event.path, event.in_place) in self._said:
+    def observe(self, event: RoomShort) -> Iterator[Finding]:
+        if event.failed or not self.once((event.path, event.in_place)):
             return
-        self._said.add((event.path, event.in_place))
         yield self.finding(
             event,
             self._what(event),

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, LayerStats
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import LayerStats
 from premortem.findings import Finding, Severity
-
-LOOKS = 3
 
 
 class DropoutNearOne(Detector):
@@ -27,28 +24,27 @@ class DropoutNearOne(Detector):
     Use p between 0.1 and 0.5; a keep probability of 0.95 is `nn.Dropout(0.05)`.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM246",
         name="dropout-near-one",
         family="vanishing",
         severity=Severity.ERROR,
         explains=("vanishing-gradients", "dead-units", "metric-frozen", "updates-too-small"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats,)
+    listens = (LayerStats,)
 
     def __init__(self) -> None:
         self._steps: dict[tuple[str, float], set[int]] = {}
-        self._said = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, LayerStats) or event.probability < 0.9 or not event.training or self._said:
+    def observe(self, event: LayerStats) -> Iterator[Finding]:
+        if event.probability < 0.9 or not event.training:
             return
         if not event.grad and event.probability < 1:
             return
         steps = self._steps.setdefault((event.layer, event.probability), set())
         steps.add(event.step)
-        if len(steps) >= LOOKS:
-            self._said = True
+        if len(steps) >= THRICE:
+            self.over = True
             kept = 1 - event.probability
             yield self.finding(
                 event,

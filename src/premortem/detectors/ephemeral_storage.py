@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, StorageSeen
+from premortem.events import StorageSeen
 from premortem.findings import Certainty, Finding, Severity
 
 
@@ -30,22 +29,19 @@ class EphemeralStorage(Detector):
     A place that only might go (memory, a container) is a remark, after ten minutes of training.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM325",
         name="ephemeral-storage",
         family="persistence",
         severity=Severity.WARNING,
         subject="path",
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StorageSeen,)
+    listens = (StorageSeen,)
 
-    def __init__(self) -> None:
-        self._said = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, StorageSeen) or event.mirrored:
+    def observe(self, event: StorageSeen) -> Iterator[Finding]:
+        if event.mirrored:
             return
-        self._said = True
+        self.over = True
         will = "is wiped" if event.certain else "may go"
         yield self.finding(
             event,

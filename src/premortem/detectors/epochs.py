@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from premortem.detectors.facts import Fact
+from premortem.detectors.printed import MOST_KINDS
 from premortem.events import EpochEnded, EpochStarted, EvaluationEnded, Event, LogLine
-
-WORDS = frozenset({"epoch", "ep", "epochs"})
-MOST_TEMPLATES = 64
+from premortem.metric_words import EPOCHS
 
 
 class Counter:
@@ -38,10 +38,10 @@ class Counter:
             self.ends.clear()
 
 
-class Epochs:
+class Epochs(Fact):
     """Steps at which epochs ended."""
 
-    LISTENS: tuple[type[Event], ...] = (EpochStarted, EpochEnded, EvaluationEnded, LogLine)
+    LISTENS = (EpochStarted, EpochEnded, EvaluationEnded, LogLine)
 
     def __init__(self) -> None:
         self._open: dict[int, int] = {}  # loader -> step at which the pass that is going on began
@@ -67,12 +67,12 @@ class Epochs:
             append(self._passes, step)
 
     def _printed(self, event: LogLine) -> None:
-        named = [i for i, (label, _, _) in enumerate(event.values) if label in WORDS]
+        named = [i for i, (label, _, _) in enumerate(event.values) if label in EPOCHS]
         at = named[0] if named else 0
         value = event.values[at][2]
         if not 0 <= value < 1e6 or value != int(value):
             return
-        if len(self._counters) > MOST_TEMPLATES:
+        if len(self._counters) > MOST_KINDS:
             self._counters.clear()
         counter = self._counters.setdefault(event.template, Counter(bool(named)))
         counter.count(int(value), event.step)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.models import Models
 from premortem.detectors.printed import evaluates
 from premortem.detectors.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, ModelSeen
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3  # evaluations with the same weights
 
 
 class EvaluatedCopyNeverChanges(Detector):
@@ -34,27 +32,25 @@ class EvaluatedCopyNeverChanges(Detector):
     called in every step (a teacher).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM303",
         name="evaluated-copy-never-changes",
         family="eval-stale",
         severity=Severity.ERROR,
-        explains=("metric-frozen", "statistics-never-collected", "plateau-wrong-mode"),
+        explains=("metric-frozen", "plateau-wrong-mode"),
+        explains_here=("statistics-never-collected",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (EvaluationEnded, ModelSeen, Custody, LogLine)
+    uses = (Models,)
+    listens = (EvaluationEnded, Custody, LogLine)
 
     def __init__(self) -> None:
-        self._seen: dict[int, ModelSeen] = {}
         self._moved: set[int] = set()  # models whose weights an optimizer moved
         self._evaluated: set[int] = set()
         self._history: dict[int, list[EvaluationEnded]] = {}
         self._logged: set[int] = set()
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, ModelSeen):
-            self._seen[event.model] = event
-        elif isinstance(event, Custody):
+        if isinstance(event, Custody):
             self._moved.update(link.model for link in event.links if link.moved)
         elif isinstance(event, LogLine):
             if evaluates(event):
@@ -64,7 +60,7 @@ class EvaluatedCopyNeverChanges(Detector):
             logged = event.step in self._logged
             self._logged = {step for step in self._logged if step >= event.step}
             if (
-                event.model in self._seen
+                event.model in self.fact(Models).seen
                 and event.weights is not None
                 and (event.judged or (logged and not event.every_step))
             ):
@@ -74,28 +70,28 @@ class EvaluatedCopyNeverChanges(Detector):
         history = self._history.setdefault(event.model, [])
         if history and history[-1].weights != event.weights:
             history.clear()
-            self._said.add(event.model)  # it does change
-        if event.model in self._said or event.model in self._moved:
+            self.once(event.model)  # it does change
+        if self.said(event.model) or event.model in self._moved:
             return
         if not history or history[-1].step < event.step:
             history.append(event)
         trained = self._original(event.model)
-        if trained is not None and len(history) >= ENOUGH:
-            self._said.add(event.model)
+        if trained is not None and len(history) >= THRICE:
+            self.once(event.model)
             yield self._found(event, history, trained)
 
     def _original(self, copy: int) -> ModelSeen | None:
         """The model in training that this is a copy of; None when that one is evaluated too."""
-        mine = self._seen[copy]
+        mine = self.fact(Models).seen[copy]
         keys = {parameter.key for parameter in mine.parameters}
-        twins = [self._seen[model] for model in self._moved if model in self._seen]
+        twins = [self.fact(Models).seen[model] for model in self._moved if model in self.fact(Models).seen]
         twins = [seen for seen in twins if seen.shapes == mine.shapes]
         if any(seen.model in self._evaluated or keys & {p.key for p in seen.parameters} for seen in twins):
             return None
         return twins[0] if twins else None
 
     def _found(self, event: EvaluationEnded, history: list[EvaluationEnded], trained: ModelSeen) -> Finding:
-        name = self._seen[event.model].name
+        name = self.fact(Models).seen[event.model].name
         # A function that evaluates calls whatever it is given by the same name.
         copy = f"`{name}`" if name != trained.name else f"the copy of `{name}`"
         return self.finding(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.models import Models
 from premortem.detectors.printed import evaluates, held_out
 from premortem.detectors.wording import count
 from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded
@@ -34,38 +34,36 @@ class EvaluatedInTrainMode(Detector):
     on, and models without such layers.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM301",
         name="evaluated-in-train-mode",
         family="eval-mode",
         severity=Severity.ERROR,
-        explains=("evaluated-with-gradients", "train-and-eval-inputs-differ"),
+        explains=("evaluated-with-gradients",),
+        explains_later=("train-and-eval-inputs-differ",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (EvaluationEnded, LogLine, ModelSeen, RunEnded)
+    uses = (Models,)
+    listens = (EvaluationEnded, LogLine, RunEnded)
 
     def __init__(self) -> None:
-        self._seen: dict[int, ModelSeen] = {}
         self._learnt: set[int] = set()  # shapes of models that were trained
         self._logged: dict[int, bool] = {}  # steps at which a metric was printed -> of held-out data
         self._on_purpose: set[int] = set()  # models that were sampled with dropout on
         self._odd: dict[int, EvaluationEnded] = {}  # dropout on in eval mode, by the author's own hand
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, ModelSeen):
-            self._seen[event.model] = event
-        elif isinstance(event, LogLine):
+        if isinstance(event, LogLine):
             if evaluates(event):
                 self._logged[event.step] = self._logged.get(event.step, False) or held_out(event)
         elif isinstance(event, EvaluationEnded):
             yield from self._evaluated(event)
         elif isinstance(event, RunEnded) and not event.cut_off:
             for model, evaluation in self._odd.items():
-                if not self._said and model not in self._on_purpose:
+                if not self.over and model not in self._on_purpose:
                     yield self._noise_left_on(evaluation)
 
     def _evaluated(self, event: EvaluationEnded) -> Iterator[Finding]:
-        seen = self._seen.get(event.model)
+        seen = self.fact(Models).seen.get(event.model)
         shapes = seen.shapes if seen is not None else 0
         if event.trained:
             self._learnt.add(shapes)
@@ -82,7 +80,7 @@ class EvaluatedInTrainMode(Detector):
             or event.critic
             or event.discarded
         )
-        if self._said or innocent:
+        if self.over or innocent:
             return
         # On the training input itself (a graph with validation nodes, or a look at the training loss), or twice on the
         # same one: only what is printed says that it is an evaluation.
@@ -105,7 +103,7 @@ class EvaluatedInTrainMode(Detector):
             self._odd.setdefault(event.model, event)
 
     def _in_train_mode(self, event: EvaluationEnded, severity: Severity) -> Finding:
-        self._said = True
+        self.over = True
         name = self._name(event)
         return self.finding(
             event,
@@ -122,9 +120,9 @@ class EvaluatedInTrainMode(Detector):
         )
 
     def _deaf(self, event: EvaluationEnded) -> Finding:
-        self._said = True
+        self.over = True
         name = self._name(event)
-        seen = self._seen.get(event.model)
+        seen = self.fact(Models).seen.get(event.model)
         if event.forgotten:
             why = "A functional dropout that is not told `training=self.training` is always on."
             remedy = "Pass `training=self.training` to `F.dropout`, and `dropout_p=self.p if self.training else 0.0` to attention."
@@ -163,5 +161,5 @@ class EvaluatedInTrainMode(Detector):
         )
 
     def _name(self, event: EvaluationEnded) -> str:
-        seen = self._seen.get(event.model)
+        seen = self.fact(Models).seen.get(event.model)
         return seen.name if seen is not None else "model"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import EvaluationEnded, Event, ModelSeen
+from premortem.detectors.models import Models
+from premortem.events import EvaluationEnded, Event
 from premortem.findings import Finding, Severity
 
 
@@ -24,23 +24,16 @@ class EvaluatedWithGradients(Detector):
     Wrap the evaluation in `with torch.no_grad():` (or `torch.inference_mode()`).
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM306", name="evaluated-with-gradients", family="eval-mode", severity=Severity.INFO
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (EvaluationEnded, ModelSeen)
-
-    def __init__(self) -> None:
-        self._names: dict[int, str] = {}
-        self._said = False
+    card = Card(code="PM306", name="evaluated-with-gradients", family="eval-mode", severity=Severity.INFO)
+    uses = (Models,)
+    listens = (EvaluationEnded,)
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, ModelSeen):
-            self._names[event.model] = event.name
-        elif isinstance(event, EvaluationEnded):
+        if isinstance(event, EvaluationEnded):
             wasteful = event.grad and event.judged and event.trained and not event.generator
-            if wasteful and not self._said and event.forwards > 1:
-                self._said = True
-                name = self._names.get(event.model, "model")
+            if wasteful and event.forwards > 1:
+                self.over = True
+                name = self.fact(Models).name(event.model)
                 yield self.finding(
                     event,
                     f"`{name}` was evaluated with gradients on, in {event.forwards} forwards",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -13,8 +12,8 @@ from premortem.detectors.scales import Scales
 from premortem.events import Clip, Event, LayerStats, StepStats
 from premortem.findings import Finding, Severity
 
-PULL = 100.0  # gradient relative to the weights
-GROWTH = 100.0  # of activations relative to the input
+PULL = 100.0  # gradient relative to the weights: at any usual rate one step replaces them
+GROWTH = 100.0  # of activations relative to the input: twelve layers that each grow by half do that
 SENSITIVE = 1000.0  # |gradient| |weights| / |loss|: how many times over the weights explain the loss
 
 
@@ -61,7 +60,7 @@ class ExplodingGradients(Detector):
     When the gradients are clipped, and when inputs or targets are themselves enormous.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM245",
         name="exploding-gradients",
         family="exploding",
@@ -69,19 +68,18 @@ class ExplodingGradients(Detector):
         explains=(
             "non-finite-training",
             "weights-stay-non-finite",
-            "overflow",
-            "updates-too-large",
             "dead-units",
             "saturated-activations",
             "metric-frozen",
             "plateau-fed-non-finite",
             "poisoned-checkpoint",
         ),
+        explains_later=("updates-too-large", "overflow"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Scales.LISTENS, Clip, StepStats)
+    uses = (Scales,)
+    listens = (LayerStats, Clip, StepStats)
 
     def __init__(self) -> None:
-        self._scales = Scales()
         self._clipped = False
         self._growth = (0.0, "")  # largest activation relative to the input, and where
         self._input = 1.0
@@ -92,10 +90,8 @@ class ExplodingGradients(Detector):
             self._clipped = self._clipped or (event.limit < 1e3 and not event.after_step)
         elif isinstance(event, StepStats):
             yield from self._stepped(event)
-        else:
-            self._scales.observe(event)
-            if isinstance(event, LayerStats) and event.step == 0 and event.grad:
-                self._ran(event)
+        elif isinstance(event, LayerStats) and event.step == 0 and event.grad:
+            self._ran(event)
 
     def _ran(self, event: LayerStats) -> None:
         if event.order == 0:
@@ -107,7 +103,7 @@ class ExplodingGradients(Detector):
     def _stepped(self, event: StepStats) -> Iterator[Finding]:
         start = self._starts.setdefault(event.optimizer, Start())
         start.steps += 1
-        if start.steps > 3 or start.said or self._clipped or self._scales.unusual:
+        if start.steps > 3 or start.said or self._clipped or self.fact(Scales).unusual:
             return
         broken = math.isnan(event.grad_norm)
         if not broken:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -14,8 +13,8 @@ from premortem.detectors.wording import count
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
 from premortem.findings import Certainty, Finding, Severity
 
-PASSES = 4  # over the loader, each left at the same batch
-SHARE = 0.5  # of the batches that must be left unused
+PASSES = 4  # over the loader, each left at the same batch: a limit on steps ends only the last one
+SHARE = 0.5  # of the batches that must be left unused: a small rest is meant
 SEVERAL = 5  # batches, of which a shuffled loader's first is used
 
 
@@ -49,27 +48,20 @@ class FewerSamplesThanExpected(Detector):
     four epochs.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM322",
         name="fewer-samples-than-expected",
         family="data-empty",
         severity=Severity.ERROR,
-        explains=("same-batch-every-step", "constant-labels"),
+        explains=("constant-labels",),
+        explains_later=("same-batch-every-step",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        LoaderBuilt,
-        EpochStarted,
-        BatchDrawn,
-        EpochEnded,
-        OptimizerStep,
-        LogLine,
-    )
+    listens = (LoaderBuilt, EpochStarted, BatchDrawn, EpochEnded, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
         self._loaders: dict[int, LoaderBuilt] = {}
         self._passes: dict[int, Passes] = {}
         self._last: int | None = None  # the loader that was drawn from last
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LoaderBuilt):
@@ -95,7 +87,7 @@ class FewerSamplesThanExpected(Detector):
             yield from self._ended(event)
 
     def _sampler(self, event: LoaderBuilt, reachable: int, samples: int) -> Finding:
-        self._said.add(event.loader)
+        self.once(event.loader)
         return self.finding(
             event,
             f"the WeightedRandomSampler has {count(reachable, 'weight')} for {count(samples, 'sample')}: it only ever "
@@ -117,10 +109,10 @@ class FewerSamplesThanExpected(Detector):
         passes.numbers = [*passes.numbers, passes.number][-PASSES:]
         last = passes.left_at
         stuck = len(last) == PASSES and len(set(last)) == 1 and last[0] < SHARE * loader.batches
-        if not stuck or not counted_up(passes.numbers) or event.loader in self._said:
+        if not stuck or not counted_up(passes.numbers) or self.said(event.loader):
             return
         if not loader.shuffle or (last[0] == 1 and loader.batches >= SEVERAL):
-            self._said.add(event.loader)
+            self.once(event.loader)
             yield self._left(event, loader, last[0])
 
     def _left(self, event: EpochEnded, loader: LoaderBuilt, batches: int) -> Finding:

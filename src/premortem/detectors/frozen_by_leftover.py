@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -20,11 +19,11 @@ from premortem.events import (
 )
 from premortem.findings import Finding, Severity
 
-SIGHTINGS = 4
-MANY = 8
-LASTING = 100  # steps
-SETTLED = 32
-MOST_PHASES = 16
+SIGHTINGS = 4  # audits in which it stayed frozen: one or two may be a phase that ends
+MANY = 8  # audits, where nothing but the missing gradient speaks against it
+LASTING = 100  # steps that a phase must have lasted to be no warm-up
+SETTLED = 32  # steps, after which the phases of a short run have begun
+MOST_PHASES = 16  # that are remembered: who makes more builds an optimizer for each task
 
 
 class Phase:
@@ -62,21 +61,14 @@ class FrozenByLeftover(Detector):
     a perceptual loss).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM112",
         name="frozen-by-leftover",
         family="grad-flow",
         severity=Severity.ERROR,
         explains=("metric-frozen", "updates-too-small", "loss-without-graph"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        ModelSeen,
-        OptimizerBuilt,
-        StateLoaded,
-        FileLoaded,
-        Custody,
-        RunEnded,
-    )
+    listens = (ModelSeen, OptimizerBuilt, StateLoaded, FileLoaded, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._frozen: Counter[int] = Counter()  # audited steps in which a parameter was frozen

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.events import Custody, Event, ModelSeen, SaidFrozen
 from premortem.findings import Certainty, Finding, Severity
-
-STEPS = 2
 
 
 class FrozenOnlyInName(Detector):
@@ -29,10 +26,8 @@ class FrozenOnlyInName(Detector):
     Call what applies the setting before the optimizer is built, and look at `requires_grad` of the parameters.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM116", name="frozen-only-in-name", family="config", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, Custody)
+    card = Card(code="PM116", name="frozen-only-in-name", family="config", severity=Severity.WARNING)
+    listens = (ModelSeen, Custody)
 
     def __init__(self) -> None:
         self._claims: dict[int, tuple[SaidFrozen, ...]] = {}
@@ -54,7 +49,7 @@ class FrozenOnlyInName(Detector):
         if not all(seen):
             self._kept.add(claim.attribute)
         self._times[claim.attribute] += all(seen)
-        if self._times[claim.attribute] == STEPS and claim.attribute not in self._kept:
+        if self._times[claim.attribute] == TWICE and claim.attribute not in self._kept:
             yield self.finding(
                 event,
                 f"`{claim.attribute}` is {claim.value}, and all {len(seen)} parameters there are trained",

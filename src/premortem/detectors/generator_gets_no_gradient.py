@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.adversarial import Players
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Backward, Detached, Event, Forward, OptimizerStep, Site
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3
 
 
 class GeneratorGetsNoGradient(Detector):
@@ -29,7 +26,7 @@ class GeneratorGetsNoGradient(Detector):
     generator.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM141",
         name="generator-gets-no-gradient",
         family="gan",
@@ -45,18 +42,15 @@ class GeneratorGetsNoGradient(Detector):
             "gradients-thrown-away",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Players.LISTENS, Backward, Detached)
+    uses = (Players,)
+    listens = (Forward, Backward, Detached, OptimizerStep)
 
     def __init__(self) -> None:
-        self._players = Players()
         self._backwards = 0
         self._cuts: dict[frozenset[int], Site | None] = {}
         self._called: dict[int, tuple[bool, Site | None]] = {}  # model -> gradients on, where
-        self._streak: dict[int, int] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        self._players.observe(event)
         if isinstance(event, Backward):
             self._backwards += not event.error
         elif isinstance(event, Detached):
@@ -70,21 +64,20 @@ class GeneratorGetsNoGradient(Detector):
     def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
         starved = self._backwards > 0 and event.backwards == 0 and not event.touched and not event.closure
         self._backwards = 0
-        self._streak[event.optimizer] = self._streak.get(event.optimizer, 0) + 1 if starved else 0
-        if self._streak[event.optimizer] < ENOUGH:
+        steps = self.in_a_row(event.optimizer, starved)
+        if steps < THRICE:
             return
-        for generator, discriminator in self._players.pairs():
-            if not self._players.holds(event.optimizer, generator) or generator in self._told:
+        for generator, discriminator in self.fact(Players).pairs():
+            if not self.fact(Players).holds(event.optimizer, generator) or not self.once(generator):
                 continue
-            self._told.add(generator)
-            mine = self._players.parameters(generator)
+            mine = self.fact(Players).parameters(generator)
             cut = next((at for keys, at in reversed(self._cuts.items()) if keys & mine), None)
             grad, called = self._called.get(generator, (True, None))
-            name = self._players.names.get(generator, "the generator")
-            critic = self._players.names.get(discriminator, "the discriminator")
+            name = self.fact(Players).names.get(generator, "the generator")
+            critic = self.fact(Players).names.get(discriminator, "the discriminator")
             yield self.finding(
                 event,
-                f"`{name}` gets no gradient: its optimizer made {self._streak[event.optimizer]} steps on nothing",
+                f"`{name}` gets no gradient: its optimizer made {steps} steps on nothing",
                 cause=(
                     f"the samples that go into `{critic}` for `{name}`'s own loss are detached from it"
                     if grad

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, NonFinite, OptimizerStep, Site, ZeroGrad
+from premortem.detectors.base import TWICE, Detector
+from premortem.events import Clip, Event, NonFinite, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
-
-ENOUGH = 2
 
 
 class GradientsClearedBeforeStep(Detector):
@@ -29,7 +26,7 @@ class GradientsClearedBeforeStep(Detector):
     When nobody called `zero_grad()` and the run has met NaN: a helper that replaces NaN by 0 empties gradients too.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM121",
         name="gradients-cleared-before-step",
         family="update-order",
@@ -48,25 +45,22 @@ class GradientsClearedBeforeStep(Detector):
             "weight-decay-collapse",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ZeroGrad, OptimizerStep, NonFinite)
+    listens = (ZeroGrad, OptimizerStep, NonFinite, Clip)
 
     def __init__(self) -> None:
         self._cleared_at: dict[int, Site | None] = {}
-        self._streak: dict[int, int] = {}
-        self._told: set[int] = set()
-        self._masked = False  # perhaps: something was not finite
+        self._masked = False  # perhaps: something was not finite, or was clipped to 0
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ZeroGrad):
             self._cleared_at.update(dict.fromkeys(event.wasted, event.at))
-        elif isinstance(event, NonFinite):
+        elif isinstance(event, NonFinite) or (isinstance(event, Clip) and not event.limit):
             self._masked = True
         elif isinstance(event, OptimizerStep):
             key = event.optimizer
-            self._streak[key] = self._streak.get(key, 0) + 1 if event.emptied else 0
+            steps = self.in_a_row(key, event.emptied)
             at = self._cleared_at.get(key)
-            if self._streak[key] == ENOUGH and key not in self._told and (at or not self._masked):
-                self._told.add(key)
+            if steps == TWICE and (at or not self._masked) and self.once(key):
                 where = f"`zero_grad()` at line {at.line}" if at is not None else "something"
                 yield self.finding(
                     event,
@@ -74,6 +68,6 @@ class GradientsClearedBeforeStep(Detector):
                     cause="every step is made without the gradients that backward() has just computed",
                     remedy="clear the gradients before backward(), or after step()",
                     at=at,
-                    steps=self._streak[key],
+                    steps=steps,
                 )
             self._cleared_at.pop(key, None)

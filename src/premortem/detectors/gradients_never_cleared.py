@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, OptimizerStep, ZeroGrad
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3
 
 
 class GradientsNeverCleared(Detector):
@@ -30,7 +27,7 @@ class GradientsNeverCleared(Detector):
     When gradients are accumulated between two steps, and when they are cleared by hand (`p.grad = None`).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM122",
         name="gradients-never-cleared",
         family="update-order",
@@ -44,13 +41,11 @@ class GradientsNeverCleared(Detector):
             "accumulation-window-broken",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ZeroGrad, OptimizerStep)
+    listens = (ZeroGrad, OptimizerStep)
 
     def __init__(self) -> None:
         self._calls = 0  # of zero_grad, on anything
         self._own: dict[int, int] = {}  # ... of those, on what this optimizer holds
-        self._streak: dict[int, int] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ZeroGrad):
@@ -60,12 +55,10 @@ class GradientsNeverCleared(Detector):
         elif isinstance(event, OptimizerStep):
             key = event.optimizer
             adding = not event.cleared and event.backwards > 0 and not event.closure
-            self._streak[key] = self._streak.get(key, 0) + 1 if adding else 0
-            if self._streak[key] == ENOUGH and key not in self._told:
-                self._told.add(key)
+            if self.in_a_row(key, adding) == THRICE and self.once(key):
                 yield self.finding(
                     event,
-                    f"{event.kind} has made {ENOUGH} steps in a row on gradients that were never cleared in between",
+                    f"{event.kind} has made {THRICE} steps in a row on gradients that were never cleared in between",
                     cause=self._cause(key),
                     remedy="call `optimizer.zero_grad()` in the batch loop, once for every step",
                     at=event.backward_sites[-1] if event.backward_sites else event.at,

@@ -3,16 +3,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, Site
+from premortem.events import Site
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
-FEW = 12  # windows that were thrown away
-SHARE = 3  # ... for each one that was used
+FEW = 12  # windows that were thrown away: a probe of the rate throws away fewer
+SHARE = 3  # for each one that was used: less may be a step that is left out on purpose
 
 
 @dataclass
@@ -47,7 +46,7 @@ class GradientsThrownAway(Detector):
     those of an input.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM125",
         name="gradients-thrown-away",
         family="update-order",
@@ -60,18 +59,16 @@ class GradientsThrownAway(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded,)
+    listens = (WindowEnded,)
 
     def __init__(self) -> None:
         self._tallies: dict[tuple[int, Site | None], Tally] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: WindowEnded) -> Iterable[Finding]:
         if event.micros and event.site is not None and not event.closure and not event.touched:
             tally = self._tallies.setdefault((event.optimizer, event.site), Tally())
             count(tally, event)
-            if event.optimizer not in self._told and wasteful(tally):
-                self._told.add(event.optimizer)
+            if wasteful(tally) and self.once(event.optimizer):
                 yield self._found(event, tally)
 
     def _found(self, event: WindowEnded, tally: Tally) -> Finding:

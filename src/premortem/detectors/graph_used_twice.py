@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -29,14 +28,14 @@ class GraphUsedTwice(Detector):
     `backward()` once.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM114",
         name="graph-used-twice",
         family="grad-flow",
         severity=Severity.ERROR,
         explains=("step-never-called", "graphs-kept-alive"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, RunEnded)
+    listens = (Backward, RunEnded)
 
     def __init__(self) -> None:
         self._failed: Backward | None = None

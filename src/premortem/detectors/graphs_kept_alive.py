@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -13,7 +12,7 @@ from premortem.events import Backward, Event, GraphWalked, Kept, OutOfMemory, Ru
 from premortem.findings import Finding, Severity
 
 MANY = 512  # graphs, to be sure before the run is over
-SOME = 20
+SOME = 20  # graphs: a few are kept by a history of the last losses
 
 
 class GraphsKeptAlive(Detector):
@@ -34,14 +33,14 @@ class GraphsKeptAlive(Detector):
     Graphs that are freed at the end of each epoch or episode, and buffers of bounded size.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM251",
         name="graphs-kept-alive",
         family="memory-leak",
         severity=Severity.ERROR,
         explains=("out-of-memory",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, GraphWalked, OutOfMemory, RunEnded)
+    listens = (Backward, GraphWalked, OutOfMemory, RunEnded)
 
     def __init__(self) -> None:
         self._backwards = 0
@@ -53,11 +52,8 @@ class GraphsKeptAlive(Detector):
         self._keeper: Kept | None = None  # the variable that holds them, looked for when memory runs out
         self._sizes: dict[int, int] = {}  # step -> nodes in the graph
         self._out_of_memory = False
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said:
-            return
         if isinstance(event, GraphWalked):
             yield from self._walked(event)
         elif isinstance(event, Backward):
@@ -109,7 +105,7 @@ class GraphsKeptAlive(Detector):
         # One step's worth of graph more in each step, exactly: nothing but a chain through all of them does that.
         rates = [(self._sizes[b] - self._sizes[a]) / (b - a) for a, b in itertools.pairwise(steps)]
         if min(rates) > 3 and max(rates) <= 1.05 * min(rates):
-            self._said = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the graph of the loss grows with every step: {self._sizes[4]} operations at step 4, "
@@ -121,7 +117,7 @@ class GraphsKeptAlive(Detector):
             )
 
     def _found(self, event: Event) -> Finding:
-        self._said = True
+        self.over = True
         keeper = f"`{self._keeper.name}`" if self._keeper is not None else "Something"
         return self.finding(
             event,
@@ -134,7 +130,7 @@ class GraphsKeptAlive(Detector):
         )
 
     def _found_inside(self, event: Event) -> Finding:
-        self._said = True
+        self.over = True
         return self.finding(
             event,
             f"the graphs of all {self._inside[0]} steps that were looked at are still in memory after "

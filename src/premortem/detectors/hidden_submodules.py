@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
 from premortem.detectors.wording import count
 from premortem.events import Custody, Event, Hidden, Link, ModelSeen
 from premortem.findings import Finding, Severity
-
-ENOUGH = 2
 
 
 class HiddenSubmodules(Detector):
@@ -33,7 +30,7 @@ class HiddenSubmodules(Detector):
     trained before: a teacher is often hidden in a list on purpose.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM102",
         name="hidden-submodules",
         family="optimizer-ownership",
@@ -47,19 +44,17 @@ class HiddenSubmodules(Detector):
             "exploding-gradients",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, Custody)
+    listens = (ModelSeen, Custody)
 
     def __init__(self) -> None:
         self._places: dict[str, Hidden] = {}
-        self._sightings: dict[str, int] = {}
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ModelSeen):
             self._places.update({hidden.attribute: hidden for hidden in event.hidden})
         elif isinstance(event, Custody):
             for attribute in sorted({link.hidden for link in event.links if is_forgotten(link)}):
-                self._sightings[attribute] = self._sightings.get(attribute, 0) + 1
-                if self._sightings[attribute] == ENOUGH:
+                if self.times(attribute) == TWICE:
                     yield self._found(event, attribute)
 
     def _found(self, event: Custody, attribute: str) -> Finding:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import AliasKept, Event
+from premortem.events import AliasKept
 from premortem.findings import Finding, Severity
 
 
@@ -27,17 +26,12 @@ class KeptByReference(Detector):
     The other name is given to a new model afterwards (a sweep that keeps the best of several runs).
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM318", name="kept-by-reference", family="persistence", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (AliasKept,)
+    card = Card(code="PM318", name="kept-by-reference", family="persistence", severity=Severity.ERROR)
+    listens = (AliasKept,)
 
-    def __init__(self) -> None:
-        self._said = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, AliasKept) and not self._said:
-            self._said = True
+    def observe(self, event: AliasKept) -> Iterator[Finding]:
+        if isinstance(event, AliasKept):
+            self.over = True
             yield self.finding(
                 event,
                 f"`{event.kept} = {event.source}` keeps no copy: both names mean the model that is still being trained",

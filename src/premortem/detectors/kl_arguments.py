@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import LossCall
 from premortem.findings import Finding, Severity
 
-_CALLS = 3
 _LOGS = frozenset({"log_softmax", "log", "logsigmoid", "log1p", "logaddexp"})
 
 
@@ -32,7 +30,7 @@ class KlArguments(Detector):
     The reverse divergence (the teacher's log-probabilities first, the student's probabilities second) is in order.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM404",
         name="kl-arguments",
         family="loss-definition",
@@ -44,25 +42,19 @@ class KlArguments(Detector):
             "non-finite-training",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
-    def __init__(self) -> None:
-        self._calls: dict[tuple[Site | None, str], int] = {}
-        self._done = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or event.fn != "kl_div":
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if event.fn != "kl_div":
             return
         if not (event.grad or event.target_grad):
             return
         wrong = self._wrong(event)
         if not wrong:
             return
-        key = (event.at, wrong)
-        self._calls[key] = self._calls.get(key, 0) + 1
-        if self._calls[key] < _CALLS:
+        if self.times((event.at, wrong)) < THRICE:
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             event,
             f"kl_div: {wrong}",

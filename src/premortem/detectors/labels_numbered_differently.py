@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Event, LabelsWeighed, LossCall, Site
 from premortem.findings import Finding, Severity
 
-_PAIRS = 60
+_PAIRS = 60  # of which fewer are foretold by some renumbering by chance
 _SURE = 0.6  # of the labels are foretold, once the classes are renumbered
 
 
@@ -32,7 +31,7 @@ class LabelsNumberedDifferently(Detector):
     Unless the training pairs foretell the evaluation's labels almost perfectly after renumbering, and hardly without.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM424",
         name="labels-numbered-differently",
         family="data-labels",
@@ -43,7 +42,7 @@ class LabelsNumberedDifferently(Detector):
             "train-and-eval-inputs-differ",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, LabelsWeighed)
+    listens = (LossCall, LabelsWeighed)
 
     def __init__(self) -> None:
         self._at: Site | None = None  # where the evaluation compares

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, RunEnded, Site
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import Event, LossCall, RunEnded
 from premortem.findings import Finding, Severity
 
-_CALLS = 3
 _OUT_OF_BOUNDS = re.compile(r"Target (-?\d+) is out of bounds")
 _BETWEEN_0_AND_1 = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits"})
 _PLUS_OR_MINUS_1 = frozenset({"soft_margin_loss", "hinge_embedding_loss"})
@@ -32,7 +30,7 @@ class LabelsOutsideTheLoss(Detector):
     Map the labels to what the loss wants, and look at `y.unique()` after loading.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM423",
         name="labels-outside-the-loss",
         family="data-labels",
@@ -44,20 +42,14 @@ class LabelsOutsideTheLoss(Detector):
             "non-finite-training",
             "overflow",
             "wrong-sign",
-            "unscaled-targets",
             "uninformative-labels",
             "saturated-activations",
         ),
+        explains_here=("unscaled-targets",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, RunEnded)
-
-    def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
-        self._done = False
+    listens = (LossCall, RunEnded)
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, RunEnded):
             yield from self._ended(event)
         elif isinstance(event, LossCall) and event.grad and not event.target_grad:
@@ -78,10 +70,9 @@ class LabelsOutsideTheLoss(Detector):
         wanted = misfit(event)
         if not wanted:
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        if self.times(event.at) < THRICE:
             return
-        self._done = True
+        self.over = True
         some = sorted(event.classes)[:4] if event.classes else None
         shown = (
             ", ".join(f"{v:g}" for v in some) if some else f"{event.target_min:.3g} to {event.target_max:.3g}"

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -15,10 +14,10 @@ from premortem.events import Event, OptimizerStep, StepStats
 from premortem.findings import Finding, Severity
 
 FIRST = 8  # losses that say where training began
-SPAN = 16  # losses whose middle is a level
-STAYS = 32  # losses in a row that are this high
-FOLD = 50.0  # times the lowest level
-WORSE = 3.0  # times where training began
+SPAN = 16  # losses whose middle is a level: it does not follow a single batch
+STAYS = 32  # losses in a row that are this high: what comes back within them was a spike
+FOLD = 50.0  # times the lowest level: no noise of a batch and no harder epoch does that
+WORSE = 3.0  # times where training began: worse than knowing nothing
 LEARNED = 0.5  # of where it began: the lowest level is at most this
 WILD = 5.0  # highest to lowest: a term that was added to the loss lies calmly above it
 STEADY = 1.05  # a rate that rises all the time is a range test, which is meant to end like this
@@ -85,36 +84,35 @@ class LearnedThenBlewUp(Detector):
     higher level (a term was added to it), when it may be negative, and in a range test, where the rate only rises.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM456",
         name="learned-then-blew-up",
         family="exploding",
         severity=Severity.WARNING,
         explains=("sudden-jump",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, OptimizerStep)
+    listens = (StepStats, OptimizerStep)
 
     def __init__(self) -> None:
         self._courses: dict[int, Course] = {}
         self._rates: dict[int, float] = {}
-        self._done: set[int] = set()  # said, or not to be judged
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerStep):
             self._rates[event.optimizer] = max((r for r in event.lrs if not math.isnan(r)), default=0.0)
-        elif isinstance(event, StepStats) and event.loss is not None and event.optimizer not in self._done:
+        elif isinstance(event, StepStats) and event.loss is not None and not self.said(event.optimizer):
             yield from self._lost(event, event.loss)
 
     def _lost(self, event: StepStats, loss: float) -> Iterator[Finding]:
         key = event.optimizer
         if not (math.isfinite(loss) and loss > 0):
-            self._done.add(key)  # not finite is for others to tell; a loss with a sign has no level
+            self.once(key)  # not finite is for others to tell; a loss with a sign has no level
             return
         rate = self._rates.get(key, 0.0)
         course = self._courses.setdefault(key, Course())
         if not course.add(event, loss, rate):
             return
-        self._done.add(key)
+        self.once(key)
         if rate > STEADY * course.rate:
             return
         yield self.finding(

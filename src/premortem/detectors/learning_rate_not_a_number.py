@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, OptimizerBuilt
+from premortem.events import OptimizerBuilt
 from premortem.findings import Finding, Severity
 
 
@@ -26,17 +25,12 @@ class LearningRateNotANumber(Detector):
     Write `1.0e-4` in YAML, or convert: `lr=float(config["lr"])`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM214", name="learning-rate-not-a-number", family="lr", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt,)
+    card = Card(code="PM214", name="learning-rate-not-a-number", family="lr", severity=Severity.ERROR)
+    listens = (OptimizerBuilt,)
 
-    def __init__(self) -> None:
-        self._said = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, OptimizerBuilt) and event.lr_text and not self._said:
-            self._said = True
+    def observe(self, event: OptimizerBuilt) -> Iterator[Finding]:
+        if event.lr_text:
+            self.over = True
             yield self.finding(
                 event,
                 f'{event.kind} was given the text "{event.lr_text}" as learning rate',

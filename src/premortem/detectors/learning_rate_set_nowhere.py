@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, OptimizerStep
+from premortem.events import OptimizerStep
 from premortem.findings import Finding, Severity
 
 
@@ -25,20 +24,15 @@ class LearningRateSetNowhere(Detector):
     Assign to the groups: `for group in optimizer.param_groups: group["lr"] = 0.001`, or use a scheduler.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM216", name="learning-rate-set-nowhere", family="lr", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerStep,)
+    card = Card(code="PM216", name="learning-rate-set-nowhere", family="lr", severity=Severity.ERROR)
+    listens = (OptimizerStep,)
 
-    def __init__(self) -> None:
-        self._said: set[int] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, OptimizerStep) or event.stray is None or event.optimizer in self._said:
+    def observe(self, event: OptimizerStep) -> Iterator[Finding]:
+        if event.stray is None or self.said(event.optimizer):
             return
         if event.stray in event.lrs:
             return  # it says the same, so far
-        self._said.add(event.optimizer)
+        self.once(event.optimizer)
         yield self.finding(
             event,
             f"the rate {event.stray:.3g} was set on {event.kind}, which goes on with {max(event.lrs, default=0.0):.3g}",

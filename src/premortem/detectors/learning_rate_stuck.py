@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded, SchedulerBuilt, Site
 from premortem.findings import Finding, Severity
 
-PART = 0.2  # of the rate the optimizer was built with
-LEAST = 50  # steps
+PART = 0.2  # of the rate the optimizer was built with: within a factor of five it may be a choice
+LEAST = 50  # steps: a warm-up has left its first rate by then
 
 
 @dataclass
@@ -43,14 +42,14 @@ class LearningRateStuck(Detector):
     Rates that change at any time, rates near the one the optimizer was built with, and schedulers of torch.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM215",
         name="learning-rate-stuck",
         family="lr",
         severity=Severity.ERROR,
         explains=("updates-too-small", "learning-rate-zero"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, RunEnded)
+    listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, RunEnded)
 
     def __init__(self) -> None:
         self._rates: dict[int, Rate] = {}

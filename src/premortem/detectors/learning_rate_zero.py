@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -53,37 +52,23 @@ class LearningRateZero(Detector):
     frozen by a rate of 0.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM211",
         name="learning-rate-zero",
         family="lr",
         severity=Severity.ERROR,
-        explains=(
-            "updates-too-small",
-            "metric-frozen",
-            "parameter-without-optimizer",
-            "evaluated-copy-never-changes",
-        ),
+        explains=("updates-too-small", "metric-frozen"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        *Epochs.LISTENS,
-        OptimizerBuilt,
-        OptimizerStep,
-        SchedulerBuilt,
-        ModelSeen,
-        Custody,
-        RunEnded,
-    )
+    uses = (Epochs,)
+    listens = (*Epochs.LISTENS, OptimizerBuilt, OptimizerStep, SchedulerBuilt, ModelSeen, Custody, RunEnded)
 
     def __init__(self) -> None:
-        self._epochs = Epochs()
         self._rates: dict[int, Rates] = {}
         self._scheduled: dict[int, tuple[str, Site | None]] = {}
         self._fresh: dict[
             int, str
         ] = {}  # keys of parameters that nobody trained yet, with a gradient -> name
         self._copies: set[int] = set()  # models that began as a copy of another one
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerBuilt):
@@ -103,7 +88,6 @@ class LearningRateZero(Detector):
                 elif link.gradient:
                     self._fresh[link.key] = link.name
         else:
-            self._epochs.observe(event)
             yield from self._judge(event)
 
     def _stepped(self, event: OptimizerStep) -> None:
@@ -121,13 +105,13 @@ class LearningRateZero(Detector):
     def _judge(self, event: Event) -> Iterator[Finding]:
         over = isinstance(event, RunEnded)
         for key, known in self._rates.items():
-            if key in self._said or not known.graded or all(known.ever):
+            if self.said(key) or not known.graded or all(known.ever):
                 continue
-            epochs = self._epochs.between(known.first_step, event.step)
+            epochs = self.fact(Epochs).between(known.first_step, event.step)
             if known.steps < 20 or not (over or epochs >= 3):
                 continue
             if not any(known.ever):
-                self._said.add(key)
+                self.once(key)
                 yield self._all(event, key, known)
             elif over:
                 yield from self._some(event, key, known)
@@ -154,7 +138,7 @@ class LearningRateZero(Detector):
         names = [self._fresh[k] for i in still for k in known.groups[i] if k in self._fresh]
         if not names:
             return
-        self._said.add(key)
+        self.once(key)
         yield self.finding(
             event,
             f"{len(still)} of {len(known.ever)} parameter groups had learning rate 0 in all {known.steps} steps; "

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LayerStats
+from premortem.events import LayerStats
 from premortem.findings import Finding, Severity
 
 LIMIT = 65504.0  # the largest number in float16
-NEAR = 0.25
+NEAR = 0.25  # of the limit: two doublings, which a longer training or another batch brings
 
 
 class LittleHeadroom(Detector):
@@ -28,21 +27,16 @@ class LittleHeadroom(Detector):
     summed up.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM451", name="little-headroom", family="numerics-overflow", severity=Severity.INFO
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats,)
-
-    def __init__(self) -> None:
-        self._said = False
+    card = Card(code="PM451", name="little-headroom", family="numerics-overflow", severity=Severity.INFO)
+    listens = (LayerStats,)
 
     def observe(self, event: LayerStats) -> Iterator[Finding]:
-        if self._said or not event.half or not event.finite:
+        if not event.half or not event.finite:
             return
         largest = max(abs(event.output_min), abs(event.output_max))
         if largest < NEAR * LIMIT:
             return
-        self._said = True
+        self.over = True
         yield self.finding(
             event,
             f"the outputs of {event.layer or event.kind} reach {largest:.4g}, {largest / LIMIT:.0%} of what float16 holds",

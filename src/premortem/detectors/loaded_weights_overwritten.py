@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -28,22 +27,19 @@ class LoadedWeightsOverwritten(Detector):
     Some layers keep what was loaded (a new head), or the weights are only scaled, pruned, averaged or perturbed.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM315", name="loaded-weights-overwritten", family="checkpoint", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (LoadedWeightsChanged, StateLoaded)
+    card = Card(code="PM315", name="loaded-weights-overwritten", family="checkpoint", severity=Severity.ERROR)
+    listens = (LoadedWeightsChanged, StateLoaded)
 
     def __init__(self) -> None:
         self._sites: dict[int, Site | None] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, StateLoaded):
             self._sites[event.key] = event.at
         elif isinstance(event, LoadedWeightsChanged):
             lost = event.tied or len(event.changed) == event.loaded
-            if lost and not self._said:
-                self._said = True
+            if lost:
+                self.over = True
                 yield self._found(event)
 
     def _found(self, event: LoadedWeightsChanged) -> Finding:

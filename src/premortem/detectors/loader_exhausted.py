@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.printed import LOSSES, columns, counted, kind_of
+from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.printed import MOST_KINDS, columns, counted, kind_of
 from premortem.detectors.wording import count
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, LogLine, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
-
-AGAIN = 2  # loops over an iterator that had run out
-STUCK = 2  # epochs that were printed without a step
-MOST_KINDS = 64
+from premortem.metric_words import LOSSES, TRAINED
 
 
 @dataclass
@@ -42,28 +38,21 @@ class LoaderExhausted(Detector):
     Make it anew in each epoch (call the generator function in the loop), or loop over the DataLoader itself.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM323",
         name="loader-exhausted",
         family="data-empty",
         severity=Severity.ERROR,
         explains=("metric-frozen", "scheduler-before-optimizer", "step-without-new-gradients"),
+        sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        EpochStarted,
-        EpochEnded,
-        OptimizerStep,
-        Backward,
-        LogLine,
-        RunEnded,
-    )
+    listens = (EpochStarted, EpochEnded, OptimizerStep, Backward, LogLine, RunEnded)
 
     def __init__(self) -> None:
         self._work = 0  # backward passes and steps that were told so far
         self._at: Site | None = None  # of the last one: it stands in the loop that no longer runs
         self._again: dict[int, list[int]] = {}  # loader -> work done when it was found empty again
         self._told: dict[str, Told] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, (OptimizerStep, Backward)):
@@ -72,11 +61,11 @@ class LoaderExhausted(Detector):
         elif isinstance(event, EpochStarted):
             self._again.pop(event.loader, None)
         elif isinstance(event, EpochEnded):
-            if event.again and not self._said:
+            if event.again:
                 yield from self._found_empty(event)
-        elif isinstance(event, LogLine) and self._work and not self._said:
+        elif isinstance(event, LogLine) and self._work:
             yield from self._printed(event)
-        elif isinstance(event, RunEnded) and not self._said:
+        elif isinstance(event, RunEnded):
             yield from self._ended(event)
 
     def _done(self, event: Event) -> int:
@@ -92,12 +81,12 @@ class LoaderExhausted(Detector):
     def _found_empty(self, event: EpochEnded) -> Iterator[Finding]:
         times = self._again.setdefault(event.loader, [])
         times.append(self._done(event))
-        if len(times) < AGAIN:
+        if len(times) < TWICE:
             return
-        idle = times[-1] == times[-AGAIN]
-        if not idle and len(set(times)) <= AGAIN:
+        idle = times[-1] == times[-TWICE]
+        if not idle and len(set(times)) <= TWICE:
             return  # training goes on without it: give it one more chance
-        self._said = True
+        self.over = True
         yield self._found(
             event,
             event.at,
@@ -118,8 +107,8 @@ class LoaderExhausted(Detector):
         told.number = number
         told.stuck.append(event)
         # A table of results printed at the end counts up too, but its numbers differ from line to line.
-        if len(told.stuck) >= STUCK and stands_still(told.line, told.stuck):
-            self._said = True
+        if len(told.stuck) >= TWICE and stands_still(told.line, told.stuck):
+            self.over = True
             yield self._found(
                 event,
                 self._at,
@@ -143,7 +132,7 @@ def stands_still(first: LogLine, stuck: list[LogLine]) -> bool:
     """A loss in these lines is 0, NaN, or the same in all of them."""
     for i, names in enumerate(columns(first)):
         text = first.values[i][1]
-        if "." not in text or not names & (LOSSES | {"train", "training"}):
+        if "." not in text or not names & (LOSSES | TRAINED):
             continue
         values = [line.values[i][2] for line in stuck if len(line.values) == len(first.values)]
         if values and (

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, evidence, known, sentence
+from premortem.detectors.certificate import blame, certainty, known, sentence
 from premortem.events import Event, NonFinite, StepStats
 from premortem.failures import climbing
 from premortem.findings import Finding, Severity
@@ -34,19 +33,14 @@ class LossNotFinite(Detector):
     While the learning rate climbs without end: a range test is there to find the limit.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM452", name="loss-not-finite", family="numerics-nan", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, NonFinite)
+    card = Card(code="PM452", name="loss-not-finite", family="numerics-nan", severity=Severity.WARNING)
+    listens = (StepStats, NonFinite)
 
     def __init__(self) -> None:
         self._origin: NonFinite | None = None
         self._rates: deque[float] = deque(maxlen=64)
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said:
-            return
         if isinstance(event, NonFinite):
             self._origin = event
         elif isinstance(event, StepStats):
@@ -54,7 +48,7 @@ class LossNotFinite(Detector):
             if event.loss is None or math.isfinite(event.loss):
                 self._origin = None
             elif event.worst is None and event.weights_finite and not climbing(list(self._rates)):
-                self._said = True
+                self.over = True
                 yield self._found(event, event.loss, self._origin if known(self._origin) else None)
 
     def _found(self, event: StepStats, loss: float, origin: NonFinite | None) -> Finding:
@@ -64,8 +58,6 @@ class LossNotFinite(Detector):
             f"the loss of step {event.step} was {loss:.4g}, though its gradients were finite{birth}",
             cause="Where the loss is not finite its gradient was cut off, so that part of the batch taught nothing.",
             remedy="Keep the argument of that operation away from the edge of its domain.",
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             certainty=certainty(origin),
-            **evidence(origin),
+            **blame(origin),
         )

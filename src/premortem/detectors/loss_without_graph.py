@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.wording import count
 from premortem.events import (
     Backward,
@@ -19,7 +18,6 @@ from premortem.events import (
 )
 from premortem.findings import Finding, Severity
 
-ENOUGH = 2
 NO_GRAPH = "does not require grad"
 A_NUMBER = "object has no attribute 'backward'"
 
@@ -41,7 +39,7 @@ class LossWithoutGraph(Detector):
     Call `backward()` on the value that the criterion returned.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM113",
         name="loss-without-graph",
         family="grad-flow",
@@ -57,15 +55,7 @@ class LossWithoutGraph(Detector):
             "scheduler-before-optimizer",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        ModelSeen,
-        Forward,
-        Detached,
-        GraphWalked,
-        Backward,
-        OptimizerStep,
-        RunEnded,
-    )
+    listens = (ModelSeen, Forward, Detached, GraphWalked, Backward, OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
         self._models: dict[int, tuple[str, int, int]] = {}  # name, parameters, trainable ones
@@ -74,8 +64,6 @@ class LossWithoutGraph(Detector):
         self._empty = 0  # backward passes since the last step that led nowhere
         self._full = 0
         self._backward_at: Site | None = None
-        self._streak: dict[int, int] = {}
-        self._told = False
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, ModelSeen):
@@ -99,10 +87,10 @@ class LossWithoutGraph(Detector):
     def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
         nothing = event.backwards == 0 and event.with_grad == 0 and not event.closure and not event.touched
         lost = nothing and self._empty > 0 and self._full == 0
-        self._streak[event.optimizer] = self._streak.get(event.optimizer, 0) + 1 if lost else 0
+        steps = self.in_a_row(event.optimizer, lost)
         self._empty = self._full = 0
-        if self._streak[event.optimizer] == ENOUGH and not self._told:
-            self._told = True
+        if steps == TWICE:
+            self.over = True
             yield self.finding(
                 event,
                 "backward() reaches no parameter: none of the "
@@ -114,9 +102,7 @@ class LossWithoutGraph(Detector):
         self._cut = None
 
     def _raised(self, event: Event, at: Site | None) -> Iterable[Finding]:
-        if self._told:
-            return
-        self._told = True
+        self.over = True
         frozen = [name for name, total, trainable in self._models.values() if total and not trainable]
         last = self._models.get(self._forward.model) if self._forward is not None else None
         if last is not None and last[1] and not last[2]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Backward, Event, Site
+from premortem.events import Backward, Site
 from premortem.findings import Finding, Severity
 
 _FACTOR = 1e4  # times the size of the first losses
-_TIMES = 20
-_FIRST = 10
+_TIMES = 20  # losses that deep: a single one may be a batch with an odd weight
+_FIRST = 10  # losses whose size is the measure, so that one odd batch is not
 
 
 class Fall:
@@ -46,7 +45,7 @@ class LossWithoutLowerBound(Detector):
     thousand times further than they began without ever turning back.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM407",
         name="loss-without-lower-bound",
         family="loss-definition",
@@ -59,14 +58,13 @@ class LossWithoutLowerBound(Detector):
             "clipped-hard-every-step",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward,)
+    listens = (Backward,)
 
     def __init__(self) -> None:
         self._falls: dict[Site | None, Fall] = {}
-        self._done = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, Backward) or event.value is None or event.scaled:
+    def observe(self, event: Backward) -> Iterator[Finding]:
+        if event.value is None or event.scaled:
             return
         value = event.value
         if not math.isfinite(value):
@@ -83,7 +81,7 @@ class LossWithoutLowerBound(Detector):
             fall.lowest = value
             fall.tenfold += 1
         if fall.deep >= _TIMES and fall.tenfold >= 4:
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the loss has fallen to {value:.3g} (it began around {fall.first[0]:.3g}) and has no bottom",

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.certificate import certainty, evidence, sentence
+from premortem.detectors.models import Models
 from premortem.events import (
     Backward,
     Event,
     LossCall,
     LossTested,
     Masked,
-    ModelSeen,
     NonFinite,
     OptimizerBuilt,
     OptimizerStep,
@@ -25,9 +24,8 @@ from premortem.events import (
 from premortem.failures import better
 from premortem.findings import Finding, Severity
 
-_STEPS = 3
-_SKIPPED = 20
-_SHARE = 0.9
+_SKIPPED = 20  # steps in a row that the script left out: some are what such a guard is for
+_SHARE = 0.9  # of all values: a mask of padding or of rare gaps covers less
 _HIDDEN = "Something replaces NaN before the loss is shown, so the failure does not show in it."
 _BORN_BEHIND = "The loss itself is in order; its derivative is not, so the failure does not show in it."
 _THROWN = "The script throws such steps away, so nothing is learnt from them, and the log looks healthy."
@@ -52,7 +50,7 @@ class MaskedNonFinite(Detector):
     Missing values in the data that are filled in before the model sees them, and masked rows whose gradients stay finite.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM443",
         name="masked-non-finite",
         family="numerics-masked",
@@ -70,7 +68,6 @@ class MaskedNonFinite(Detector):
             "loss-not-finite",
             "refused-too-often",
             "plateau-fed-non-finite",
-            "checkpoint-non-finite",
             "evaluated-copy-never-changes",
             "updates-too-small",
             "dead-units",
@@ -85,8 +82,10 @@ class MaskedNonFinite(Detector):
             "uninformative-labels",
             "poisoned-checkpoint",
         ),
+        explains_later=("checkpoint-non-finite",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
+    uses = (Models,)
+    listens = (
         Masked,
         StepStats,
         OptimizerStep,
@@ -95,12 +94,10 @@ class MaskedNonFinite(Detector):
         LossCall,
         LossTested,
         NonFinite,
-        ModelSeen,
         OptimizerBuilt,
     )
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
         self._mask: Masked | None = None  # the first that hid values of the model
         self._hidden: dict[int, int] = {}  # optimizer -> steps with a finite loss and broken gradients
         self._dirty: tuple[int, ...] = ()  # whose gradients backward left broken, and nobody cleared them
@@ -113,14 +110,9 @@ class MaskedNonFinite(Detector):
         self._unused = 0  # backward passes in a row that left broken gradients nobody stepped on
         self._origin: NonFinite | None = None
         self._seen: NonFinite | None = None  # seen at work last, though the run got over it
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
-        if isinstance(event, ModelSeen):
-            self._names.update({p.key: p.name for p in event.parameters})
-        elif isinstance(event, Masked):
+        if isinstance(event, Masked):
             yield from self._masked(event)
         elif isinstance(event, Backward):
             yield from self._went_back(event)
@@ -152,7 +144,7 @@ class MaskedNonFinite(Detector):
         if event.gradient:
             self._mask = self._mask or event
             self._sanitised.add(event.step)
-            if len(self._sanitised) >= _STEPS:
+            if len(self._sanitised) >= THRICE:
                 yield self._said(
                     event,
                     f"{event.op} replaced NaN or infinite gradients in {len(self._sanitised)} steps",
@@ -163,7 +155,7 @@ class MaskedNonFinite(Detector):
                 self._mask = event
             if event.count >= _SHARE * event.total:
                 self._whole.add(event.step)
-                if len(self._whole) >= 2 * _STEPS:
+                if len(self._whole) >= 2 * THRICE:
                     yield self._said(
                         event,
                         f"{event.op} replaced {event.count} of {event.total} values the model computed",
@@ -177,7 +169,7 @@ class MaskedNonFinite(Detector):
         if self._dirty == (event.optimizer,) and not broken and event.weights_finite:
             self._cleaned += 1
             self._dirty = ()
-            if self._cleaned >= _STEPS:
+            if self._cleaned >= THRICE:
                 yield self._said(
                     event,
                     f"NaN gradients were wiped out between backward and step, {self._cleaned} times so far",
@@ -188,8 +180,8 @@ class MaskedNonFinite(Detector):
             self._hidden.pop(event.optimizer, None)
             return
         count = self._hidden[event.optimizer] = self._hidden.get(event.optimizer, 0) + 1
-        if count >= _STEPS and not (event.weights_finite and self._mask is None and not self._dirty):
-            parameter = self._names.get(event.worst, "") if event.worst is not None else ""
+        if count >= THRICE and not (event.weights_finite and self._mask is None and not self._dirty):
+            parameter = self.fact(Models).parameter(event.worst)
             self._recall()
             yield self._said(
                 event,
@@ -209,7 +201,7 @@ class MaskedNonFinite(Detector):
         """A loss that was not finite, and backward on something that is: it was replaced."""
         if (self._skipped or self._tested) and event.value is not None and math.isfinite(event.value):
             self._replaced += 1
-            if self._replaced >= 2 * _STEPS:
+            if self._replaced >= 2 * THRICE:
                 yield self._said(
                     event,
                     f"a loss that was not finite was replaced by {event.value:.4g} before backward, {self._replaced} times",
@@ -245,7 +237,7 @@ class MaskedNonFinite(Detector):
         skips: bool = False,
         wiped: bool = False,
     ) -> Finding:
-        self._done = True
+        self.over = True
         mask = self._mask if self._mask is not None and self._mask.origin else mask or self._mask
         where = (
             f" It is hidden by `{mask.op}` ({mask.count} of {mask.total} values at first)."

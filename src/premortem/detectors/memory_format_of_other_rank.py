@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -31,10 +30,8 @@ class MemoryFormatOfOtherRank(Detector):
     `premortem.parts.channels_last` sets the right format layer by layer and measures whether it pays.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM417", name="memory-format-of-other-rank", family="shape", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (ShapesMet, RunEnded)
+    card = Card(code="PM417", name="memory-format-of-other-rank", family="shape", severity=Severity.ERROR)
+    listens = (ShapesMet, RunEnded)
 
     def __init__(self) -> None:
         self._names: tuple[tuple[str, tuple[int, ...]], ...] = ()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, SCORES, columns, digits, kind_of
+from premortem.detectors.printed import MOST_KINDS, columns, digits, kind_of
 from premortem.detectors.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, RunEnded
 from premortem.findings import Certainty, Finding, Severity
+from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 
-ENOUGH = 5  # lines
-PRECISE = 4  # significant digits
+ENOUGH = 5  # lines: with four digits each, five equal measurements do not happen
+PRECISE = 4  # significant digits, at which two measurements of moving weights differ
 IMPROVED = 0.2  # share by which another number in the line fell, so that there was something to see
-MOST_TEMPLATES = 64
 
 
 @dataclass
@@ -48,7 +47,7 @@ class MetricFrozen(Detector):
     with fewer than four digits, lines in which another metric of the evaluation moves.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM304",
         name="metric-frozen",
         family="eval-stale",
@@ -56,13 +55,12 @@ class MetricFrozen(Detector):
         subject="label",
         explains=(),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LogLine, EvaluationEnded, Custody, RunEnded)
+    listens = (LogLine, EvaluationEnded, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._lines: dict[str, Lines] = {}
         self._weights: dict[int, set[int]] = {}  # evaluated model -> checksums of its weights
         self._moves = False
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Custody):
@@ -80,7 +78,7 @@ class MetricFrozen(Detector):
         kind = kind_of(event)
         lines = self._lines.get(kind)
         if lines is None:
-            if len(self._lines) < MOST_TEMPLATES:
+            if len(self._lines) < MOST_KINDS:
                 self._lines[kind] = Lines(event, [event.step], [True] * len(event.values), event.values)
             return
         if event.step > lines.steps[-1] and len(event.values) == len(lines.same):
@@ -90,7 +88,7 @@ class MetricFrozen(Detector):
             lines.latest = event.values
 
     def _judge(self, event: RunEnded, lines: Lines) -> Iterator[Finding]:
-        if self._said or len(lines.steps) < ENOUGH or lines.steps[0] == 0:
+        if self.over or len(lines.steps) < ENOUGH or lines.steps[0] == 0:
             return
         values, names = lines.first.values, columns(lines.first)
         frozen = [i for i, same in enumerate(lines.same) if same and is_measured(names[i], values[i][1])]
@@ -102,14 +100,14 @@ class MetricFrozen(Detector):
             or not self._improved(lines, names, moving)
         ):
             return
-        self._said = True
+        self.over = True
         yield self._found(event, lines, values[frozen[0]][0], values[frozen[0]][1])
 
     def _improved(self, lines: Lines, names: list[frozenset[str]], moving: list[int]) -> bool:
         """Another loss or score in the line got clearly better or worse."""
         for i in moving:
             before, after = lines.first.values[i][2], lines.latest[i][2]
-            measures = names[i] & (LOSSES | SCORES | {"train", "training"})
+            measures = names[i] & (LOSSES | SCORES | TRAINED)
             if measures and abs(after - before) > IMPROVED * max(abs(before), abs(after)):
                 return True
         return False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, columns
+from premortem.detectors.printed import columns
 from premortem.events import EvaluationEnded, Event, LogLine, StepStats
 from premortem.findings import Finding, Severity
+from premortem.metric_words import EVALUATED, LOSSES, RECORDS, words
 
 
 class MetricNotFinite(Detector):
@@ -32,17 +32,14 @@ class MetricNotFinite(Detector):
     for scores, of which some are not defined for a class that does not occur.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM454", name="metric-not-finite", family="numerics-nan", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, LogLine, EvaluationEnded)
+    card = Card(code="PM454", name="metric-not-finite", family="numerics-nan", severity=Severity.WARNING)
+    listens = (StepStats, LogLine, EvaluationEnded)
 
     def __init__(self) -> None:
         self._sound = False  # the last loss of the training was finite
         self._printed: tuple[LogLine, str, str] | None = (
             None  # the line, what the number is called, the number
         )
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, StepStats):
@@ -50,17 +47,17 @@ class MetricNotFinite(Detector):
         elif isinstance(event, LogLine):
             if self._sound:
                 self._printed = broken(event) or self._printed
-        elif isinstance(event, EvaluationEnded) and not self._said:
+        elif isinstance(event, EvaluationEnded):
             printed, self._printed = self._printed, None
             # It is told of when training goes on: after the line that was printed about it.
             if printed is not None and printed[0].step == event.step and event.trained:
-                self._said = True
+                self.over = True
                 yield self._found(*printed)
 
     def _found(self, line: LogLine, label: str, text: str) -> Finding:
         return self.finding(
             line,
-            f"`{label or 'loss'}` of the evaluation after step {line.step} was {text}, while the training loss is finite",
+            f"`{label if words(label) & LOSSES else 'loss'}` of the evaluation after step {line.step} was {text}, while the training loss is finite",
             cause="The evaluation itself makes it: its data, the number of its samples, or what only eval mode uses.",
             remedy="Look for the first batch of the evaluation for which it is not finite, and whether there is one at all.",
             printed=line.text.strip(),

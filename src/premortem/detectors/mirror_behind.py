@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.wording import count
-from premortem.events import Event, MirrorSeen
+from premortem.events import MirrorSeen
 from premortem.findings import Finding, Severity
 
 
@@ -27,18 +26,12 @@ class MirrorBehind(Detector):
     the next run in this folder with the same `--mirror` sends it.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM327", name="mirror-behind", family="persistence", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (MirrorSeen,)
+    card = Card(code="PM327", name="mirror-behind", family="persistence", severity=Severity.WARNING)
+    listens = (MirrorSeen,)
 
-    def __init__(self) -> None:
-        self._said: set[bool] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, MirrorSeen) or event.ended in self._said or not event.pending:
+    def observe(self, event: MirrorSeen) -> Iterator[Finding]:
+        if not event.pending or not self.once(event.ended):
             return
-        self._said.add(event.ended)
         waiting = f"{count(event.pending, 'checkpoint')} not there"
         if event.ended:
             what = f"the run is over, and the mirror {event.url} is behind: {waiting}"

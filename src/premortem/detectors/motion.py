@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass, field
 from statistics import median
 
+from premortem.detectors.facts import Fact
 from premortem.detectors.series import Series
 from premortem.events import Custody, Event, ModelSeen, OptimizerStep, Parameter, StepStats
 
-MOST_AUDITS = 64
+MOST_AUDITS = 64  # whose updates are kept: the start of a run, which is what is asked for
 
 
 @dataclass
@@ -48,10 +49,10 @@ class Motion:
         return max((audit.largest for audit in self.audits), default=math.inf)
 
 
-class Motions:
+class Motions(Fact):
     """The motions of all optimizers."""
 
-    LISTENS: tuple[type[Event], ...] = (ModelSeen, OptimizerStep, Custody, StepStats)
+    LISTENS = (ModelSeen, OptimizerStep, Custody, StepStats)
 
     def __init__(self) -> None:
         self.parameters: dict[int, Parameter] = {}

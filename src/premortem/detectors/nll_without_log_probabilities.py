@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import LossCall, Site
 from premortem.findings import Finding, Severity
 
-_CALLS = 3
 # What yields logs of probabilities. log_softmax over another dimension is another mistake (over-the-batch-dimension).
 _LOGS = frozenset({"log_softmax", "log", "logsigmoid", "log1p"})
 
@@ -30,7 +28,7 @@ class NllWithoutLogProbabilities(Detector):
     Use `cross_entropy` on raw scores, or end the model in `log_softmax(dim=1)`.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM403",
         name="nll-without-log-probabilities",
         family="loss-definition",
@@ -44,15 +42,13 @@ class NllWithoutLogProbabilities(Detector):
             "wrong-sign",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
     def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
         self._clear: set[Site | None] = set()  # lines that were given log-probabilities
-        self._done = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or event.fn != "nll_loss" or not event.grad:
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if event.fn != "nll_loss" or not event.grad:
             return
         if event.row_logsumexp is None or event.input_max is None or event.input_min is None:
             return
@@ -62,10 +58,9 @@ class NllWithoutLogProbabilities(Detector):
             self._clear.add(event.at)
         if event.at in self._clear:
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        if self.times(event.at) < THRICE:
             return
-        self._done = True
+        self.over = True
         softmax = event.input_op == "softmax" or (
             event.row_sum_error is not None and event.row_sum_error < 1e-4 and event.input_min >= 0
         )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.printed import counted, kind_of
+from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.printed import MOST_KINDS, counted, kind_of
 from premortem.detectors.wording import count
 from premortem.events import (
     Backward,
@@ -25,8 +24,6 @@ from premortem.events import (
 )
 from premortem.findings import Certainty, Finding, Severity
 
-EMPTY = 3  # empty batches in a row
-MOST_KINDS = 64
 # What torch says to a sampler or a stack of nothing.
 REFUSED = ("got num_samples=0", "expects a non-empty TensorList", "expected a non-empty list of Tensors")
 LOST = frozenset(
@@ -48,7 +45,7 @@ class NoBatches(Detector):
     Check `len(dataset)` and `len(loader)` before training, and stop when one is 0.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM321",
         name="no-batches",
         family="data-empty",
@@ -63,7 +60,7 @@ class NoBatches(Detector):
             "non-finite-training",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
+    listens = (
         LoaderBuilt,
         BatchDrawn,
         EpochEnded,
@@ -141,11 +138,11 @@ class NoBatches(Detector):
         if not (event.grad and event.tracked):
             return
         self._empty = self._empty + 1 if event.samples == 0 else 0
-        if self._empty == EMPTY and event.at not in self._said:
+        if self._empty == THRICE and event.at not in self._said:
             self._said.add(event.at)
             yield self.finding(
                 event,
-                f"the last {EMPTY} training batches had no samples",
+                f"the last {THRICE} training batches had no samples",
                 cause="An index, mask or filter selects nothing, so the loss is computed over zero samples.",
                 remedy="Look at what selects the batch, and skip or refuse empty ones.",
             )

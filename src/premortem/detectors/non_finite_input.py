@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, data, evidence, samples
-from premortem.events import Event
+from premortem.detectors.certificate import blame, certainty, data, samples
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
@@ -33,7 +31,7 @@ class NonFiniteInput(Detector):
     Missing values that the script handles itself, so that the loss stays finite.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM441",
         name="non-finite-input",
         family="numerics-nan",
@@ -43,7 +41,6 @@ class NonFiniteInput(Detector):
             "weights-stay-non-finite",
             "overflow",
             "plateau-fed-non-finite",
-            "checkpoint-non-finite",
             "metric-frozen",
             "metric-not-finite",
             "raw-scores-in-bce",
@@ -56,8 +53,10 @@ class NonFiniteInput(Detector):
             "dead-units",
             "saturated-activations",
         ),
+        explains_later=("checkpoint-non-finite",),
+        sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed,)
+    listens = (TrainingFailed,)
 
     def observe(self, event: TrainingFailed) -> Iterator[Finding]:
         what = blamed(event)
@@ -74,11 +73,10 @@ class NonFiniteInput(Detector):
             remedy="Print the number where it is computed: a weight, a schedule or a scale that has left its range."
             if constant
             else "Check the data with torch.isfinite where it is read, and drop or impute the bad rows.",
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
+            step=event.began,
             certainty=certainty(origin),
             first_step=event.began,
-            **evidence(origin),
+            **blame(origin),
         )
 
 

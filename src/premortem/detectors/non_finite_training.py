@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, evidence, sentence
+from premortem.detectors.certificate import blame, certainty, sentence
+from premortem.detectors.models import Models
 from premortem.detectors.non_finite_input import blamed
 from premortem.detectors.overflow import overflowed_at_once
-from premortem.events import Event, ModelSeen, NonFinite
+from premortem.events import NonFinite
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
@@ -35,7 +35,7 @@ class NonFiniteTraining(Detector):
     that is too high.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM442",
         name="non-finite-training",
         family="numerics-nan",
@@ -43,7 +43,6 @@ class NonFiniteTraining(Detector):
         explains=(
             "weights-stay-non-finite",
             "plateau-fed-non-finite",
-            "checkpoint-non-finite",
             "metric-frozen",
             "metric-not-finite",
             "raw-scores-in-bce",
@@ -55,16 +54,14 @@ class NonFiniteTraining(Detector):
             "poisoned-checkpoint",
             "scheduler-stepped-per-epoch",  # it was held back with the refused steps
         ),
+        explains_later=("checkpoint-non-finite",),
+        sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, ModelSeen)
+    uses = (Models,)
+    listens = (TrainingFailed,)
 
-    def __init__(self) -> None:
-        self._names: dict[int, str] = {}
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, ModelSeen):
-            self._names.update({p.key: p.name for p in event.parameters})
-        elif isinstance(event, TrainingFailed) and not blamed(event) and not overflowed_at_once(event):
+    def observe(self, event: TrainingFailed) -> Iterator[Finding]:
+        if not blamed(event) and not overflowed_at_once(event):
             yield self._diverged(event) if event.grew else self._broke(event)
 
     def _diverged(self, failure: TrainingFailed) -> Finding:
@@ -74,6 +71,7 @@ class NonFiniteTraining(Detector):
             cause="Each update overshot further than the one before. No single operation is to blame.",
             remedy="Lower the learning rate, clip the gradients, or scale inputs and targets.",
             family="exploding",
+            step=failure.began,
             at=failure.origin.at if failure.origin is not None else None,
             start=failure.start,
             last=failure.last,
@@ -85,8 +83,7 @@ class NonFiniteTraining(Detector):
         if origin is not None:
             parameter, (how, cause) = origin.parameter, story(origin)
         else:
-            known = first is not None and first.worst is not None
-            parameter = self._names.get(first.worst or 0, "") if first is not None and known else ""
+            parameter = self.fact(Models).parameter(first.worst if first is not None else None)
             how = "the loss became NaN or infinite"
             cause = "Inputs were finite; it was born in the forward pass, or by gradients of the step before."
         return self.finding(
@@ -94,12 +91,11 @@ class NonFiniteTraining(Detector):
             f"{how} (step {failure.began}{before})",
             cause=cause,
             remedy="Guard that operation against the value it cannot take (clamp, eps), and restart from finite weights.",
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
+            step=failure.began,
             parameter=parameter or None,
             certainty=certainty(origin),
             first_step=failure.began,
-            **evidence(origin),
+            **blame(origin),
         )
 
 

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.wording import count, parameters_of
 from premortem.events import Custody, Event, GraphWalked, Link, OptimizerStep
 from premortem.findings import Finding, Severity
-
-ENOUGH = 2  # steps; one could be an odd first one
 
 
 class OptimizerHoldsOtherParameters(Detector):
@@ -36,7 +33,7 @@ class OptimizerHoldsOtherParameters(Detector):
     the parameters without an optimizer are moved by hand.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM101",
         name="optimizer-holds-other-parameters",
         family="optimizer-ownership",
@@ -58,14 +55,12 @@ class OptimizerHoldsOtherParameters(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (GraphWalked, OptimizerStep, Custody)
+    listens = (GraphWalked, OptimizerStep, Custody)
 
     def __init__(self) -> None:
         self._reached: set[int] = set()  # by the backward passes of the step that is going on
         self._stepped = False
         self._idle: set[int] = set()  # optimizers whose last step had nothing to work with
-        self._streak: dict[int, int] = {}
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, GraphWalked):
@@ -85,10 +80,8 @@ class OptimizerHoldsOtherParameters(Detector):
         held = [*own, *(key for key, _ in event.strangers)]
         orphans = [link for link in event.links if is_orphan(link)]
         broken = event.optimizer in self._idle and held and orphans and not self._reached.intersection(held)
-        self._streak[event.optimizer] = self._streak.get(event.optimizer, 0) + 1 if broken else 0
-        if self._streak[event.optimizer] < ENOUGH or event.optimizer in self._told:
+        if self.in_a_row(event.optimizer, bool(broken)) < TWICE or not self.once(event.optimizer):
             return
-        self._told.add(event.optimizer)
         homes = {home for _, home in event.strangers}
         gone = homes == {0}
         names = [link.name for link in orphans]

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, Site, StateLoaded
 from premortem.findings import Finding, Severity
 
-ENOUGH = 24  # optimizers in a row
+ENOUGH = 24  # optimizers in a row, one per step: folds and restarts take many steps each
 
 
 class OptimizerRebuiltEveryStep(Detector):
@@ -31,21 +30,20 @@ class OptimizerRebuiltEveryStep(Detector):
     one makes several steps (inner loops of meta-learning).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM106",
         name="optimizer-rebuilt-every-step",
         family="optimizer-ownership",
         severity=Severity.WARNING,
         explains=("scheduler-drives-other-optimizer", "scheduler-never-stepped"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, OptimizerStep, StateLoaded)
+    listens = (OptimizerBuilt, OptimizerStep, StateLoaded)
 
     def __init__(self) -> None:
         self._site: Site | None = None
         self._keys: frozenset[int] = frozenset()
         self._steps = 0  # of the one that was built last
         self._streak = 0
-        self._told = False
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, StateLoaded):
@@ -58,8 +56,8 @@ class OptimizerRebuiltEveryStep(Detector):
             again = event.at == self._site and keys == self._keys and self._steps == 1 and stateful
             self._streak = self._streak + 1 if again else 0
             self._site, self._keys, self._steps = event.at, keys, 0
-            if self._streak == ENOUGH and not self._told:
-                self._told = True
+            if self._streak == ENOUGH:
+                self.over = True
                 yield self.finding(
                     event,
                     f"a new {event.kind} is built for the same {len(keys)} parameters before every step",

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -44,13 +43,13 @@ class OptimizerRefusedParameters(Detector):
     Pass a list of leaf parameters, each of them once.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM105",
         name="optimizer-refused-parameters",
         family="optimizer-ownership",
         severity=Severity.ERROR,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerBuilt, RunEnded)
+    listens = (OptimizerBuilt, RunEnded)
 
     def __init__(self) -> None:
         self._refused: OptimizerBuilt | None = None

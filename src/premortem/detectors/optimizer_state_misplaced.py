@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, StateMisplaced
+from premortem.events import StateMisplaced
 from premortem.findings import Certainty, Finding, Severity
 
 
@@ -27,17 +26,11 @@ class OptimizerStateMisplaced(Detector):
     `torch.distributed.checkpoint.state_dict.set_optimizer_state_dict`, or `premortem.Vault`, which does.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM335", name="optimizer-state-misplaced", family="checkpoint", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (StateMisplaced,)
+    card = Card(code="PM335", name="optimizer-state-misplaced", family="checkpoint", severity=Severity.ERROR)
+    listens = (StateMisplaced,)
 
-    def __init__(self) -> None:
-        self._said: set[int] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, StateMisplaced) and event.optimizer not in self._said:
-            self._said.add(event.optimizer)
+    def observe(self, event: StateMisplaced) -> Iterator[Finding]:
+        if self.once(event.optimizer):
             first = event.pairs[0]
             yield self.finding(
                 event,

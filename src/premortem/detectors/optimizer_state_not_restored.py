@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -41,17 +40,10 @@ class OptimizerStateNotRestored(Detector):
     A new run that starts from old weights (fine-tuning): it counts its epochs from the start.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM312", name="optimizer-state-not-restored", family="checkpoint", severity=Severity.WARNING
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        FileLoaded,
-        StateLoaded,
-        OptimizerBuilt,
-        OptimizerStep,
-        LogLine,
-        Resumed,
-    )
+    listens = (FileLoaded, StateLoaded, OptimizerBuilt, OptimizerStep, LogLine, Resumed)
 
     def __init__(self) -> None:
         self._file: FileLoaded | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from premortem import events
 from premortem.amounts import scaled
@@ -13,7 +13,7 @@ from premortem.detectors.base import Detector
 from premortem.events import OUT_OF_MEMORY, BatchSplit, Event, OptimizerStep, RunEnded
 from premortem.findings import Certainty, Finding, Severity
 
-SOME = 8  # looks at the memory that is held
+SOME = 8  # looks at the memory that is held, so that a slope can be told from a jump
 SHARE = 0.1  # of what is held must have come since the first of them to be called a leak
 _PHASES = {
     "forward": "in the forward pass",
@@ -66,25 +66,23 @@ class OutOfMemory(Detector):
     like that.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM360",
         name="out-of-memory",
         family="memory-fit",
         severity=Severity.ERROR,
         explains=("batch-split",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (events.OutOfMemory, BatchSplit, OptimizerStep, RunEnded)
+    listens = (events.OutOfMemory, BatchSplit, OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
         self._last: events.OutOfMemory | None = None
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, events.OutOfMemory):
             self._last = event
         elif isinstance(event, OptimizerStep):
-            if self._last is not None and not self._said:
-                self._said = True
+            if self._last is not None and self.once("coped"):
                 yield self._coped(self._last)
             self._last = None
         elif isinstance(event, RunEnded) and event.reason == "crashed" and event.error == OUT_OF_MEMORY:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, Forward, LossCall, Site, Softmaxed
 from premortem.findings import Finding, Severity
-
-_CALLS = 3
 
 
 class OverTheBatchDimension(Detector):
@@ -32,7 +29,7 @@ class OverTheBatchDimension(Detector):
     whose first dimension is time.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM413",
         name="over-the-batch-dimension",
         family="shape",
@@ -45,18 +42,14 @@ class OverTheBatchDimension(Detector):
             "softmax-before-cross-entropy",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Softmaxed, LossCall, Forward)
+    listens = (Softmaxed, LossCall, Forward)
 
     def __init__(self) -> None:
         self._waiting: list[Softmaxed] = []  # since the last loss call
-        self._calls: dict[Site | None, int] = {}
         self._inputs: dict[int, set[int | None]] = {}  # model -> different inputs it was trained on
         self._clear: set[Site | None] = set()
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, Forward):
             inputs = self._inputs.setdefault(event.model, set())
             if event.grad and len(inputs) < 8:
@@ -95,13 +88,13 @@ class OverTheBatchDimension(Detector):
                     yield from self._count(each, each.op, each.shape)
 
     def _count(self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...]) -> Iterator[Finding]:
-        if self._done:
+        if self.over:
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
+        calls = self.times(event.at)
         # A graph or a set that is given whole at every step has no batches: its first dimension is its nodes.
-        if self._calls[event.at] < _CALLS or max(map(len, self._inputs.values()), default=0) < 2:
+        if calls < THRICE or max(map(len, self._inputs.values()), default=0) < 2:
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             event,
             f"{op} over dimension 0 of {shape}: each column sums to one over the {shape[0]} samples of the batch",

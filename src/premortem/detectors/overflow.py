@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, evidence, sentence
+from premortem.detectors.certificate import blame, certainty, sentence
 from premortem.events import Event, RunEnded
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
@@ -34,7 +33,7 @@ class Overflow(Detector):
     A loss that grew step by step until it overflowed: that is divergence, and has another cause.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM445",
         name="overflow",
         family="numerics-overflow",
@@ -43,7 +42,6 @@ class Overflow(Detector):
             "non-finite-training",
             "weights-stay-non-finite",
             "plateau-fed-non-finite",
-            "checkpoint-non-finite",
             "exploding-gradients",
             "metric-frozen",
             "metric-not-finite",
@@ -54,8 +52,10 @@ class Overflow(Detector):
             "refused-too-often",
             "poisoned-checkpoint",
         ),
+        explains_later=("checkpoint-non-finite",),
+        sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (TrainingFailed, RunEnded)
+    listens = (TrainingFailed, RunEnded)
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, TrainingFailed):
@@ -68,12 +68,11 @@ class Overflow(Detector):
                     f"{went}: {sentence(origin) if origin.detail else 'a number grew too large'}",
                     cause="Numbers that were finite grew beyond what their type can hold; they were not NaN before.",
                     remedy=advice(origin.op),
-                    at=origin.at,
-                    module=origin.module or None,
+                    step=event.began,
                     parameter=origin.parameter or None,
                     certainty=certainty(origin),
-                    first_step=origin.step,
-                    **evidence(origin),
+                    first_step=event.began,
+                    **blame(origin),
                 )
         elif isinstance(event, RunEnded) and "without overflow" in event.message:
             yield self.finding(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.events import LossCall, Site
 from premortem.findings import Finding, Severity
 
-CALLS = 20
-SHARE = 0.3  # of the targets
+CALLS = 20  # over which short and long sequences average out
+SHARE = 0.3  # of the targets: a class of its own is rarely this frequent
 
 
 @dataclass
@@ -42,20 +41,19 @@ class PaddingInTheLoss(Detector):
     targets are padding. Losses with `reduction="none"` and with class weights are left alone.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM418",
         name="padding-in-the-loss",
         family="loss-definition",
         severity=Severity.WARNING,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, Targets] = {}
-        self._done = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or not event.grad or event.reduction == "none":
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if not event.grad or event.reduction == "none":
             return
         if event.padding is None or event.padding == event.ignored or not event.classes:
             return
@@ -65,7 +63,7 @@ class PaddingInTheLoss(Detector):
         seen.all += sum(event.classes.values())
         if seen.calls < CALLS or seen.padding < SHARE * seen.all:
             return
-        self._done = True
+        self.over = True
         share, index = seen.padding / seen.all, int(event.padding)
         yield self.finding(
             event,

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -48,21 +47,14 @@ class ParameterWithoutOptimizer(Detector):
     measures (a perceptual loss) or gives targets (a copy of the trained one).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM103",
         name="parameter-without-optimizer",
         family="optimizer-ownership",
         severity=Severity.ERROR,
         explains=("metric-frozen", "updates-too-small", "gradients-never-cleared", "exploding-gradients"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        ModelSeen,
-        Forward,
-        OptimizerBuilt,
-        OptimizerStep,
-        GraphWalked,
-        Custody,
-    )
+    listens = (ModelSeen, Forward, OptimizerBuilt, OptimizerStep, GraphWalked, Custody)
 
     def __init__(self) -> None:
         # By its place in its model, not by itself: a parameter may be made anew in every step.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -30,18 +29,17 @@ class PlateauFedNonFinite(Detector):
     metric (the PSNR of a perfect image) is left alone.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM206",
         name="plateau-fed-non-finite",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("updates-too-small", "scheduler-past-horizon"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, SchedulerStep)
+    listens = (Backward, SchedulerStep)
 
     def __init__(self) -> None:
         self._training_is_finite = True
-        self._counts: dict[int, int] = {}
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Backward):
@@ -53,7 +51,7 @@ class PlateauFedNonFinite(Detector):
     def _fed(self, event: SchedulerStep) -> Iterator[Finding]:
         if event.metric is None or not math.isnan(event.metric) or not self._training_is_finite:
             return
-        count = self._counts[event.scheduler] = self._counts.get(event.scheduler, 0) + 1
+        count = self.times(event.scheduler)
         if count == 2:
             yield self.finding(
                 event,

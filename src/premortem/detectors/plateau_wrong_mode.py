@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.series import Series
 from premortem.events import (
     Backward,
@@ -23,13 +21,7 @@ from premortem.events import (
     Site,
 )
 from premortem.findings import Finding, Severity
-
-HIGHER = frozenset(
-    "acc accuracy f1 auc auroc psnr ssim iou miou dice precision recall r2 bleu rouge top1 top5 acc@1 acc@5".split()
-)
-LOWER = frozenset("loss err error mse mae rmse mape nll bce kl ppl perplexity wer cer fid cost".split())
-PARTS = re.compile(r"[_./-]")
-WANTED = 3  # metrics that must be recognised
+from premortem.metric_words import direction
 
 
 @dataclass
@@ -65,26 +57,17 @@ class PlateauWrongMode(Detector):
     the model overfits is what the scheduler is for.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM205",
         name="plateau-wrong-mode",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("updates-too-small", "scheduler-past-horizon", "metric-frozen"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        Forward,
-        LossCall,
-        Backward,
-        LogLine,
-        SchedulerBuilt,
-        SchedulerStep,
-        RunEnded,
-    )
+    listens = (Forward, LossCall, Backward, LogLine, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
         self._plateaus: dict[int, Plateau] = {}
-        self._said: set[int] = set()
         self._training = Series()
         self._samples: list[int] = []  # of the forwards without gradients since the last training step
         self._judged: list[float] = []  # losses computed without gradients since then
@@ -150,12 +133,12 @@ class PlateauWrongMode(Detector):
 
     def _judge(self, event: Event) -> Iterator[Finding]:
         for key, plateau in self._plateaus.items():
-            if key in self._said or plateau.cut is None or len(plateau.metrics) < WANTED:
+            if self.said(key) or plateau.cut is None or len(plateau.metrics) < THRICE:
                 continue
             why = self._mistaken(plateau)
             if not why:
                 continue
-            self._said.add(key)
+            self.once(key)
             before, after = plateau.cut
             other = "max" if plateau.mode == "min" else "min"
             yield self.finding(
@@ -180,7 +163,7 @@ class PlateauWrongMode(Detector):
             learning = self._training.count >= 8 and self._training.gain() > 0.02
             if (
                 direction == 0
-                and len(metrics) > WANTED
+                and len(metrics) > THRICE
                 and plateau.counts
                 and rose >= 0.1 * scale
                 and learning
@@ -188,7 +171,7 @@ class PlateauWrongMode(Detector):
                 return "a share of right answers, which rises while the training loss falls"
         elif rose < 0 and direction < 0:
             return f"what is printed as `{name}`"
-        elif rose < 0 and direction == 0 and plateau.losses >= max(WANTED, 0.8 * len(metrics)):
+        elif rose < 0 and direction == 0 and plateau.losses >= max(THRICE, 0.8 * len(metrics)):
             return "the loss itself"
         return ""
 
@@ -197,13 +180,8 @@ def recognise(plateau: Plateau, line: LogLine) -> None:
     """Under which names the newest metric was printed."""
     metric, index = plateau.metrics[-1], len(plateau.metrics) - 1
     for label, text, value in line.values:
-        if direction_of(label) and printed_as(metric, text, value):
+        if direction(label) and printed_as(metric, text, value):
             plateau.labels.setdefault(label, set()).add(index)
-
-
-def direction_of(label: str) -> int:
-    parts = set(PARTS.split(label.lower()))
-    return bool(parts & HIGHER) - bool(parts & LOWER)
 
 
 def printed_as(metric: float, text: str, value: float) -> bool:
@@ -218,9 +196,9 @@ def known_as(plateau: Plateau) -> tuple[str, int]:
     """The name nearly every metric was printed under, and whether that should rise (1) or fall (-1)."""
     count = len(plateau.metrics)
     often = {
-        label: len(which) for label, which in plateau.labels.items() if len(which) >= max(WANTED, 0.8 * count)
+        label: len(which) for label, which in plateau.labels.items() if len(which) >= max(THRICE, 0.8 * count)
     }
-    directions = {direction_of(label) for label in often}
+    directions = {direction(label) for label in often}
     if len(directions) != 1:
         return "", 0
     return max(often, key=lambda label: often[label]), directions.pop()

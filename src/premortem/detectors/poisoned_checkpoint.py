@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.wording import count, some
-from premortem.events import Event, SaveChecked
+from premortem.events import SaveChecked
 from premortem.findings import Finding, Severity
 
 
@@ -34,18 +33,14 @@ class PoisonedCheckpoint(Detector):
     buffers only the running statistics of norm layers count, and NaN where an earlier save of the run had numbers.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM320", name="poisoned-checkpoint", family="checkpoint", severity=Severity.ERROR, subject="path"
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (SaveChecked,)
+    listens = (SaveChecked,)
 
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, SaveChecked) or not event.poisoned or event.path in self._said:
+    def observe(self, event: SaveChecked) -> Iterator[Finding]:
+        if not event.poisoned or not self.once(event.path):
             return
-        self._said.add(event.path)
         zero = event.poisoned == ("all of them",)
         what = "nothing but zeros" if zero else "weights that are not finite"
         which = "" if zero else f": {some(event.poisoned)} of {count(event.weights, 'weight')}"

@@ -5,37 +5,46 @@ from __future__ import annotations
 import re
 
 from premortem.events import LogLine
+from premortem.metric_words import EPOCHS, EVALUATED, ITERATIONS, SCORES, words
 
-EVALUATED = frozenset("val valid validation dev test testing eval evaluation holdout heldout".split())
-LOSSES = frozenset(
-    "loss err error l1 l2 mse mae rmse mape nll bce ce xent ppl perplexity elbo nmse rel_l2".split()
+# Kinds of lines that are remembered: a script has a handful; one that prints a table of words has thousands.
+MOST_KINDS = 64
+_COUNTERS = EPOCHS | ITERATIONS | {"round"}
+_ARROW = r"(?:[-=~]+>|[→⇒⟶➔➜])"
+# "loss decreased (inf --> 4.6)", "improved from inf to 4.6": what follows the number of before.
+_THEN = re.compile(rf"[\s)\]%]*(?:{_ARROW}|to\b)[\s(\[]*$", re.IGNORECASE)
+# "from inf", "(was inf)", "beats inf", "4.6 < inf": the number is what now is compared with, or how far it is from it.
+_COMPARED = re.compile(
+    r"\b(?:from|was|than|beats?|over|vs\.?|versus|below|under|above|by)[\s:=(]*$|(?<![-=~>])[<>]=?\s*$",
+    re.IGNORECASE,
 )
-SCORES = frozenset(
-    "acc accuracy f1 auc auroc r2 bleu rouge iou miou map dice precision recall score psnr ssim wer cer top1 top5 "
-    "acc@1 acc@5 hit correct".split()
-)
-# A record of the past stays the same while nothing beats it; these are no measurement of now.
-RECORDS = frozenset("best min max lowest highest previous prev last baseline naive chance majority".split())
-COUNTERS = frozenset("epoch epochs ep round iteration iter it".split())
-WORDS = re.compile(r"[^\W\d_][^\W_]*(?:@\d+)?")
-
-
-def words(label: str) -> frozenset[str]:
-    return frozenset(WORDS.findall(label.lower()))
+_BEFORE = frozenset({"previous"})
 
 
 def columns(line: LogLine) -> list[frozenset[str]]:
-    """The words that say what each number is: its label, and what stands between it and the number before."""
+    """The words that say what each number is: its label, and what stands between it and the number before.
+
+    Of "from A to B", in whatever spelling, A is `previous` and B is what A is.
+    """
     pieces = line.template.split("#")
     if len(pieces) != len(line.values) + 1:
         return [words(label) for label, _, _ in line.values]
-    return [words(label) | words(piece) for (label, _, _), piece in zip(line.values, pieces, strict=False)]
+    found: list[frozenset[str]] = []
+    for index, (label, _, _) in enumerate(line.values):
+        piece = pieces[index]
+        names = words(label) | words(piece)
+        if found and _THEN.fullmatch(piece):
+            names |= found[-1] - _BEFORE
+        if _COMPARED.search(piece) or (index + 1 < len(line.values) and _THEN.fullmatch(pieces[index + 1])):
+            names |= _BEFORE
+        found.append(names)
+    return found
 
 
 def counter(line: LogLine) -> tuple[str, int] | None:
     """The number of the epoch in this line, with the word it is called by."""
     for label, text, value in line.values:
-        if label in COUNTERS and text.isdigit() and value < 1e6:
+        if label in _COUNTERS and text.isdigit() and value < 1e6:
             return label, int(value)
     return None
 

@@ -2,17 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.replicas import data_parallel
-from premortem.events import Digest, Event, RanksSeen
+from premortem.events import Digest, RanksSeen
 from premortem.findings import Finding, Severity
 
-_ENOUGH = 3  # digests in a row with the same laggard
-_SHARE = 0.25  # of a step that the others lose
-_LEAST = 0.005  # seconds
+_SHARE = 0.25  # of a step that the others lose: less is the noise of a shared machine
+_LEAST = 0.005  # seconds, below which clocks and the exchange itself decide
 _WARM = 16  # steps: the first ones are unlike any other
 
 
@@ -36,30 +34,27 @@ class RankLagsBehind(Detector):
     takes without waiting for others is known from `DistributedDataParallel`, which measures every hundredth one.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM487", name="rank-lags-behind", family="distributed", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+    card = Card(code="PM487", name="rank-lags-behind", family="distributed", severity=Severity.WARNING)
+    listens = (RanksSeen,)
 
     def __init__(self) -> None:
         self._row = 0
         self._last: tuple[int, str] | None = None
         self._back_row = 0
         self._back_last: tuple[int, int] | None = None  # the rank, and the iteration that was measured
-        self._told = False
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) and not self._told else []
+    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+        every = data_parallel(event)
         if not every or event.step <= _WARM:
             return
         found = slowest(every, ("waiting", "computing"))
         self._row = self._row + 1 if found is not None and found == self._last else int(found is not None)
         self._last = found
-        if found is None or self._row < _ENOUGH:
+        if found is None or self._row < THRICE:
             found = self._in_backward(every)
         if found is None:
             return
-        self._told = True
+        self.over = True
         rank, kind = found
         mine = next(d for d in every if d.rank == rank)
         others = [d for d in every if d.rank != rank]
@@ -86,7 +81,7 @@ class RankLagsBehind(Detector):
         same = found is not None and self._back_last is not None and self._back_last[0] == rank
         self._back_row = self._back_row + 1 if same else int(found is not None)
         self._back_last = (rank, measured)
-        return found if self._back_row >= _ENOUGH else None
+        return found if self._back_row >= THRICE else None
 
 
 _WORDS = {

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.replicas import data_parallel, differ, moments_parted, named, odd, parted, site
-from premortem.events import Digest, Event, RanksSeen, Site
+from premortem.events import Digest, RanksSeen, Site
 from premortem.findings import Finding, Severity
 
 _IN_STEP = 2  # digests in which ranks without a wrapper must have moved together before they can part
@@ -46,17 +46,16 @@ class RanksApart(Detector):
     different pieces, and there are no values to compare.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM481",
         name="ranks-apart",
         family="distributed",
         severity=Severity.ERROR,
         explains=("statistics-apart", "step-without-new-gradients"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+    listens = (RanksSeen,)
 
     def __init__(self) -> None:
-        self._told = False
         self._together = 0  # digests in which weights that had moved were the same everywhere
         self._apart = 0  # digests in a row since, in which they were not
         self._shared = 0  # digests in which only the gradients were the same
@@ -67,9 +66,7 @@ class RanksApart(Detector):
             int, tuple[int, int]
         ] = {}  # forward passes and steps of each rank, of a sharded model
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        if not isinstance(event, RanksSeen) or self._told:
-            return
+    def observe(self, event: RanksSeen) -> Iterable[Finding]:
         if not event.names:
             yield from self._in_pieces(event)
             return
@@ -91,7 +88,7 @@ class RanksApart(Detector):
         passes = [d.forwards - before[d.rank][0] for d in every]
         if not differ(passes) or differ([d.steps - before[d.rank][1] for d in every]):
             return
-        self._told = True
+        self.over = True
         ranks = odd(every, passes)
         made = ", ".join(f"rank {d.rank} {count}" for d, count in list(zip(every, passes, strict=True))[:4])
         yield self.finding(
@@ -153,7 +150,7 @@ class RanksApart(Detector):
         severity: Severity = Severity.ERROR,
         what: str = "of",
     ) -> Finding:
-        self._told = True
+        self.over = True
         first = event.names[apart[0]]
         among = f"{len(apart)} of {len(event.names)} that were compared"
         return self.finding(

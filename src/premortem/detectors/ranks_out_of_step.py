@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.replicas import data_parallel, differ, named, odd, site
-from premortem.events import Event, RanksSeen
+from premortem.events import RanksSeen
 from premortem.findings import Finding, Severity
 
 
@@ -26,20 +25,17 @@ class RanksOutOfStep(Detector):
     `torch.distributed.algorithms.Join`.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM482",
         name="ranks-out-of-step",
         family="distributed",
         severity=Severity.ERROR,
         explains=("unequal-batches", "ranks-apart"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+    listens = (RanksSeen,)
 
-    def __init__(self) -> None:
-        self._told = False
-
-    def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) and not self._told else []
+    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+        every = data_parallel(event)
         if not every or any(d.apart_on_purpose or not d.loader for d in every):
             return
         places = [tuple(d.loader) for d in every]
@@ -49,7 +45,7 @@ class RanksOutOfStep(Detector):
             return
         if not all(d.called for d in every):
             return
-        self._told = True
+        self.over = True
         ahead = odd(every, passes)
         positions = {str(d.rank): f"epoch {d.passes}, batch {d.drawn}" for d in every}
         yield self.finding(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, RunEnded
+from premortem.events import RunEnded
 from premortem.findings import Finding, Severity
 
 _MESSAGE = "all elements of input should be between 0 and 1"
@@ -26,13 +25,11 @@ class RawScoresInBce(Detector):
     Use `nn.BCEWithLogitsLoss` on raw scores, or apply `torch.sigmoid` before `nn.BCELoss`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM410", name="raw-scores-in-bce", family="loss-definition", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (RunEnded,)
+    card = Card(code="PM410", name="raw-scores-in-bce", family="loss-definition", severity=Severity.ERROR)
+    listens = (RunEnded,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, RunEnded) and event.reason == "crashed" and _MESSAGE in event.message:
+    def observe(self, event: RunEnded) -> Iterator[Finding]:
+        if event.reason == "crashed" and _MESSAGE in event.message:
             yield self.finding(
                 event,
                 f"the run ended after {event.step} steps: binary_cross_entropy was given numbers outside 0 to 1",

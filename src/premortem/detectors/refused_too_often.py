@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import evidence, known, sentence
+from premortem.detectors.certificate import birth, blame, known
 from premortem.events import Event, NonFinite, StepRefused
 from premortem.failures import better
 from premortem.findings import Certainty, Finding, Severity
 
-ROW = 20  # refused steps in a row
-TOTAL = 200  # ... and in all
+ROW = 20  # refused steps in a row: a scaler finds its level, or a bad file ends, before that
+TOTAL = 200  # in all: so many batches are not bad one by one
 
 
 class RefusedTooOften(Detector):
@@ -32,43 +31,39 @@ class RefusedTooOften(Detector):
     is named, and resume from there.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM448",
         name="refused-too-often",
         family="numerics-nan",
         severity=Severity.ERROR,
         explains=("update-refused",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (NonFinite, StepRefused)
+    listens = (NonFinite, StepRefused)
 
     def __init__(self) -> None:
         self._origin: NonFinite | None = None  # of what broke last
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, NonFinite):
             if self._origin is None or better(event, self._origin):
                 self._origin = event
         elif isinstance(event, StepRefused):
-            if not self._said and (event.row >= ROW or event.total >= TOTAL):
-                self._said = True
+            if event.row >= ROW or event.total >= TOTAL:
+                self.over = True
                 yield self._refused(event)
 
     def _refused(self, event: StepRefused) -> Finding:
         origin = self._origin if known(self._origin) else None
-        birth = f"; {sentence(origin)}" if origin is not None else ""
         how = f"the last {event.row} steps were" if event.row >= ROW else f"{event.total} steps were"
         return self.finding(
             event,
-            f"{how} refused, because their updates were not finite ({event.made} were made){birth}",
+            f"{how} refused, because their updates were not finite ({event.made} were made){birth(origin)}",
             cause="What makes them lies in the model, the loss or the precision, not in one batch.",
             remedy="Repair what makes the values non-finite, and resume from the last good weights.",
             certainty=Certainty.PROVED,
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             parameter=(origin.parameter or None) if origin is not None else None,
             row=event.row,
             total=event.total,
             finite_steps=event.made,
-            **evidence(origin),
+            **blame(origin),
         )

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.runs import Run, Runs
 from premortem.events import Event, RandomRepeated, Seeded, Site
 from premortem.findings import Certainty, Finding, Severity
 
-STEPS = 8  # in a row, each with the same seed or the same random numbers
-NOISE_STEPS = 20
-NUMBERS = 8
-REWOUND = 2
+STEPS = 8  # in a row, each with the same seed or the same random numbers, and the same input
+NOISE_STEPS = 20  # in a row, where only the noise repeats: a seed for each evaluation ends sooner
+NUMBERS = 8  # that were drawn: fewer may be equal by chance, as bits or dice are
 
 
 @dataclass
@@ -47,36 +45,35 @@ class ReseededEveryStep(Detector):
     Another seed in each step, a seed that is set once per epoch or fold, draws that do not reach the training.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM333",
         name="reseeded-every-step",
         family="data-order",
         severity=Severity.ERROR,
         explains=("same-batch-every-step", "constant-labels", "fewer-samples-than-expected"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Runs.LISTENS, Seeded, RandomRepeated)
+    listens = (*Runs.LISTENS, Seeded, RandomRepeated)
 
     def __init__(self) -> None:
         self._runs = Runs()
         self._repeats: dict[tuple[Site | None, str], Repeat] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Seeded):
             repeat = self._repeat(event, f"{event.library} is seeded with {event.seed}", event.seed)
             repeat.rewound += event.rewound
-            if repeat.steps >= NOISE_STEPS and repeat.rewound >= REWOUND and not self._said:
+            if repeat.steps >= NOISE_STEPS and repeat.rewound >= TWICE:
                 yield self._rewinds(event, repeat)
         elif isinstance(event, RandomRepeated):
             if event.size >= NUMBERS and event.grad:
                 repeat = self._repeat(
                     event, f"`torch.{event.fn}` gives the same {event.size} numbers", event.size
                 )
-                if repeat.steps >= NOISE_STEPS and not self._said:
+                if repeat.steps >= NOISE_STEPS:
                     yield self._noise(event, repeat)
         else:
             for run in self._runs.observe(event):
-                if run.changing and run.steps >= STEPS and not self._said:
+                if run.changing and run.steps >= STEPS and not self.over:
                     yield from self._same_input(event, run)
 
     def _repeat(self, event: Seeded | RandomRepeated, what: str, value: int) -> Repeat:
@@ -94,7 +91,7 @@ class ReseededEveryStep(Detector):
         if not current:
             return
         repeat = current[0]
-        self._said = True
+        self.over = True
         yield self.finding(
             event,
             f"{repeat.what} in every step, and the last {run.steps} steps all got the same batch",
@@ -105,7 +102,7 @@ class ReseededEveryStep(Detector):
         )
 
     def _rewinds(self, event: Seeded, repeat: Repeat) -> Finding:
-        self._said = True
+        self.over = True
         return self.finding(
             event,
             f"{repeat.what} in each of the last {repeat.steps} steps, and what was drawn in between was drawn from the "
@@ -120,7 +117,7 @@ class ReseededEveryStep(Detector):
         )
 
     def _noise(self, event: RandomRepeated, repeat: Repeat) -> Finding:
-        self._said = True
+        self.over = True
         return self.finding(
             event,
             f"{repeat.what} in each of the last {repeat.steps} steps",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, Reshaped, Site
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import Reshaped, Site
 from premortem.findings import Finding, Severity
-
-_STEPS = 3
 
 
 class ReshapeAsTranspose(Detector):
@@ -32,31 +29,30 @@ class ReshapeAsTranspose(Detector):
     Regroupings, whose sizes are not just the old ones in another order, and everything libraries do themselves.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM412",
         name="reshape-as-transpose",
         family="shape",
         severity=Severity.ERROR,
         explains=("uninformative-labels", "updates-too-small", "class-sorted-batches"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Reshaped,)
+    listens = (Reshaped,)
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, set[int]] = {}  # steps
         self._clear: set[Site | None] = set()
-        self._said: set[Site | None] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, Reshaped) or event.at in self._said or event.at in self._clear:
+    def observe(self, event: Reshaped) -> Iterator[Finding]:
+        if self.said(event.at) or event.at in self._clear:
             return
         if event.plain:  # with other sizes it is no transpose: they only met by chance
             self._clear.add(event.at)
             return
         steps = self._seen.setdefault(event.at, set())
         steps.add(event.step)
-        if len(steps) < _STEPS:
+        if len(steps) < THRICE:
             return
-        self._said.add(event.at)
+        self.once(event.at)
         certain = event.mixes or not regrouping(event.before, event.after)
         order = "" if event.mixes else f"permute{order_of(event.before, event.after)}"
         if order and len(event.before) != len(event.after):

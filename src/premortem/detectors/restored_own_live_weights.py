@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -27,27 +26,20 @@ class RestoredOwnLiveWeights(Detector):
     `best = copy.deepcopy(model.state_dict())`, or `{k: v.clone() for k, v in model.state_dict().items()}`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM313", name="restored-own-live-weights", family="persistence", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (StateLoaded, CheckpointSaved)
-
-    def __init__(self) -> None:
-        self._said = False
+    card = Card(code="PM313", name="restored-own-live-weights", family="persistence", severity=Severity.ERROR)
+    listens = (StateLoaded, CheckpointSaved)
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said:
-            return
         if isinstance(event, StateLoaded):
             mine = (
                 event.target == "module" and event.matched and event.aliased == event.matched == event.given
             )
             if mine and event.taken_at is not None and (event.taken_at < event.step or event.rewritten):
-                self._said = True
+                self.over = True
                 yield self._restored(event, event.taken_at)
         # Taken before training (step 0), it may well be meant to follow the model.
         elif isinstance(event, CheckpointSaved) and event.taken_at and event.taken_at < event.step:
-            self._said = True
+            self.over = True
             yield self._saved(event, event.taken_at)
 
     def _restored(self, event: StateLoaded, taken_at: int) -> Finding:

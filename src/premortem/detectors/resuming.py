@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from premortem.events import Resumed
+from collections.abc import Iterator
+from typing import Any
 
-_WORDS = {
-    "epoch": frozenset({"epoch", "epochs", "ep"}),
-    "step": frozenset({"step", "steps", "iter", "iters", "iteration", "iterations", "it"}),
-}
+from premortem.detectors.base import Detector
+from premortem.events import Resumed
+from premortem.findings import Finding
+from premortem.metric_words import counts
+
 FIRST_RESUMED = 2  # a run that counts on from here did not start anew
 
 
-def stem(name: str) -> str:
-    """What this counter counts: "epoch", "step", or "" when its name does not say."""
-    words = set(name.lower().rpartition(".")[2].split("_"))
-    return next((what for what, spelt in _WORDS.items() if spelt & words), "")
+class OfResumed(Detector):
+    """Judges a run that goes on from a file, with the optimizer's state of it; says one thing about it."""
+
+    listens = (Resumed,)
+
+    def observe(self, event: Resumed) -> Iterator[Finding]:
+        if event.restored:
+            finding = self.judge(event)
+            if finding is not None:
+                self.over = True
+                yield finding
+
+    def judge(self, event: Resumed) -> Finding | None:
+        raise NotImplementedError
+
+    def about(self, event: Resumed, message: str, **more: Any) -> Finding:
+        return self.finding(event, message, file=event.path, **more)
 
 
 def goes_on(event: Resumed) -> tuple[str, int] | None:
@@ -24,7 +39,7 @@ def goes_on(event: Resumed) -> tuple[str, int] | None:
             if value < FIRST_RESUMED or not number or not number <= value <= number + 2:
                 continue
             # Without a name that says so, only the outermost loop can be the one that counts epochs or steps.
-            if stem(name) == stem(saved) != "" or (place == 0 and value <= number + 1):
+            if counts(name) == counts(saved) != "" or (place == 0 and value <= number + 1):
                 return name, value
     return None
 
@@ -35,7 +50,7 @@ def starts_anew(event: Resumed) -> tuple[str, int, int] | None:
         return None
     for name, value in event.reached:
         for saved, number in event.counters:
-            if value <= 1 and number >= max(FIRST_RESUMED, value + 2) and stem(name) == stem(saved) != "":
+            if value <= 1 and number >= max(FIRST_RESUMED, value + 2) and counts(name) == counts(saved) != "":
                 return name, value, number
     return None
 

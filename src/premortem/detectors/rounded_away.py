@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, Rounded, Site
+from premortem.detectors.base import TWICE, Detector
+from premortem.events import Rounded, Site
 from premortem.findings import Finding, Severity
 
-_STEPS = 2
-_RADIANS = 2.0  # a third of a turn between one representable angle and the next
+_RADIANS = 2.0  # a third of a turn between one representable angle and the next: position is lost
 
 
 class RoundedAway(Detector):
@@ -33,25 +31,20 @@ class RoundedAway(Detector):
     Activations and weights in low precision, whose size is ordinary.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM446", name="rounded-away", family="numerics-overflow", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (Rounded,)
+    card = Card(code="PM446", name="rounded-away", family="numerics-overflow", severity=Severity.WARNING)
+    listens = (Rounded,)
 
     def __init__(self) -> None:
         self._steps: dict[Site | None, set[int]] = {}
-        self._done = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, Rounded):
-            return
+    def observe(self, event: Rounded) -> Iterator[Finding]:
         if event.op != "to" and event.spacing < _RADIANS:
             return
         steps = self._steps.setdefault(event.at, set())
         steps.add(event.step)
-        if len(steps) < _STEPS:
+        if len(steps) < TWICE:
             return
-        self._done = True
+        self.over = True
         what = (
             f"numbers up to {event.largest:.4g} are converted to {event.dtype} where autocast was switched off"
             if event.op == "to"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from premortem.events import Backward, Event, Forward, OptimizerStep, Site
 
-MOST_PENDING = 256
+MOST_PENDING = 256  # forwards without a step: an evaluation, whose first ones are not asked for
 
 
 @dataclass

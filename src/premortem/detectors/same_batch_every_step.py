@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.printed import counted
 from premortem.detectors.runs import Run, Runs
 from premortem.events import BatchDrawn, EpochEnded, Event, LoaderBuilt, LogLine
 from premortem.findings import Finding, Severity
 
-STEPS = 10  # when the batches come from a loader that has others
-CUT_STEPS = 20  # when they are cut from a larger tensor, several in each epoch
-STUCK_STEPS = 50  # when other batches came before
+STEPS = 10  # when the batches come from a loader that has others: chance never draws one twice
+# When they are cut from a larger tensor, several in each epoch: overfitting one batch on purpose takes few steps.
+CUT_STEPS = 20
+STUCK_STEPS = 50  # when other batches came before: a few repeats are a line search
 PER_EPOCH = 3  # steps in each printed epoch: nobody calls one step on all the data so
-EPOCHS = 3
 
 
 @dataclass
@@ -45,20 +44,14 @@ class SameBatchEveryStep(Detector):
     no sign that they should change.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM332",
         name="same-batch-every-step",
         family="data-order",
         severity=Severity.ERROR,
         explains=("constant-labels", "fewer-samples-than-expected"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        *Runs.LISTENS,
-        LoaderBuilt,
-        BatchDrawn,
-        EpochEnded,
-        LogLine,
-    )
+    listens = (*Runs.LISTENS, LoaderBuilt, BatchDrawn, EpochEnded, LogLine)
 
     def __init__(self) -> None:
         self._runs = Runs()
@@ -66,7 +59,6 @@ class SameBatchEveryStep(Detector):
         self._drawn: dict[int, tuple[int, int]] = {}  # loader -> fingerprint, times in a row
         self._left: dict[int, int] = {}  # loader -> passes in a row that were left after their first batch
         self._epochs: list[Epoch] = []
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LoaderBuilt):
@@ -82,7 +74,7 @@ class SameBatchEveryStep(Detector):
             self._printed(event)
         else:
             for run in self._runs.observe(event):
-                if not self._said and run.changing:
+                if not self.over and run.changing:
                     yield from self._judge(event, run)
 
     def _printed(self, event: LogLine) -> None:
@@ -92,7 +84,7 @@ class SameBatchEveryStep(Detector):
         last = self._epochs[-1] if self._epochs else None
         if last is not None and (number != last.number + 1 or event.step <= last.step):
             self._epochs = []
-        self._epochs = [*self._epochs[-EPOCHS:], Epoch(number, event.step)]
+        self._epochs = [*self._epochs[-THRICE:], Epoch(number, event.step)]
 
     def _judge(self, event: Event, run: Run) -> Iterator[Finding]:
         loader = self._loader(run)
@@ -127,12 +119,12 @@ class SameBatchEveryStep(Detector):
     def _several_in_each_epoch(self, run: Run) -> bool:
         epochs = [epoch for epoch in self._epochs if epoch.step >= run.since]
         pairs = list(pairwise(epochs))
-        return len(pairs) >= EPOCHS - 1 and all(
+        return len(pairs) >= THRICE - 1 and all(
             b.step - a.step >= PER_EPOCH * (b.number - a.number) for a, b in pairs
         )
 
     def _found(self, event: Event, run: Run, how: str) -> Finding:
-        self._said = True
+        self.over = True
         return self.finding(
             event,
             f"the last {run.steps} training steps all got the same batch of {run.samples} samples",

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.replicas import data_parallel, differ, site
-from premortem.events import Event, RanksSeen
+from premortem.events import RanksSeen
 from premortem.findings import Finding, Severity
-
-_ENOUGH = 3  # different batches, each of them the same on all ranks
 
 
 class SameDataOnEveryRank(Detector):
@@ -31,17 +28,14 @@ class SameDataOnEveryRank(Detector):
     their data).
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM483", name="same-data-on-every-rank", family="distributed", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+    card = Card(code="PM483", name="same-data-on-every-rank", family="distributed", severity=Severity.WARNING)
+    listens = (RanksSeen,)
 
     def __init__(self) -> None:
         self._same: list[int] = []
-        self._told = False
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) and not self._told else []
+    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+        every = data_parallel(event)
         batches = [d.batch for d in every]
         if not every or None in batches:
             return
@@ -50,11 +44,11 @@ class SameDataOnEveryRank(Detector):
             return
         if batches[0] is not None and batches[0] not in self._same:
             self._same.append(batches[0])
-        if len(self._same) == _ENOUGH:
-            self._told = True
+        if len(self._same) == THRICE:
+            self.over = True
             yield self.finding(
                 event,
-                f"the {len(every)} ranks were given the same batch at each of {_ENOUGH} steps that were compared",
+                f"the {len(every)} ranks were given the same batch at each of {THRICE} steps that were compared",
                 cause="The data is not split among the ranks, so all of them compute the same gradient.",
                 remedy="Give the loader a `DistributedSampler` (and no `shuffle`), or split the data by the rank.",
                 at=site(every[0].loader),

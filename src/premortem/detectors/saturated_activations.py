@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.scales import Scales
 from premortem.detectors.series import Series
-from premortem.events import Event, Forward, LayerStats, LossCall, OptimizerBuilt, RunEnded, StateLoaded
+from premortem.events import Event, Forward, LayerStats, LossCall, RunEnded, StateLoaded
 from premortem.findings import Finding, Severity
 
-SHARE = 0.65  # of the outputs of a layer
+SHARE = 0.65  # of the outputs of a layer: then most of it passes no gradient
 BOUNDED = frozenset({"tanh", "sigmoid"})
-WORSE = 10.0  # times the loss of guessing
+WORSE = 10.0  # times the loss of guessing: sure of the wrong answer, before anything was learnt
 
 
 @dataclass
@@ -46,30 +45,23 @@ class SaturatedActivations(Detector):
     the cause).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM241",
         name="saturated-activations",
         family="init-saturation",
         severity=Severity.ERROR,
         explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        *Scales.LISTENS,
-        Forward,
-        OptimizerBuilt,
-        StateLoaded,
-        RunEnded,
-    )
+    uses = (Scales,)
+    listens = (LayerStats, LossCall, Forward, StateLoaded, RunEnded)
 
     def __init__(self) -> None:
-        self._scales = Scales()
         self._loaded = False
         self._training: dict[int, bool] = {}
         self._hidden = Hidden()
         self._hits: dict[
             int, int
         ] = {}  # model -> training forwards in which all its hidden layers were saturated
-        self._said = False
         self._losses = Series()  # cross entropy relative to guessing
         self._began: list[float] = []
 
@@ -82,12 +74,10 @@ class SaturatedActivations(Detector):
             yield from self._forward_over(event)
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
-        else:
-            self._scales.observe(event)
-            if isinstance(event, LayerStats):
-                self._ran(event)
-            elif isinstance(event, LossCall):
-                self._lost(event)
+        elif isinstance(event, LayerStats):
+            self._ran(event)
+        elif isinstance(event, LossCall):
+            self._lost(event)
 
     def _ran(self, event: LayerStats) -> None:
         if not event.grad or event.step >= 8:
@@ -100,7 +90,7 @@ class SaturatedActivations(Detector):
 
     def _forward_over(self, event: Event) -> Iterator[Finding]:
         hidden, self._hidden = self._hidden, Hidden()
-        if not hidden.inner or self._said or self._loaded or self._scales.unusual:
+        if not hidden.inner or self._loaded or self.fact(Scales).unusual:
             return
         model = hidden.inner[0].model
         if min(layer.saturated for layer in hidden.inner) < SHARE:
@@ -108,7 +98,7 @@ class SaturatedActivations(Detector):
             return
         hits = self._hits[model] = self._hits.get(model, 0) + 1
         if hits == 5:
-            self._said = True
+            self.over = True
             worst = max(hidden.inner, key=lambda layer: layer.saturated)
             yield self.finding(
                 event,
@@ -133,7 +123,7 @@ class SaturatedActivations(Detector):
             self._began.append(relative)
 
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
-        if self._said or self._loaded or self._scales.unusual or self._losses.count < 100:
+        if self._loaded or self.fact(Scales).unusual or self._losses.count < 100:
             return
         if min(self._began) >= WORSE and self._losses.tail() >= 2:
             yield self.finding(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import CheckpointSaved, Event
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import CheckpointSaved
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3  # saves
 
 
 class SavedWeightsNeverChange(Detector):
@@ -31,25 +28,24 @@ class SavedWeightsNeverChange(Detector):
     saved changes (an EMA).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM317", name="saved-weights-never-change", family="persistence", severity=Severity.ERROR
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (CheckpointSaved,)
+    listens = (CheckpointSaved,)
 
     def __init__(self) -> None:
         self._saves: list[CheckpointSaved] = []
-        self._fine = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._fine or not isinstance(event, CheckpointSaved) or event.current is None or not event.step:
+    def observe(self, event: CheckpointSaved) -> Iterator[Finding]:
+        if event.current is None or not event.step:
             return
         changed = bool(self._saves) and self._saves[-1].weights != event.weights
         if event.current or changed:
-            self._fine = True
+            self.over = True
             return
         if not self._saves or event.step > self._saves[-1].step:
             self._saves.append(event)
-        if len(self._saves) >= ENOUGH:
+        if len(self._saves) >= THRICE:
             self._fine = True
             yield self._found(event)
 

@@ -2,14 +2,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, OptimizerStep
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import OptimizerStep
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3
 
 
 class ScaledGradientsStepped(Detector):
@@ -26,7 +23,7 @@ class ScaledGradientsStepped(Detector):
     `scaler.step(optimizer)`, then `scaler.update()`.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM126",
         name="scaled-gradients-stepped",
         family="update-order",
@@ -40,19 +37,19 @@ class ScaledGradientsStepped(Detector):
             "overflow",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerStep,)
+    listens = (OptimizerStep,)
 
     def __init__(self) -> None:
         self._times: Counter[int] = Counter()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        if isinstance(event, OptimizerStep) and event.scaled and not event.touched:
+    def observe(self, event: OptimizerStep) -> Iterable[Finding]:
+        if event.scaled and not event.touched:
             self._times[event.optimizer] += 1
-            if self._times[event.optimizer] == ENOUGH:
+            if self._times[event.optimizer] == THRICE:
                 yield self.finding(
                     event,
                     f"{event.kind} steps on gradients that are still multiplied by the GradScaler's scale",
                     cause="backward() ran on scaler.scale(loss), and nobody unscaled the gradients before step()",
                     remedy="call `scaler.step(optimizer)` and `scaler.update()` instead of `optimizer.step()`",
-                    steps=ENOUGH,
+                    steps=THRICE,
                 )

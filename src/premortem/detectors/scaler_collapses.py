@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import evidence, known, sentence
+from premortem.detectors.certificate import birth, blame, known
 from premortem.events import Event, NonFinite, ScalerUpdate
 from premortem.failures import better
 from premortem.findings import Finding, Severity
 
 ROW = 24  # halvings in a row; a scaler that starts at 65536 finds its level after a few
-SMALL = 2.0**-8
+SMALL = 2.0**-8  # far below 1: to scale gradients down gains nothing
 
 
 class ScalerCollapses(Detector):
@@ -31,27 +30,27 @@ class ScalerCollapses(Detector):
     Look for what is not finite without the scaler: run a few steps in float32 or bfloat16.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM450",
         name="scaler-collapses",
         family="numerics-overflow",
         severity=Severity.ERROR,
         explains=("step-never-called", "updates-too-small", "gradients-thrown-away", "update-refused"),
+        sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (NonFinite, ScalerUpdate)
+    listens = (NonFinite, ScalerUpdate)
 
     def __init__(self) -> None:
         self._origin: NonFinite | None = None  # of what broke last
         self._last: float | None = None
         self._first: float | None = None
         self._row = 0
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, NonFinite):
             if self._origin is None or better(event, self._origin):
                 self._origin = event
-        elif isinstance(event, ScalerUpdate) and event.scale is not None and not self._said:
+        elif isinstance(event, ScalerUpdate) and event.scale is not None:
             yield from self._moved(event, event.scale)
 
     def _moved(self, event: ScalerUpdate, scale: float) -> Iterator[Finding]:
@@ -62,18 +61,15 @@ class ScalerCollapses(Detector):
         self._row = self._row + 1 if scale < last else 0
         if self._row < ROW and not scale < SMALL < self._first:
             return
-        self._said = True
+        self.over = True
         origin = self._origin if known(self._origin) else None
-        birth = f"; {sentence(origin)}" if origin is not None else ""
         yield self.finding(
             event,
             f"the gradient scaler refused {self._row} steps in a row; its scale fell from {self._first:.4g} to "
-            f"{scale:.4g}{birth}",
+            f"{scale:.4g}{birth(origin)}",
             cause="A gradient is not finite at any scale: what breaks lies in the forward pass, not in the scaling.",
             remedy="Run a few steps in float32 or bfloat16, and repair what is not finite there.",
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             row=self._row,
             scale=scale,
-            **evidence(origin),
+            **blame(origin),
         )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.resuming import file_of
-from premortem.events import Event, Resumed
+from premortem.detectors.resuming import OfResumed, file_of
+from premortem.events import Resumed
 from premortem.findings import Finding, Severity
 
 _APART = 4.0  # two steps of the scaler: what it finds out by itself at once is not worth a word
 
 
-class ScalerNotRestored(Detector):
+class ScalerNotRestored(OfResumed):
     """A run is resumed with the optimizer's state, and its gradient scaler starts from its first scale.
 
     ## Why it matters
@@ -31,23 +27,14 @@ class ScalerNotRestored(Detector):
     The scale of the first step is that of the file, or lies within a step or two of it.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM338", name="scaler-not-restored", family="checkpoint", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
+    card = Card(code="PM338", name="scaler-not-restored", family="checkpoint", severity=Severity.WARNING)
 
-    def __init__(self) -> None:
-        self._said = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, Resumed) or not event.restored:
-            return
+    def judge(self, event: Resumed) -> Finding | None:
         saved, now = event.saved_scale, event.scale
         if not saved or not now or max(saved / now, now / saved) < _APART:
-            return
-        self._said = True
+            return None
         larger = now > saved
-        yield self.finding(
+        return self.about(
             event,
             f"the run goes on with `{file_of(event)}`, but its gradient scaler starts at {now:.6g}; the file holds "
             f"{saved:.6g}",
@@ -55,7 +42,6 @@ class ScalerNotRestored(Detector):
             + ("overflow and are skipped." if larger else "lose small gradients to underflow."),
             remedy="Call `scaler.load_state_dict(...)` with the state in the file, before the first step.",
             severity=Severity.WARNING if larger else Severity.INFO,
-            file=event.path,
             scale=now,
             saved_scale=saved,
         )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from premortem.detectors.facts import Fact
 from premortem.events import Event, LayerStats, LossCall
 
 SPREAD, REACH = 10.0, 100.0
 
 
-class Scales:
+class Scales(Fact):
     """Sizes of inputs and targets in the first steps."""
 
-    LISTENS: tuple[type[Event], ...] = (LayerStats, LossCall)
+    LISTENS = (LayerStats, LossCall)
 
     def __init__(self) -> None:
         self.unusual = False

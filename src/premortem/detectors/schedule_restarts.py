@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.resuming import file_of, goes_on
-from premortem.events import Event, Resumed, Schedule
+from premortem.detectors.resuming import OfResumed, file_of, goes_on
+from premortem.events import Resumed, Schedule
 from premortem.findings import Finding, Severity
 
 _JUMP = 1.5  # between the rate in the file and that of the first step
@@ -18,7 +15,7 @@ _BEGINNING = 1  # a scheduler that was just built stands here, or at 0
 _RELATIVE = frozenset({"ExponentialLR", "MultiplicativeLR", "ReduceLROnPlateau"})
 
 
-class ScheduleRestarts(Detector):
+class ScheduleRestarts(OfResumed):
     """A run is resumed, and its learning-rate schedule begins again from the start.
 
     ## Why it matters
@@ -38,27 +35,18 @@ class ScheduleRestarts(Detector):
     set a rate of its own after it loaded the state, or its schedule is of another kind than the one in the file.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM336", name="schedule-restarts", family="checkpoint", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
+    card = Card(code="PM336", name="schedule-restarts", family="checkpoint", severity=Severity.WARNING)
 
-    def __init__(self) -> None:
-        self._said = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._said or not isinstance(event, Resumed) or not event.restored or goes_on(event) is None:
-            return
-        if event.by_hand:
-            return
+    def judge(self, event: Resumed) -> Finding | None:
+        if goes_on(event) is None or event.by_hand:
+            return None
         jump = jumped(event)
         for schedule in event.schedules:
             if schedule.other_kind:
                 continue
             if schedule.position <= _BEGINNING and (jump or self._must_be_off(schedule)):
-                self._said = True
-                yield self._found(event, schedule)
-                return
+                return self._found(event, schedule)
+        return None
 
     def _must_be_off(self, schedule: Schedule) -> bool:
         """The state in the file is further, and it is the same schedule: from here on it will be late."""
@@ -76,7 +64,7 @@ class ScheduleRestarts(Detector):
         )
         saved = schedule.saved_position
         held = f"The file holds it at position {saved}" if saved is not None else "The file does not hold it"
-        return self.finding(
+        return self.about(
             event,
             f"the run goes on at {name} {value} with `{file_of(event)}`, but its {schedule.kind} begins again at "
             f"{schedule.position}: {rates}",
@@ -84,7 +72,6 @@ class ScheduleRestarts(Detector):
             remedy="Load it after it was built: `scheduler.load_state_dict(checkpoint[...])`."
             if saved is not None
             else "Save `scheduler.state_dict()` in the checkpoint, and load it after the scheduler was built.",
-            file=event.path,
             position=schedule.position,
             saved_position=saved,
             rate=now,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -29,10 +28,10 @@ class SchedulerBeforeOptimizer(Detector):
     that are given explicitly, and a first step that a gradient scaler refused.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM207", name="scheduler-before-optimizer", family="scheduler", severity=Severity.WARNING
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ScalerUpdate, SchedulerStep)
+    listens = (ScalerUpdate, SchedulerStep)
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[Site | None, float, float]] = {}  # scheduler -> the early call

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -40,19 +39,14 @@ class SchedulerDrivesOtherOptimizer(Detector):
     When the other optimizer has other parameters, or a rate that changes.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM208",
         name="scheduler-drives-other-optimizer",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("scheduler-never-stepped", "scheduler-before-optimizer", "scheduler-past-horizon"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerBuilt,
-        OptimizerStep,
-        SchedulerBuilt,
-        SchedulerStep,
-    )
+    listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep)
 
     def __init__(self) -> None:
         self._optimizers: dict[int, Owner] = {}
@@ -60,7 +54,6 @@ class SchedulerDrivesOtherOptimizer(Detector):
         self._idle: dict[
             int, tuple[int, dict[int, int]]
         ] = {}  # scheduler -> idle calls, steps of others before
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerBuilt):
@@ -80,7 +73,7 @@ class SchedulerDrivesOtherOptimizer(Detector):
 
     def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
         key = event.scheduler
-        if event.since_step or key in self._said:
+        if event.since_step or self.said(key):
             self._idle.pop(key, None)
             return
         calls, before = self._idle.get(key, (0, {n: owner.steps for n, owner in self._optimizers.items()}))
@@ -98,7 +91,7 @@ class SchedulerDrivesOtherOptimizer(Detector):
                 and made > calls
                 and 2 * shared >= len(owner.parameters)
             ):
-                self._said.add(key)
+                self.once(key)
                 yield self._found(event, calls + 1, made, owner)
                 return
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -47,23 +46,17 @@ class SchedulerNeverStepped(Detector):
     Runs of fewer than three epochs, schedulers that another one steps, and rates that the script moves itself.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM203",
         name="scheduler-never-stepped",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("learning-rate-zero", "updates-too-small"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        *Epochs.LISTENS,
-        OptimizerStep,
-        SchedulerBuilt,
-        SchedulerStep,
-        RunEnded,
-    )
+    uses = (Epochs,)
+    listens = (OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
-        self._epochs = Epochs()
         self._idle: dict[int, Idle] = {}
 
     def observe(self, event: Event) -> Iterator[Finding]:
@@ -78,8 +71,6 @@ class SchedulerNeverStepped(Detector):
                 self._idle.pop(key, None)
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
-        else:
-            self._epochs.observe(event)
 
     def _trained(self, event: OptimizerStep) -> None:
         for idle in self._idle.values():
@@ -92,7 +83,7 @@ class SchedulerNeverStepped(Detector):
         if event.reason != "finished":
             return
         for idle in self._idle.values():
-            epochs = self._epochs.between(idle.built, event.step)
+            epochs = self.fact(Epochs).between(idle.built, event.step)
             if idle.moved or not self._had_its_chance(idle, epochs):
                 continue
             rate = max(idle.rates, default=0.0)

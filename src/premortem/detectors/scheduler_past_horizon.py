@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.schedules import Schedule
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 
@@ -20,18 +20,6 @@ class Rate:
     steps: int = 0
     peak: float = 0.0
     zero_since: int | None = None  # step from which on the rate has been exactly 0 in all groups
-
-
-@dataclass
-class Cosine:
-    """A cosine that may climb again after its end."""
-
-    at: Site | None
-    position: int
-    horizon: int
-    rate: float
-    peak: float
-    calls: int
 
 
 class SchedulerPastHorizon(Detector):
@@ -53,20 +41,19 @@ class SchedulerPastHorizon(Detector):
     A cosine that is used as a cycle and ends low, and a last call or two beyond the end.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM204",
         name="scheduler-past-horizon",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("learning-rate-zero", "updates-too-small", "metric-frozen"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
+    listens = (OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
         self._rates: dict[int, Rate] = {}
-        self._cosines: dict[int, Cosine] = {}
+        self._cosines: dict[int, Schedule] = {}  # they climb again after their end
         self._scheduled: dict[int, tuple[str, Site | None]] = {}  # optimizer -> kind and last call
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, SchedulerBuilt):
@@ -82,11 +69,10 @@ class SchedulerPastHorizon(Detector):
     def _follow(self, event: SchedulerStep) -> None:
         if event.kind != "CosineAnnealingLR" or event.horizon is None or event.explicit:
             return
-        known = self._cosines.get(event.scheduler)
-        peak = max(event.before, event.after, known.peak if known else 0.0)
-        self._cosines[event.scheduler] = Cosine(
-            event.at, event.position, event.horizon, event.after, peak, event.count
+        known = self._cosines.setdefault(
+            event.scheduler, Schedule(event.kind, event.optimizer, event.horizon)
         )
+        known.step(event)
 
     def _trained(self, event: OptimizerStep) -> Iterator[Finding]:
         rates = [rate for rate in event.lrs if not math.isnan(rate)]  # it is on the device
@@ -99,8 +85,7 @@ class SchedulerPastHorizon(Detector):
             known.zero_since = None
         elif known.zero_since is None and known.peak > 0:
             known.zero_since = known.steps
-        if min(rates) < 0 and event.optimizer not in self._said:
-            self._said.add(event.optimizer)
+        if min(rates) < 0 and self.once(event.optimizer):
             kind, at = self._scheduled.get(event.optimizer, ("the script", event.at))
             yield self.finding(
                 event,
@@ -127,7 +112,7 @@ class SchedulerPastHorizon(Detector):
 
     def _dead_end(self, event: RunEnded) -> Iterator[Finding]:
         for key, rate in self._rates.items():
-            if rate.zero_since is None or key in self._said:
+            if rate.zero_since is None or self.said(key):
                 continue
             idle = rate.steps - rate.zero_since + 1
             if idle >= 20 and idle > 0.25 * rate.steps:
@@ -147,20 +132,21 @@ class SchedulerPastHorizon(Detector):
         if event.reason != "finished":
             return
         for cosine in self._cosines.values():
-            beyond = cosine.position - cosine.horizon
+            horizon = cosine.horizon or 0
+            beyond = cosine.position - horizon
             # One way up after one way down; whoever wants cycles makes several and ends low.
-            once = max(2.0, 0.1 * cosine.horizon) <= beyond < 3 * cosine.horizon
-            if once and cosine.calls > cosine.horizon and cosine.rate >= 0.25 * cosine.peak:
+            once = max(2.0, 0.1 * horizon) <= beyond < 3 * horizon
+            if once and cosine.calls > horizon and cosine.rate >= 0.25 * cosine.peak:
                 yield self.finding(
                     event,
-                    f"CosineAnnealingLR was stepped {cosine.position} times with T_max={cosine.horizon}: the "
+                    f"CosineAnnealingLR was stepped {cosine.position} times with T_max={horizon}: the "
                     f"rate climbed again, to {cosine.rate:.3g} at the end",
                     cause="Past T_max the cosine goes back up, so training ends at a high rate.",
                     remedy=f"Make T_max the number of scheduler steps, {cosine.position}.",
                     at=cosine.at,
                     severity=Severity.WARNING,
                     position=cosine.position,
-                    horizon=cosine.horizon,
+                    horizon=horizon,
                     rate=cosine.rate,
                     peak=cosine.peak,
                 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
-from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
+from premortem.detectors.schedules import Schedule
+from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep
 from premortem.findings import Finding, Severity
 
 # Made to be stepped per batch, or to come back from a low rate again and again.
@@ -19,23 +19,16 @@ LOW = 0.999e-3  # of the peak; a floor of exactly a thousandth is somebody's cho
 
 
 @dataclass
-class Schedule:
-    """The rate one scheduler has given so far."""
+class Decay(Schedule):
+    """... and how it fell."""
 
-    kind: str
-    horizon: int | None
     options: dict[str, float] = field(default_factory=dict)
-    at: Site | None = None  # the call
-    explicit: bool = False
-    calls: int = 0
     first_step: int = 0
     last_step: int = 0
     steps_before: int = 0  # steps of its optimizer before the first call
     steps: int = 0
     changes: int = 0  # calls that changed the rate
     changes_then: int = 0  # ... up to `low_at`
-    rate: float = 0.0
-    peak: float = 0.0
     peak_at: int = 0  # in calls
     least: float = 0.0  # after the peak
     low_at: int | None = None  # since when the rate has been below a thousandth of the peak
@@ -92,7 +85,7 @@ class SchedulerSteppedPerBatch(Detector):
     position given as `step(epoch + i / n)`, and a rate that becomes small only near the end of the run.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM201",
         name="scheduler-stepped-per-batch",
         family="scheduler",
@@ -107,19 +100,12 @@ class SchedulerSteppedPerBatch(Detector):
             "plateau-wrong-mode",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        *Epochs.LISTENS,
-        OptimizerStep,
-        SchedulerBuilt,
-        SchedulerStep,
-        RunEnded,
-    )
+    uses = (Epochs,)
+    listens = (*Epochs.LISTENS, OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
-        self._epochs = Epochs()
-        self._schedules: dict[int, Schedule] = {}
-        self._own: dict[int, Schedule | None] = {}  # optimizer -> schedule without a scheduler
-        self._said: set[int] = set()
+        self._schedules: dict[int, Decay] = {}
+        self._own: dict[int, Decay | None] = {}  # optimizer -> schedule without a scheduler
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerStep):
@@ -127,18 +113,19 @@ class SchedulerSteppedPerBatch(Detector):
         elif isinstance(event, SchedulerBuilt):
             self._own[event.optimizer] = None
             if event.kind not in CYCLIC:
-                self._schedules[event.scheduler] = Schedule(event.kind, event.horizon, event.options)
+                self._schedules[event.scheduler] = Decay(
+                    event.kind, event.optimizer, event.horizon, options=event.options
+                )
         elif isinstance(event, SchedulerStep):
             schedule = self._schedules.get(event.scheduler)
             if schedule is not None:
                 schedule.step(event)
         else:
-            self._epochs.observe(event)
             yield from self._judge(event)
 
     def _trained(self, event: OptimizerStep) -> None:
         """Without a scheduler the script may move the rate itself: then every step is a call."""
-        own = self._own.setdefault(event.optimizer, Schedule(OWN, None))
+        own = self._own.setdefault(event.optimizer, Decay(OWN, event.optimizer, None))
         if own is not None and event.lrs:
             rate = max(event.lrs)
             own.advance(event, own.rate if own.calls else rate, rate, own.calls)
@@ -147,15 +134,15 @@ class SchedulerSteppedPerBatch(Detector):
         over = isinstance(event, RunEnded)
         owned = {-optimizer: own for optimizer, own in self._own.items() if own is not None}
         for key, schedule in {**self._schedules, **owned}.items():
-            if key in self._said or schedule.explicit or not schedule.per_batch:
+            if self.said(key) or schedule.explicit or not schedule.per_batch:
                 continue
-            epochs = self._epochs.between(schedule.first_step - 1, schedule.last_step)
-            used = consumed(schedule, epochs, self._epochs.planned, over=over)
+            epochs = self.fact(Epochs).between(schedule.first_step - 1, schedule.last_step)
+            used = consumed(schedule, epochs, self.fact(Epochs).planned, over=over)
             if used:
-                self._said.add(key)
+                self.once(key)
                 yield self._found(event, schedule, epochs, used)
 
-    def _found(self, event: Event, schedule: Schedule, epochs: int, used: str) -> Finding:
+    def _found(self, event: Event, schedule: Decay, epochs: int, used: str) -> Finding:
         passed = f" in {epochs} epochs" if epochs > 1 else ""
         moved = "moved the rate" if schedule.kind == OWN else "was stepped"
         return self.finding(
@@ -173,7 +160,7 @@ class SchedulerSteppedPerBatch(Detector):
         )
 
 
-def consumed(schedule: Schedule, epochs: int, planned: int | None, *, over: bool) -> str:
+def consumed(schedule: Decay, epochs: int, planned: int | None, *, over: bool) -> str:
     """How the schedule was used up long before the training was, or nothing."""
     per_epoch = schedule.calls / epochs if epochs else 0.0
     if schedule.kind == "ReduceLROnPlateau" and per_epoch < 4:
@@ -188,14 +175,14 @@ def consumed(schedule: Schedule, epochs: int, planned: int | None, *, over: bool
     return faded(schedule, wait=max(3 * schedule.fall, 50.0)) if over and epochs < 2 else ""
 
 
-def faded(schedule: Schedule, wait: float) -> str:
+def faded(schedule: Decay, wait: float) -> str:
     """The rate fell to a thousandth, and training went on for `wait` more calls."""
     if schedule.low_at is None or schedule.calls - schedule.low_at < wait:
         return ""
     return f"the rate fell from {schedule.peak:.3g} below a thousandth of it by call {schedule.low_at}"
 
 
-def outlived(schedule: Schedule, epochs: int, planned: int | None, *, over: bool) -> str:
+def outlived(schedule: Decay, epochs: int, planned: int | None, *, over: bool) -> str:
     """The end of the schedule came while hardly any of the training was done, and fits a number of epochs."""
     horizon = schedule.horizon
     if horizon is None or schedule.calls < 4 * horizon or schedule.least > 0.5 * schedule.peak:
@@ -208,14 +195,14 @@ def outlived(schedule: Schedule, epochs: int, planned: int | None, *, over: bool
     return f"its end, {horizon}, was reached after {horizon / schedule.calls:.0%} of them" if fits else ""
 
 
-def decayed_in_steps(schedule: Schedule, epochs: int) -> str:
+def decayed_in_steps(schedule: Decay, epochs: int) -> str:
     size = schedule.options.get("step_size", 0.0)
     if not 0 < size <= epochs or schedule.rate > 0.01 * schedule.peak:
         return ""
     return f"with step_size {size:.0f} the rate fell from {schedule.peak:.3g} to {schedule.rate:.3g}"
 
 
-def decayed_by_factor(schedule: Schedule, epochs: int) -> str:
+def decayed_by_factor(schedule: Decay, epochs: int) -> str:
     gamma = schedule.options.get("gamma", 1.0)
     if schedule.kind != "ExponentialLR" or epochs < 4 or schedule.rate >= LOW * schedule.peak:
         return ""

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.epochs import Epochs
+from premortem.detectors.schedules import Schedule
 from premortem.events import (
     Backward,
     Event,
-    LogLine,
     OptimizerBuilt,
     OptimizerStep,
     RunEnded,
     SchedulerBuilt,
     SchedulerStep,
-    Site,
 )
 from premortem.findings import Finding, Severity
 
 
 @dataclass
-class Schedule:
-    kind: str
-    optimizer: int
-    horizon: int | None
-    base: float  # the rate the optimizer was built with
-    backwards_before: int
-    at: Site | None = None
-    explicit: bool = False
-    calls: int = 0
+class Counted(Schedule):
+    """... and how many steps were made meanwhile."""
+
+    base: float = 0.0  # the rate the optimizer was built with
+    backwards_before: int = 0
     steps: int = 0  # steps of its optimizer since it was built
     gap: int = 0  # steps between the last two calls
-    rate: float = 0.0
     rise: float = 0.0  # of the first call
     straight: bool = True  # every call raised the rate by as much
 
@@ -43,11 +36,9 @@ class Schedule:
         rise = event.after - event.before
         if not self.calls:
             self.rise = rise
-        self.calls += 1
         self.straight = self.straight and rise > 0 and abs(rise - self.rise) <= 0.02 * self.rise
-        self.at, self.rate, self.gap = event.at, event.after, event.since_step
-        self.horizon = event.horizon
-        self.explicit = self.explicit or event.explicit
+        self.gap = event.since_step
+        super().step(event)
 
 
 class SchedulerSteppedPerEpoch(Detector):
@@ -68,29 +59,20 @@ class SchedulerSteppedPerEpoch(Detector):
     A run that was cut short, and schedules whose length has nothing to do with the number of steps made.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM202",
         name="scheduler-stepped-per-epoch",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("learning-rate-zero", "updates-too-small", "metric-frozen"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerBuilt,
-        OptimizerStep,
-        Backward,
-        LogLine,
-        SchedulerBuilt,
-        SchedulerStep,
-        RunEnded,
-    )
+    uses = (Epochs,)
+    listens = (OptimizerBuilt, OptimizerStep, Backward, SchedulerBuilt, SchedulerStep, RunEnded)
 
     def __init__(self) -> None:
-        self._epochs = Epochs()
         self._rates: dict[int, float] = {}
-        self._schedules: dict[int, Schedule] = {}
+        self._schedules: dict[int, Counted] = {}
         self._backwards = 0
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerStep):
@@ -104,13 +86,11 @@ class SchedulerSteppedPerEpoch(Detector):
             self._rates[event.optimizer] = max((group.lr for group in event.groups), default=0.0)
         elif isinstance(event, SchedulerBuilt):
             base = self._rates.get(event.optimizer, 0.0)
-            self._schedules[event.scheduler] = Schedule(
-                event.kind, event.optimizer, event.horizon, base, self._backwards
+            self._schedules[event.scheduler] = Counted(
+                event.kind, event.optimizer, event.horizon, base=base, backwards_before=self._backwards
             )
         elif isinstance(event, SchedulerStep):
             yield from self._stepped(event)
-        elif isinstance(event, LogLine):
-            self._epochs.observe(event)
         elif isinstance(event, RunEnded) and event.reason == "finished":
             yield from self._ended(event)
 
@@ -120,14 +100,14 @@ class SchedulerSteppedPerEpoch(Detector):
             return
         schedule.step(event)
         # The script itself may have said how many epochs it wants to make.
-        planned = (self._epochs.planned or 0) * schedule.gap
+        planned = (self.fact(Epochs).planned or 0) * schedule.gap
         if schedule.calls == 3 and schedule.gap >= 3 and self._matches(schedule, planned):
             yield self._found(event, event.scheduler, schedule, planned, "steps are planned")
 
     def _ended(self, event: RunEnded) -> Iterator[Finding]:
         for key, schedule in self._schedules.items():
             micro = self._backwards - schedule.backwards_before
-            if schedule.calls < 2 or key in self._said:
+            if schedule.calls < 2 or self.said(key):
                 continue
             if schedule.steps >= 3 * schedule.calls and self._matches(schedule, schedule.steps):
                 yield self._found(event, key, schedule, schedule.steps, "steps were made")
@@ -136,14 +116,14 @@ class SchedulerSteppedPerEpoch(Detector):
             elif self._still_warming_up(schedule):
                 yield self._cold(event, key, schedule)
 
-    def _matches(self, schedule: Schedule, made: int) -> bool:
+    def _matches(self, schedule: Counted, made: int) -> bool:
         """The schedule's length is this number, and nothing near the number of calls."""
         horizon = schedule.horizon
         if horizon is None or horizon < 20 or schedule.kind == "MultiStepLR" or schedule.explicit:
             return False
         return abs(horizon - made) <= max(1.0, 0.01 * horizon) and schedule.calls <= 0.5 * horizon
 
-    def _still_warming_up(self, schedule: Schedule) -> bool:
+    def _still_warming_up(self, schedule: Counted) -> bool:
         return (
             schedule.calls >= 5
             and schedule.steps >= 5 * schedule.calls
@@ -152,8 +132,8 @@ class SchedulerSteppedPerEpoch(Detector):
             and schedule.rate <= 0.2 * schedule.base
         )
 
-    def _found(self, event: Event, key: int, schedule: Schedule, made: int, what: str) -> Finding:
-        self._said.add(key)
+    def _found(self, event: Event, key: int, schedule: Counted, made: int, what: str) -> Finding:
+        self.once(key)
         share = schedule.calls / (schedule.horizon or 1)
         return self.finding(
             event,
@@ -169,8 +149,8 @@ class SchedulerSteppedPerEpoch(Detector):
             rate=schedule.rate,
         )
 
-    def _cold(self, event: Event, key: int, schedule: Schedule) -> Finding:
-        self._said.add(key)
+    def _cold(self, event: Event, key: int, schedule: Counted) -> Finding:
+        self.once(key)
         return self.finding(
             event,
             f"the warm-up never ended: after {schedule.steps} steps and {schedule.calls} calls of "

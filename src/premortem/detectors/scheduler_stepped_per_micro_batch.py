@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -12,7 +11,7 @@ from premortem.events import Event, OptimizerStep, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 from premortem.windows import STEPPED, WindowEnded
 
-ENOUGH = 8  # steps that were made after the end of the schedule
+ENOUGH = 8  # steps that were made after the end of the schedule: a rounded length leaves fewer
 CLOSE = 0.1  # relative; the last window of an epoch may be shorter
 
 
@@ -47,7 +46,7 @@ class SchedulerSteppedPerMicroBatch(Detector):
     end at 0.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM210",
         name="scheduler-stepped-per-micro-batch",
         family="scheduler",
@@ -61,13 +60,12 @@ class SchedulerSteppedPerMicroBatch(Detector):
             "metric-frozen",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (SchedulerStep, OptimizerStep, WindowEnded)
+    listens = (SchedulerStep, OptimizerStep, WindowEnded)
 
     def __init__(self) -> None:
         self._calls: dict[int, Calls] = {}
         self._micros: dict[int, int] = {}  # optimizer -> micro-batches to a step
         self._idle: dict[int, int] = {}  # scheduler -> steps since its end
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, WindowEnded):
@@ -84,13 +82,13 @@ class SchedulerSteppedPerMicroBatch(Detector):
 
     def _stepped(self, event: OptimizerStep) -> Iterator[Finding]:
         for key, calls in self._calls.items():
-            if calls.optimizer != event.optimizer or key in self._said:
+            if calls.optimizer != event.optimizer or self.said(key):
                 continue
             self._idle[key] = self._idle.get(key, 0) + 1 + event.rested if calls.over else 0
             micros = self._micros.get(event.optimizer, 1)
             each = calls.count / calls.steps if calls.steps else 0.0
             if self._idle[key] >= ENOUGH and micros > 1 and abs(each / micros - 1) < CLOSE:
-                self._said.add(key)
+                self.once(key)
                 yield self._found(event, calls, micros, self._idle[key])
 
     def _found(self, event: OptimizerStep, calls: Calls, micros: int, idle: int) -> Finding:

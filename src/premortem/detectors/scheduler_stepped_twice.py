@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 
-ROUNDS = 4
+ROUNDS = 4  # steps, each with both calls: a warm-up beside a schedule ends, or takes turns
 
 
 @dataclass
@@ -41,26 +40,20 @@ class SchedulerSteppedTwice(Detector):
     that are wound forward before training.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM209",
         name="scheduler-stepped-twice",
         family="scheduler",
         severity=Severity.ERROR,
         explains=("scheduler-past-horizon", "scheduler-stepped-per-batch", "updates-too-small"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerBuilt,
-        OptimizerStep,
-        SchedulerBuilt,
-        SchedulerStep,
-    )
+    listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep)
 
     def __init__(self) -> None:
         self._built: dict[int, SchedulerBuilt] = {}
         self._scheduled: set[int] = set()
         self._steps: dict[int, int] = {}
         self._calls: dict[int, Calls] = {}
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerStep):
@@ -76,7 +69,7 @@ class SchedulerSteppedTwice(Detector):
     def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
         calls = self._calls.setdefault(event.optimizer, Calls())
         (other, site), calls.last = calls.last, (event.scheduler, event.at)
-        if not other or not event.optimizer_steps or event.optimizer in self._said:
+        if not other or not event.optimizer_steps or self.said(event.optimizer):
             return
         doubled = site != event.at if other == event.scheduler else self._copied(other, event.scheduler)
         if not doubled:
@@ -84,7 +77,7 @@ class SchedulerSteppedTwice(Detector):
         pair = (site, event.at)
         calls.doubled[pair] = calls.doubled.get(pair, 0) + 1
         if calls.doubled[pair] == ROUNDS:
-            self._said.add(event.optimizer)
+            self.once(event.optimizer)
             yield self._found(event, site, copied=other != event.scheduler)
 
     def _copied(self, one: int, two: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from statistics import fmean, median
 
-MOST = 256
+MOST = 256  # values that are kept: with every second left out when they are full, the shape stays
 
 
 class Series:

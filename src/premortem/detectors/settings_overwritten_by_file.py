@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.resuming import file_of
-from premortem.events import Event, Resumed, Schedule, Setting
+from premortem.detectors.resuming import OfResumed, file_of
+from premortem.events import Resumed, Schedule, Setting
 from premortem.findings import Finding, Severity
 
 _LABELS = {"lr": "learning rate", "initial_lr": "learning rate", "weight_decay": "weight decay"}
-_CLOSE = 1e-3  # a rate that was computed twice
+_CLOSE = 1e-3  # relative: a rate that was computed twice differs by less
 
 
-class SettingsOverwrittenByFile(Detector):
+class SettingsOverwrittenByFile(OfResumed):
     """A learning rate, weight decay or schedule that the script sets is replaced by the one in the checkpoint.
 
     ## Why it matters
@@ -34,57 +32,52 @@ class SettingsOverwrittenByFile(Detector):
     was saved, and is lower than the one the optimizer was built with, is only told as information.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM337", name="settings-overwritten-by-file", family="checkpoint", severity=Severity.WARNING
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Resumed,)
 
-    def __init__(self) -> None:
-        self._said: set[int] = set()
+    def observe(self, event: Resumed) -> Iterator[Finding]:
+        finding = self.judge(event)  # whether the state of the optimizer was restored or not
+        if finding is not None and self.once(event.optimizer):
+            yield finding
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if not isinstance(event, Resumed) or event.optimizer in self._said:
-            return
+    def judge(self, event: Resumed) -> Finding | None:
         changed = [setting for setting in event.overwritten if differs(setting)]
         shorter = next((s for s in event.schedules if self._replaced(s)), None)
         base = [s for s in changed if s.name != "lr"]
         if shorter is not None:
-            self._said.add(event.optimizer)
-            yield self._horizon(event, shorter)
-        elif base:
-            self._said.add(event.optimizer)
-            yield self._setting(event, base[0], Severity.WARNING)
-        elif changed and not event.schedules:
+            return self._horizon(event, shorter)
+        if base:
+            return self._setting(event, base[0], Severity.WARNING)
+        if changed and not event.schedules:
             # Without a schedule the rate may have been lowered by hand in the earlier run: then it should win.
-            self._said.add(event.optimizer)
-            yield self._setting(event, changed[0], Severity.INFO)
+            return self._setting(event, changed[0], Severity.INFO)
+        return None
 
     def _replaced(self, schedule: Schedule) -> bool:
         built, now, saved = schedule.built_horizon, schedule.horizon, schedule.saved_horizon
         return built is not None and saved is not None and now == saved != built
 
     def _horizon(self, event: Resumed, schedule: Schedule) -> Finding:
-        return self.finding(
+        return self.about(
             event,
             f"{schedule.kind} was built for {schedule.built_horizon} steps, and `{file_of(event)}` set it back to "
             f"{schedule.horizon}",
             cause="`scheduler.load_state_dict` restores the length of the schedule along with its position.",
             remedy="Set the new length after the state was loaded, or resume with the old one.",
-            file=event.path,
             built=schedule.built_horizon,
             saved=schedule.horizon,
         )
 
     def _setting(self, event: Resumed, setting: Setting, severity: Severity) -> Finding:
         label = _LABELS[setting.name]
-        return self.finding(
+        return self.about(
             event,
             f"{event.kind} was built with {label} {setting.built:.4g}, and `{file_of(event)}` set it to "
             f"{setting.saved:.4g}",
             cause="`optimizer.load_state_dict` restores the settings of the run that was saved: the file wins.",
             remedy=f"If {setting.built:.4g} is meant, write it to `optimizer.param_groups` after loading.",
             severity=severity,
-            file=event.path,
             built=setting.built,
             saved=setting.saved,
             group=setting.group,

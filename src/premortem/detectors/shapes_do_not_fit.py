@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -43,10 +42,8 @@ class ShapesDoNotFit(Detector):
     `squeeze()` and `view` with a fixed batch size, and `drop_last=True` where a small batch has no place.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM415", name="shapes-do-not-fit", family="shape", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (ShapesMet, RunEnded)
+    card = Card(code="PM415", name="shapes-do-not-fit", family="shape", severity=Severity.ERROR)
+    listens = (ShapesMet, RunEnded)
 
     def __init__(self) -> None:
         self._met: ShapesMet | None = None

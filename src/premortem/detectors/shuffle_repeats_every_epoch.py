@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, ShuffleStarted
+from premortem.events import ShuffleStarted
 from premortem.findings import Finding, Severity
 
 _TRAINED = 2  # steps during a pass, from which on the loader is one that is trained from
@@ -28,18 +27,16 @@ class ShuffleRepeatsEveryEpoch(Detector):
     For loaders without a training step during their pass (evaluation), and when the sampler does not shuffle.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM484", name="shuffle-repeats-every-epoch", family="distributed", severity=Severity.WARNING
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ShuffleStarted,)
+    listens = (ShuffleStarted,)
 
     def __init__(self) -> None:
         self._epochs: dict[int, int] = {}
         self._told: list[int] = []
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        if not isinstance(event, ShuffleStarted):
-            return
+    def observe(self, event: ShuffleStarted) -> Iterable[Finding]:
         before = self._epochs.get(event.loader)
         self._epochs[event.loader] = event.epoch
         if before == event.epoch and event.trained >= _TRAINED and event.loader not in self._told:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import LossCall
 from premortem.findings import Finding, Severity
-
-_CALLS = 3
 
 
 class SoftLabelsNoProbabilities(Detector):
@@ -29,7 +26,7 @@ class SoftLabelsNoProbabilities(Detector):
     Give probabilities (`softmax(teacher, dim=1)`, one-hot rows), or class indices as integers.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM408",
         name="soft-labels-no-probabilities",
         family="loss-definition",
@@ -43,22 +40,17 @@ class SoftLabelsNoProbabilities(Detector):
             "wrong-sign",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
-    def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
-        self._done = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or event.target_sum_error is None or not event.grad:
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if event.target_sum_error is None or not event.grad:
             return
         low, high = event.target_min, event.target_max
         if low is None or high is None or (low > -1e-3 and high < 1.05):
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        if self.times(event.at) < THRICE:
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             event,
             f"cross_entropy is given soft labels from {low:.3g} to {high:.3g} that are no probabilities",

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, GraphWalked, LossCall, Site
+from premortem.detectors.scores import NAMED, SQUASHED, TakesScores
+from premortem.events import GraphWalked, LossCall, Site
 from premortem.findings import Finding, Severity
 
-_SQUASHED = frozenset({"softmax", "sigmoid", "hardsigmoid"})
-_TWICE = frozenset({("LogSoftmax", "Softmax"), ("LogSoftmax", "Sigmoid"), ("Logsumexp", "Softmax")})
+_BY_NUMBERS = 5  # calls, when only the numbers say that they are probabilities: a few may be so by chance
 
 
-class SoftmaxBeforeCrossEntropy(Detector):
+class SoftmaxBeforeCrossEntropy(TakesScores):
     """The network's output goes through softmax and is then given to cross-entropy, which applies it again.
 
     ## Why it matters
@@ -36,7 +35,7 @@ class SoftmaxBeforeCrossEntropy(Detector):
     (attention, gating).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM401",
         name="softmax-before-cross-entropy",
         family="loss-definition",
@@ -47,40 +46,32 @@ class SoftmaxBeforeCrossEntropy(Detector):
             "saturated-activations",
             "uninformative-labels",
             "train-and-val-on-different-scales",
-            "target-out-of-reach",
         ),
+        explains_here=("target-out-of-reach",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, GraphWalked)
+    twice: ClassVar[frozenset[tuple[str, str]]] = frozenset(
+        {("LogSoftmax", "Softmax"), ("LogSoftmax", "Sigmoid"), ("Logsumexp", "Softmax")}
+    )
 
     def __init__(self) -> None:
-        self._seen: dict[Site | None, list[int]] = {}  # steps at which this line was given probabilities
         self._clear: set[Site | None] = set()  # lines that were given something else
-        self._done = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
+    def called(self, event: LossCall) -> Iterator[Finding]:
+        if event.fn != "cross_entropy":
             return
-        if isinstance(event, LossCall) and event.fn == "cross_entropy":
-            yield from self._call(event)
-        elif isinstance(event, GraphWalked):
-            yield from self._graph(event)
-
-    def _call(self, event: LossCall) -> Iterator[Finding]:
         classes = event.input_shape[1] if len(event.input_shape) > 1 else event.input_shape[0]
         if classes < 2 or event.at in self._clear:
             return
-        certain = event.input_op in _SQUASHED
+        certain = event.input_op in SQUASHED
         if not certain and event.input_min is None:
             return
         if not certain and not probabilities(event):
             self._clear.add(event.at)
             return
-        seen = self._seen.setdefault(event.at, [])
-        seen.append(event.step)
+        calls = self.times(event.at)
         # The graph names the softmax; without a graph (evaluation) the numbers have to say it, several times.
-        if len(seen) < (2 if certain else 5):
+        if calls < (NAMED if certain else _BY_NUMBERS):
             return
-        self._done = True
         floor = math.log(math.e + classes - 1) - 1
         what = event.input_op if certain else "something that turns scores into probabilities"
         yield self.finding(
@@ -98,28 +89,20 @@ class SoftmaxBeforeCrossEntropy(Detector):
             input_op=event.input_op,
             input_min=event.input_min,
             input_max=event.input_max,
-            calls=len(seen),
+            calls=calls,
         )
 
-    def _graph(self, event: GraphWalked) -> Iterator[Finding]:
-        twice = next((pair for pair in event.feeds if pair in _TWICE), None)
-        if twice is None:
-            return
-        seen = self._seen.setdefault(event.at, [])
-        seen.append(event.step)
-        if len(seen) < 3:
-            return
-        self._done = True
-        upper, lower = (name.lower() for name in twice)
-        yield self.finding(
+    def applied_twice(self, event: GraphWalked, upper: str, lower: str) -> Finding:
+        taken = lower.lower()
+        return self.finding(
             event,
-            f"{upper.replace('logsoftmax', 'log_softmax')} is applied to the output of {lower}: probabilities are "
+            f"{upper.lower().replace('logsoftmax', 'log_softmax')} is applied to the output of {taken}: probabilities are "
             f"taken for scores",
             cause="Scores between 0 and 1 can hardly differ, so what is computed from them stays nearly uniform "
             "and the gradients flat.",
-            remedy=f"Remove the {lower}: the loss needs raw scores.",
-            upper=twice[0],
-            lower=twice[1],
+            remedy=f"Remove the {taken}: the loss needs raw scores.",
+            upper=upper,
+            lower=lower,
         )
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import LossCall
 from premortem.findings import Finding, Severity
-
-_CALLS = 3
 
 
 class SoftmaxOverOneClass(Detector):
@@ -27,30 +24,23 @@ class SoftmaxOverOneClass(Detector):
     One output and `BCEWithLogitsLoss`, or two outputs and `CrossEntropyLoss`.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM409",
         name="softmax-over-one-class",
         family="loss-definition",
         severity=Severity.ERROR,
-        explains=(
-            "vanishing-gradients",
-            "updates-too-small",
-            "metric-frozen",
-            "detached-from-loss",
-            "constant-labels",
+        explains=("vanishing-gradients", "updates-too-small", "metric-frozen", "detached-from-loss"),
+        explains_here=(
             "softmax-before-cross-entropy",
             "sigmoid-before-bce-with-logits",
             "target-out-of-reach",
+            "constant-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
-    def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
-        self._done = False
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or not event.grad or not event.input_shape:
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if not event.grad or not event.input_shape:
             return
         crossed = event.fn == "cross_entropy" and len(event.input_shape) > 1 and event.input_shape[1] == 1
         # Exactly certain, for every sample and from the first step on: there was nothing to choose from.
@@ -58,10 +48,9 @@ class SoftmaxOverOneClass(Detector):
         squashed = certain is not None and event.input_min == event.input_max == certain
         if not (crossed or squashed):
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        if self.times(event.at) < THRICE:
             return
-        self._done = True
+        self.over = True
         yield self.finding(
             event,
             f"{event.fn} on a softmax over a single score (output shape {event.input_shape}): it is 1 for every input",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.wording import some
-from premortem.events import Event, UnsavedStateUsed
+from premortem.events import UnsavedStateUsed
 from premortem.findings import Finding, Severity
 
 
@@ -28,17 +27,11 @@ class StateNotInCheckpoint(Detector):
     Make the buffers persistent, or run the model in train mode on a few batches before it is used.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM316", name="state-not-in-checkpoint", family="persistence", severity=Severity.ERROR
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (UnsavedStateUsed,)
+    card = Card(code="PM316", name="state-not-in-checkpoint", family="persistence", severity=Severity.ERROR)
+    listens = (UnsavedStateUsed,)
 
-    def __init__(self) -> None:
-        self._said: set[int] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, UnsavedStateUsed) and event.model not in self._said:
-            self._said.add(event.model)
+    def observe(self, event: UnsavedStateUsed) -> Iterator[Finding]:
+        if self.once(event.model):
             yield self.finding(
                 event,
                 f"`{event.name}` was restored without {some(event.buffers)}, and is used in eval mode",

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.replicas import data_parallel, differ, odd, site
-from premortem.events import Event, RanksSeen
+from premortem.events import RanksSeen
 from premortem.findings import Finding, Severity
-
-_ENOUGH = 3  # digests
 
 
 class StatisticsApart(Detector):
@@ -26,21 +23,19 @@ class StatisticsApart(Detector):
     rank's share of the data is large this is a matter of taste, so it is a remark.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM486", name="statistics-apart", family="distributed", severity=Severity.INFO
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+    card = Card(code="PM486", name="statistics-apart", family="distributed", severity=Severity.INFO)
+    listens = (RanksSeen,)
 
     def __init__(self) -> None:
         self._seen = 0
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) else []
+    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+        every = data_parallel(event)
         answers = [d.buffers for d in every]
         if not every or 0 in answers or any(d.apart_on_purpose for d in every):
             return
         self._seen = self._seen + 1 if differ(answers) else 0
-        if self._seen == _ENOUGH:
+        if self._seen == THRICE:
             yield self.finding(
                 event,
                 "the running statistics of the model differ between the ranks",

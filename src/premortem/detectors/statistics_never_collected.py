@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.models import Models
 from premortem.detectors.wording import count
-from premortem.events import EvaluationEnded, Event, ModelSeen
+from premortem.events import EvaluationEnded
 from premortem.findings import Finding, Severity
-
-ENOUGH = 2  # evaluations with other weights each time
 
 
 class StatisticsNeverCollected(Detector):
@@ -29,33 +27,30 @@ class StatisticsNeverCollected(Detector):
     Copy the buffers with the parameters (`use_buffers=True`), or run `torch.optim.swa_utils.update_bn` first.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM307",
         name="statistics-never-collected",
         family="eval-stale",
         severity=Severity.ERROR,
         explains=("train-and-eval-inputs-differ",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (EvaluationEnded, ModelSeen)
+    uses = (Models,)
+    listens = (EvaluationEnded,)
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
         self._weights: dict[int, set[int]] = {}
-        self._said = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, ModelSeen):
-            self._names[event.model] = event.name
-        elif isinstance(event, EvaluationEnded) and event.weights is not None:
+    def observe(self, event: EvaluationEnded) -> Iterator[Finding]:
+        if event.weights is not None:
             seen = self._weights.setdefault(event.model, set())
             if event.unborn and not event.training and event.step:
                 seen.add(event.weights)
-                if len(seen) >= ENOUGH and not self._said:
-                    self._said = True
+                if len(seen) >= TWICE:
+                    self.over = True
                     yield self._found(event)
 
     def _found(self, event: EvaluationEnded) -> Finding:
-        name = self._names.get(event.model, "model")
+        name = self.fact(Models).name(event.model)
         copy = (
             "it is a copy whose buffers nobody updates" if not event.trained else "its statistics never move"
         )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.certificate import certainty, evidence, known, sentence
-from premortem.events import BufferBroken, Event
+from premortem.events import BufferBroken
 from premortem.findings import Finding, Severity
 
 
@@ -28,14 +27,15 @@ class StatisticsNotFinite(Detector):
     go back to a checkpoint from before.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM453",
         name="statistics-not-finite",
         family="numerics-nan",
         severity=Severity.ERROR,
         explains=("metric-not-finite",),
+        sudden=True,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (BufferBroken,)
+    listens = (BufferBroken,)
 
     def observe(self, event: BufferBroken) -> Iterator[Finding]:
         origin = event.origin if known(event.origin) else None

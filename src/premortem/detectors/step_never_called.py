@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -46,7 +45,7 @@ class StepNeverCalled(Detector):
     input (adversarial examples, saliency), and when another optimizer steps the same parameters.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM123",
         name="step-never-called",
         family="update-order",
@@ -64,7 +63,7 @@ class StepNeverCalled(Detector):
             "train-and-val-on-different-scales",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
+    listens = (
         ModelSeen,
         OptimizerBuilt,
         Forward,
@@ -92,7 +91,6 @@ class StepNeverCalled(Detector):
         self._fed: dict[
             int, set[int | None]
         ] = {}  # model -> the models whose outputs it was given; None for data
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, OptimizerStep):
@@ -137,7 +135,7 @@ class StepNeverCalled(Detector):
 
     def _judge(self, event: Event, optimizer: int) -> Iterable[Finding]:
         backwards = self._backwards[optimizer]
-        if self._steps[optimizer] or optimizer in self._told or backwards < FEW or self._refused:
+        if self._steps[optimizer] or self.said(optimizer) or backwards < FEW or self._refused:
             return
         if self._steps[0] or self._by_hand:  # the script moves the weights itself
             return
@@ -151,7 +149,7 @@ class StepNeverCalled(Detector):
         # Beside optimizers that do step, one that is merely there may be for later.
         if others and self._cleared[optimizer] < FEW:
             return
-        self._told.add(optimizer)
+        self.once(optimizer)
         kind, at = self._built[optimizer]
         yield self.finding(
             event,

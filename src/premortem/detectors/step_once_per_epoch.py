@@ -2,18 +2,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.epochs import WORDS
+from premortem.detectors.base import THRICE, TWICE, Detector
 from premortem.events import EpochEnded, EpochStarted, Event, LogLine
 from premortem.findings import Finding, Severity
+from premortem.metric_words import EPOCHS
 from premortem.windows import STEPPED, WindowEnded
 
 MANY = 8  # batches in an epoch; a few may be one deliberate large batch
-ENOUGH = 2  # epochs of a loader
-PRINTED = 3  # epochs that are only known from what the script prints
 
 
 class StepOncePerEpoch(Detector):
@@ -33,7 +30,7 @@ class StepOncePerEpoch(Detector):
     When the losses are divided, or are sums over samples, as in deliberate full-batch training.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM127",
         name="step-once-per-epoch",
         family="update-order",
@@ -47,14 +44,13 @@ class StepOncePerEpoch(Detector):
             "scheduler-stepped-per-batch",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (WindowEnded, EpochStarted, EpochEnded, LogLine)
+    listens = (WindowEnded, EpochStarted, EpochEnded, LogLine)
 
     def __init__(self) -> None:
         self._loaders = False
         self._passes: list[int] = []  # batches of the loader passes that ended since the last step
         self._lines = 0  # lines about an epoch since the last step
         self._times: Counter[tuple[int, int, bool]] = Counter()
-        self._told: set[int] = set()
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, WindowEnded):
@@ -68,7 +64,7 @@ class StepOncePerEpoch(Detector):
             if event.complete:
                 self._passes.append(event.batches)
         elif isinstance(event, LogLine):
-            self._lines += bool(event.values) and event.values[0][0] in WORDS
+            self._lines += bool(event.values) and event.values[0][0] in EPOCHS
 
     def _window(self, window: WindowEnded) -> Iterable[Finding]:
         optimizer, n = window.optimizer, len(window.micros)
@@ -81,11 +77,7 @@ class StepOncePerEpoch(Detector):
         if not by_loader and not by_line:
             return
         self._times[optimizer, n, by_loader] += 1
-        if (
-            self._times[optimizer, n, by_loader] >= (ENOUGH if by_loader else PRINTED)
-            and optimizer not in self._told
-        ):
-            self._told.add(optimizer)
+        if self._times[optimizer, n, by_loader] >= (TWICE if by_loader else THRICE) and self.once(optimizer):
             yield self.finding(
                 window,
                 f"one step per epoch, on the sum of all {n} batches",

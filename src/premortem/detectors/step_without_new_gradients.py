@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, OptimizerStep
+from premortem.detectors.base import THRICE, Detector
+from premortem.events import OptimizerStep
 from premortem.findings import Finding, Severity
 
-ENOUGH = 3
-WITHIN = 9  # steps
+WITHIN = 9  # steps, so that one in three is enough: every second step may be a real one
 
 
 class StepWithoutNewGradients(Detector):
@@ -31,29 +29,25 @@ class StepWithoutNewGradients(Detector):
     When gradients are written by hand between the steps.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM124",
         name="step-without-new-gradients",
         family="update-order",
         severity=Severity.ERROR,
         explains=("updates-too-large", "exploding-gradients"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerStep,)
+    listens = (OptimizerStep,)
 
     def __init__(self) -> None:
         self._recent: dict[int, list[bool]] = {}
-        self._told: set[int] = set()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        if not isinstance(event, OptimizerStep):
-            return
+    def observe(self, event: OptimizerStep) -> Iterable[Finding]:
         recent = self._recent[event.optimizer] = [
             *self._recent.get(event.optimizer, [])[1 - WITHIN :],
             event.reused,
         ]
         # A loop that steps on one gradient over and over without any new one is no training: it is told too.
-        if event.reused and sum(recent) >= ENOUGH and event.optimizer not in self._told:
-            self._told.add(event.optimizer)
+        if event.reused and sum(recent) >= THRICE and self.once(event.optimizer):
             yield self.finding(
                 event,
                 f"{event.kind} stepped {sum(recent)} of its last {len(recent)} times on gradients it had already used",

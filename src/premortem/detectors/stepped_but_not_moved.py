@@ -3,17 +3,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.wording import parameters_of, place
 from premortem.events import Custody, Event, Link, OptimizerStep, RunEnded, Site
 from premortem.findings import Finding, Severity
 
-STRONG = 100.0  # last digits that a plain gradient step would change
-ENOUGH = 2  # audited steps in a row
-NEVER = 12  # ... when nothing the optimizer holds has ever moved
+STRONG = 100.0  # last digits that a plain gradient step would change: rounding cannot hide that
+NEVER = 12  # audited steps, when nothing the optimizer holds has ever moved: a warm-up from 0 is over
 
 
 class SteppedButNotMoved(Detector):
@@ -37,14 +35,14 @@ class SteppedButNotMoved(Detector):
     optimizer is used to waiting for several steps.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM107",
         name="stepped-but-not-moved",
         family="optimizer-ownership",
         severity=Severity.ERROR,
         explains=("metric-frozen", "updates-too-small", "evaluated-copy-never-changes", "learning-rate-zero"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (OptimizerStep, Custody, RunEnded)
+    listens = (OptimizerStep, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._streak: Counter[int] = Counter()  # parameter -> audited steps in a row without a change
@@ -88,7 +86,7 @@ class SteppedButNotMoved(Detector):
         before = any(link.key in self._moved for link in mine)
         if siblings or before:
             # Unheard of: longer than this parameter ever waited for a step.
-            found = [link for link in stuck if self._streak[link.key] >= ENOUGH + 2 * self._longest[link.key]]
+            found = [link for link in stuck if self._streak[link.key] >= TWICE + 2 * self._longest[link.key]]
         else:
             self._stuck[event.optimizer] = (stuck, event.at)
             found = [link for link in stuck if self._streak[link.key] >= NEVER]

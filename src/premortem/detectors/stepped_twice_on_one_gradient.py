@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.models import Models
 from premortem.detectors.wording import count, some
-from premortem.events import Backward, Event, ModelSeen, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
+from premortem.events import Backward, Event, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
-
-ENOUGH = 3
 
 
 class SteppedTwiceOnOneGradient(Detector):
@@ -30,32 +28,24 @@ class SteppedTwiceOnOneGradient(Detector):
     When there is a new backward pass (or `zero_grad`) between the two steps.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM104",
         name="stepped-twice-on-one-gradient",
         family="optimizer-ownership",
         severity=Severity.ERROR,
         explains=("updates-too-large", "exploding-gradients", "step-without-new-gradients"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        ModelSeen,
-        OptimizerBuilt,
-        Backward,
-        ZeroGrad,
-        OptimizerStep,
-    )
+    uses = (Models,)
+    listens = (OptimizerBuilt, Backward, ZeroGrad, OptimizerStep)
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
         self._held: dict[int, frozenset[int]] = {}
         self._built: dict[int, Site | None] = {}
         self._stepped: list[int] = []  # optimizers that stepped on the gradients that are there now
         self._times: dict[tuple[int, int], int] = {}
 
     def observe(self, event: Event) -> Iterable[Finding]:
-        if isinstance(event, ModelSeen):
-            self._names.update({parameter.key: parameter.name for parameter in event.parameters})
-        elif isinstance(event, OptimizerBuilt):
+        if isinstance(event, OptimizerBuilt):
             self._held[event.optimizer] = frozenset(key for group in event.groups for key in group.parameters)
             self._built.setdefault(event.optimizer, event.at)
         elif isinstance(event, Backward):
@@ -74,12 +64,12 @@ class SteppedTwiceOnOneGradient(Detector):
                 continue
             pair = (other, event.optimizer)
             self._times[pair] = self._times.get(pair, 0) + 1
-            if self._times[pair] == ENOUGH:
+            if self._times[pair] == THRICE:
                 yield self._found(event, other, shared)
         self._stepped.append(event.optimizer)
 
     def _found(self, event: OptimizerStep, other: int, shared: frozenset[int]) -> Finding:
-        names = [self._names.get(key, "") for key in sorted(shared)]
+        names = [self.fact(Models).parameter(key) for key in sorted(shared)]
         named = [name for name in names if name]
         # The one that holds more besides is the one that took what was not its own.
         larger = max((other, event.optimizer), key=lambda key: len(self._held[key]))

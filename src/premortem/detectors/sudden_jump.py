@@ -6,16 +6,15 @@ import math
 from collections import deque
 from collections.abc import Iterator
 from statistics import median
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, StepStats
+from premortem.events import StepStats
 from premortem.findings import Finding, Severity
 
-ENOUGH = 32  # steps before a level is known
-KEPT = 64
-SPREADS = 10  # robust standard deviations above the level
+ENOUGH = 32  # steps before a level is known: half of what is kept
+KEPT = 64  # losses that make the level, so that it follows the training
+SPREADS = 10  # robust standard deviations above the level, where no tail of batch noise reaches
 FOLD = 20  # and at least so many times the level: quiet series have hardly any spread
 
 
@@ -53,23 +52,20 @@ class SuddenJump(Detector):
     Look at the batch of that step. If jumps come again, lower the learning rate or clip the gradient norm.
     """
 
-    card: ClassVar[Card] = Card(code="PM449", name="sudden-jump", family="exploding", severity=Severity.INFO)
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats,)
+    card = Card(code="PM449", name="sudden-jump", family="exploding", severity=Severity.INFO)
+    listens = (StepStats,)
 
     def __init__(self) -> None:
         self._losses: dict[int, Level] = {}
         self._norms: dict[int, Level] = {}
-        self._said = False
 
     def observe(self, event: StepStats) -> Iterator[Finding]:
-        if self._said:
-            return
         norm = self._norms.setdefault(event.optimizer, Level()).jump(event.grad_norm)
         loss = 0.0
         if event.loss is not None:
             loss = self._losses.setdefault(event.optimizer, Level()).jump(event.loss)
         if norm or loss:
-            self._said = True
+            self.over = True
             what, fold, value = (
                 ("the loss", loss, event.loss)
                 if loss > norm

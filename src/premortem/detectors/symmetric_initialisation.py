@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.events import Custody, Event, LayerStats, Link, ModelSeen, Parameter, RunEnded
 from premortem.findings import Finding, Severity
-
-LOOKS = 3
 
 
 class SymmetricInitialisation(Detector):
@@ -34,7 +31,7 @@ class SymmetricInitialisation(Detector):
     and warm-ups from rate 0.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM243",
         name="symmetric-initialisation",
         family="init-saturation",
@@ -48,7 +45,7 @@ class SymmetricInitialisation(Detector):
             "updates-too-small",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (ModelSeen, LayerStats, Custody, RunEnded)
+    listens = (ModelSeen, LayerStats, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._weights: dict[str, Parameter] = {}  # layer -> its weight matrix
@@ -57,7 +54,6 @@ class SymmetricInitialisation(Detector):
         ] = {}  # hidden layers whose units were all equal in the last forward
         self._looks: dict[str, int] = {}
         self._stuck: dict[str, bool] = {}  # the gradient was exactly zero
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, ModelSeen):
@@ -91,9 +87,9 @@ class SymmetricInitialisation(Detector):
             self._stuck[layer] = link.gradient == 0
         for layer in [known for known in self._looks if known not in self._twins]:
             del self._looks[layer]  # they came apart
-        stuck = [layer for layer, looks in self._looks.items() if looks > LOOKS and layer in self._twins]
-        if stuck and not self._said:
-            self._said = True
+        stuck = [layer for layer, looks in self._looks.items() if looks > THRICE and layer in self._twins]
+        if stuck and not self.over:
+            self.over = True
             yield self._found(event, stuck)
 
     def _found(self, event: Custody, layers: list[str]) -> Finding:

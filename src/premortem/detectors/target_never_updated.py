@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.models import Models
 from premortem.events import Custody, Event, Forward, ModelSeen, RunEnded, Site, StateLoaded, WeightsSeen
 from premortem.findings import Finding, Severity
 
-STEPS = 200  # of the trained model, in which its copy stayed as it was
-LOOKS = 4
-RECENT = 4  # inputs of each model that are remembered
+STEPS = 200  # of the trained model, in which its copy stayed as it was: usual hard updates come sooner
+LOOKS = 4  # at its weights, the same each time
+RECENT = 4  # inputs of each model that are remembered, which is a step of either
 ALIKE = 0.5  # of its inputs: few of them may look the same by accident (one-hot codes)
 TO_THE_END = 0.8  # of the run: a copy that was replaced by another one is not called any more
 
@@ -55,23 +55,16 @@ class TargetNeverUpdated(Detector):
     very inputs that the other model gets, in training or not (a reference that is meant to stay, a baseline).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM308",
         name="target-never-updated",
         family="eval-stale",
         severity=Severity.ERROR,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        ModelSeen,
-        Forward,
-        WeightsSeen,
-        Custody,
-        StateLoaded,
-        RunEnded,
-    )
+    uses = (Models,)
+    listens = (ModelSeen, Forward, WeightsSeen, Custody, StateLoaded, RunEnded)
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
         self._targets: dict[int, Target] = {}
         self._moved: set[int] = set()  # models that an optimizer moved
         self._used: set[int] = set()  # models whose weights came from elsewhere: loaded, or trained before
@@ -94,7 +87,6 @@ class TargetNeverUpdated(Detector):
             yield from self._judge(event)
 
     def _seen(self, event: ModelSeen) -> None:
-        self._names[event.model] = event.name
         fresh = event.copy_of is not None and event.same_weights and event.copy_of not in self._moved
         if fresh and event.copy_of is not None and event.model not in self._targets:
             self._targets[event.model] = Target(event.name, event.copy_of, event.at)
@@ -133,7 +125,7 @@ class TargetNeverUpdated(Detector):
             steps = target.last - target.since
             if not stale or not trained or steps < STEPS or target.last < TO_THE_END * event.step:
                 continue
-            name = self._names.get(target.original, "the model")
+            name = self.fact(Models).name(target.original, "the model")
             yield self.finding(
                 event,
                 f"`{target.name}` had the same weights in all its {steps} steps: those that `{name}` was initialised with",

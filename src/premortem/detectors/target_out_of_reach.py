@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.events import Event, LossCall, Site
+from premortem.events import LossCall, Site
 from premortem.findings import Finding, Severity
 
-_CALLS = 6
+_CALLS = 6  # over which one odd batch of targets does not decide
 _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 _RANGES: dict[str, tuple[float, float]] = {
     "relu": (0.0, float("inf")),
@@ -41,7 +40,7 @@ class TargetOutOfReach(Detector):
     A few targets beyond the edge, as noise puts them there.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM406",
         name="target-out-of-reach",
         family="loss-definition",
@@ -52,18 +51,16 @@ class TargetOutOfReach(Detector):
             "vanishing-gradients",
             "updates-too-small",
             "uninformative-labels",
-            "unscaled-targets",
         ),
+        explains_here=("unscaled-targets",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall,)
+    listens = (LossCall,)
 
     def __init__(self) -> None:
-        self._calls: dict[Site | None, int] = {}
         self._clear: set[Site | None] = set()
-        self._done = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done or not isinstance(event, LossCall) or event.fn not in _LOSSES or not event.grad:
+    def observe(self, event: LossCall) -> Iterator[Finding]:
+        if event.fn not in _LOSSES or not event.grad:
             return
         if event.target_mean is None or event.target_grad or event.at in self._clear:
             return
@@ -74,10 +71,9 @@ class TargetOutOfReach(Detector):
         if not outside(event, *bounds):
             self._clear.add(event.at)
             return
-        self._calls[event.at] = self._calls.get(event.at, 0) + 1
-        if self._calls[event.at] < _CALLS:
+        if self.times(event.at) < _CALLS:
             return
-        self._done = True
+        self.over = True
         low, high = bounds
         yield self.finding(
             event,

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from statistics import fmean, median
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import EvaluationEnded, Event, Forward, LossCall, RunEnded, Site
 from premortem.findings import Finding, Severity
 
-_RATIO = 5.0
-_SHIFT = 4.0  # in standard deviations of the training inputs
-_SAMPLES = 16
-_KEPT = 64
+_RATIO = 5.0  # between the sizes of the inputs: augmentation and another split stay far below
+_SHIFT = 4.0  # in standard deviations of the training inputs: batches of one set differ by a fraction of one
+_SAMPLES = 16  # in a batch, whose mean then is known to a quarter of a deviation
+_KEPT = 64  # batches that are remembered, so that the last epoch is what is compared
 
 
 class Inputs:
@@ -56,7 +55,7 @@ class TrainAndEvalInputsDiffer(Detector):
     converted back to raw units together with their targets, and differences that do no harm.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM433",
         name="train-and-eval-inputs-differ",
         family="data-scale",
@@ -68,7 +67,7 @@ class TrainAndEvalInputsDiffer(Detector):
             "plateau-fed-non-finite",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Forward, LossCall, EvaluationEnded, RunEnded)
+    listens = (Forward, LossCall, EvaluationEnded, RunEnded)
 
     def __init__(self) -> None:
         self._train: dict[int, Inputs] = {}
@@ -78,11 +77,8 @@ class TrainAndEvalInputsDiffer(Detector):
         self._outputs: dict[tuple[str, bool], Inputs] = {}
         self._judged_at: Site | None = None
         self._seen: dict[int, int] = {}  # evaluations in a row that differed
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, Forward):
             self._called(event)
         elif isinstance(event, LossCall):
@@ -128,7 +124,7 @@ class TrainAndEvalInputsDiffer(Detector):
             return
         if self._seen[event.model] < 2:
             return
-        self._done = True
+        self.over = True
         (mean, std), (other, spread) = known.pooled(), given.pooled()
         yield self.finding(
             event,
@@ -171,7 +167,7 @@ class TrainAndEvalInputsDiffer(Detector):
                 continue
             if differs(outputs[0], outputs[1]):  # predictions were converted as well
                 continue
-            self._done = True
+            self.over = True
             (mean, std), (other, spread) = known.pooled(), given.pooled()
             yield self.finding(
                 event,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.printed import EVALUATED, LOSSES, RECORDS, SCORES, columns
+from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.printed import columns
 from premortem.events import Backward, Event, Judged, LogLine, LossCall, OptimizerStep
 from premortem.findings import Certainty, Finding, Severity
+from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 
-LINES = 3
 CLOSE = 0.02  # relative; the last batch may be smaller than the others
 
 
@@ -48,13 +47,13 @@ class TrainAndValOnDifferentScales(Detector):
     Log the loss before it is divided (or multiply it back).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM305",
         name="train-and-val-on-different-scales",
         family="eval-stale",
         severity=Severity.WARNING,
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (Backward, LossCall, Judged, OptimizerStep, LogLine)
+    listens = (Backward, LossCall, Judged, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
         self._scale: float | None = None
@@ -64,7 +63,6 @@ class TrainAndValOnDifferentScales(Detector):
         self._judged = Mean()  # likewise, by a criterion of the script's own
         self._summed = 0  # backward passes that the last step summed up
         self._lines = 0
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Backward):
@@ -77,7 +75,7 @@ class TrainAndValOnDifferentScales(Detector):
             self._judged.add(event.value)
         elif isinstance(event, OptimizerStep):
             self._summed = max(event.backwards, event.pending)
-        elif isinstance(event, LogLine) and not self._said:
+        elif isinstance(event, LogLine):
             yield from self._printed(event)
 
     def _backward(self, value: float, scale: float) -> None:
@@ -93,9 +91,7 @@ class TrainAndValOnDifferentScales(Detector):
         losses = [
             (words, value)
             for words, (_, text, value) in zip(names, event.values, strict=True)
-            if "." in text
-            and words & (LOSSES | EVALUATED | {"train", "training"})
-            and not words & (RECORDS | SCORES)
+            if "." in text and words & (LOSSES | EVALUATED | TRAINED) and not words & (RECORDS | SCORES)
         ]
         train = [value for words, value in losses if not words & EVALUATED]
         held_out = [value for words, value in losses if words & EVALUATED]
@@ -113,8 +109,8 @@ class TrainAndValOnDifferentScales(Detector):
             self._lines += 1
         else:
             self._lines = 0
-        if self._lines >= LINES:
-            self._said = True
+        if self._lines >= THRICE:
+            self.over = True
             yield self._found(event, train[0], whole.value, held_out[0])
 
     def _found(self, event: LogLine, printed: float, real: float, validation: float) -> Finding:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
+from premortem.detectors.models import Models
 from premortem.detectors.wording import count
 from premortem.events import (
     Backward,
@@ -22,7 +22,7 @@ from premortem.events import (
 from premortem.findings import Certainty, Finding, Severity
 
 LEAKED = 3  # steps in eval mode, after steps in train mode, that are no accident of one batch
-NEVER = 10  # steps in eval mode from the start
+NEVER = 10  # steps in eval mode from the start: more than a trial of the loop
 
 
 @dataclass
@@ -59,29 +59,21 @@ class TrainedInEvalMode(Detector):
     phase with another optimizer, or the model has no such layers.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM302",
         name="trained-in-eval-mode",
         family="eval-mode",
         severity=Severity.ERROR,
-        explains=("statistics-never-collected",),
+        explains_here=("statistics-never-collected",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        Forward,
-        Backward,
-        OptimizerStep,
-        OptimizerBuilt,
-        ModelSeen,
-        StateLoaded,
-    )
+    uses = (Models,)
+    listens = (Forward, Backward, OptimizerStep, OptimizerBuilt, StateLoaded)
 
     def __init__(self) -> None:
-        self._seen: dict[int, ModelSeen] = {}
         self._held: dict[int, set[int]] = {}  # optimizer -> parameters
         self._loaded: set[int] = set()  # parameters
         self._pending: list[Forward] = []
         self._trainees: dict[int, Trainee] = {}
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, Forward):
@@ -93,8 +85,6 @@ class TrainedInEvalMode(Detector):
             yield from self._stepped(event)
         elif isinstance(event, OptimizerBuilt):
             self._held[event.optimizer] = {key for group in event.groups for key in group.parameters}
-        elif isinstance(event, ModelSeen):
-            self._seen[event.model] = event
         elif isinstance(event, StateLoaded) and event.target == "module":
             self._loaded.update(event.parameters)
 
@@ -115,7 +105,7 @@ class TrainedInEvalMode(Detector):
         for model, trainee in self._trainees.items():
             if not trainee.in_train and not trainee.in_eval:
                 continue
-            seen = self._seen.get(model)
+            seen = self.fact(Models).seen.get(model)
             if seen is None or held is None or not any(p.key in held for p in seen.parameters):
                 continue
             if trainee.in_train:
@@ -140,7 +130,7 @@ class TrainedInEvalMode(Detector):
 
     def _judge(self, trainee: Trainee, seen: ModelSeen, event: OptimizerStep) -> Iterator[Finding]:
         trainable = sum(parameter.trainable for parameter in seen.parameters)
-        if seen.model in self._said or 2 * trainable < len(seen.parameters) or len(trainee.inputs) < 2:
+        if self.said(seen.model) or 2 * trainable < len(seen.parameters) or len(trainee.inputs) < 2:
             return
         leaked = event.optimizer in trainee.trained_by
         loaded = any(parameter.key in self._loaded for parameter in seen.parameters)
@@ -154,7 +144,7 @@ class TrainedInEvalMode(Detector):
             yield self._found(trainee, seen, event, "from the first step on")
 
     def _found(self, trainee: Trainee, seen: ModelSeen, event: OptimizerStep, when: str) -> Finding:
-        self._said.add(seen.model)
+        self.once(seen.model)
         layers = trainee.in_eval[-1].noisy_eval
         certain = bool(trainee.trained_by) or trainee.unborn > 0
         return self.finding(

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.replicas import data_parallel, differ, named, site
-from premortem.events import Event, RanksSeen
+from premortem.events import RanksSeen
 from premortem.findings import Finding, Severity
 
 
@@ -25,21 +24,16 @@ class UnequalBatches(Detector):
     ends at the same number of batches on all ranks needs nothing: that is why this is a remark.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM485", name="unequal-batches", family="distributed", severity=Severity.INFO
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (RanksSeen,)
+    card = Card(code="PM485", name="unequal-batches", family="distributed", severity=Severity.INFO)
+    listens = (RanksSeen,)
 
-    def __init__(self) -> None:
-        self._told = False
-
-    def observe(self, event: Event) -> Iterable[Finding]:
-        every = data_parallel(event) if isinstance(event, RanksSeen) and not self._told else []
+    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+        every = data_parallel(event)
         lengths = [d.length for d in every if d.length is not None and not d.apart_on_purpose]
         places = [tuple(d.loader) for d in every]
         if not every or len(lengths) < len(every) or differ(places) or not differ(lengths):
             return
-        self._told = True
+        self.over = True
         least, most = min(lengths), max(lengths)
         short = [d.rank for d in every if d.length == least]
         yield self.finding(

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from statistics import fmean
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.chance import Chance
-from premortem.detectors.series import Series
-from premortem.events import Event, LabelsWeighed, LogLine, LossCall, RunEnded, Site
+from premortem.detectors.chance import Chance, Courses
+from premortem.detectors.printed import columns
+from premortem.events import Event, LabelsWeighed, LogLine, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
+from premortem.metric_words import ACCURACIES, RECORDS, TRAINED
 
-_NOTHING = 3.0  # standard deviations above shuffled labels
-_NOTHING_AT_ALL = 2.0
-_PLENTY = 8.0
-_PAIRS = 200
-_MANY_PAIRS = 400
-_CALLS = 150
-_AT_CHANCE = 0.95
-
-
-class Course:
-    """One training loss, next to what guessing would score."""
-
-    def __init__(self) -> None:
-        self.values = Series()
-        self.chance = Chance()
-        self.fn = ""
+_NOTHING = 3.0  # standard deviations above shuffled labels: below that, chance explains it
+_NOTHING_AT_ALL = 2.0  # likewise, where the numbers alone must carry the verdict
+_PLENTY = 8.0  # standard deviations, which chance never reaches: there is something to learn
+_PAIRS = 200  # of input and label, below which a weak relation cannot be told from none
+_MANY_PAIRS = 400  # where the verdict is that nothing is there: twice as many
+_CALLS = 150  # of the loss: by then a network has learnt more than the frequencies, if there is more
+_AT_CHANCE = 0.95  # of what guessing scores: below that something was learnt
 
 
 class UninformativeLabels(Detector):
@@ -51,49 +41,39 @@ class UninformativeLabels(Detector):
     A difficult task that a few hundred pairs do not give away is only reported when the network finds nothing in it either.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM422",
         name="uninformative-labels",
         family="data-labels",
         severity=Severity.WARNING,
         explains=("updates-too-small", "vanishing-gradients"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LossCall, LabelsWeighed, LogLine, RunEnded)
+    uses = (Courses,)
+    listens = (LabelsWeighed, LogLine, RunEnded)
 
     def __init__(self) -> None:
         self._weighed: dict[bool, LabelsWeighed] = {}
-        self._courses: dict[Site | None, Course] = {}
-        self._judged: dict[Site | None, Course] = {}  # without gradients
         self._repeated: LabelsWeighed | None = None
         self._accuracies: list[float] = []  # printed ones, other than those of the training set
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, LabelsWeighed):
             if event.repeats:
                 self._repeated = event if event.training else self._repeated
             else:
                 self._weighed[event.training] = event
                 yield from self._contradiction(event)
-        elif isinstance(event, LossCall):
-            self._compared(event)
         elif isinstance(event, LogLine):
-            found = [v for label, _, v in event.values if "acc" in label and "train" not in label]
+            found = [
+                value
+                for names, (_, _, value) in zip(columns(event), event.values, strict=True)
+                if _judges(names)
+            ]
             kept = [v / 100 if v > 1 else v for v in found if 0 <= v <= 100]
             self._accuracies += kept[: 64 - len(self._accuracies)]
         elif isinstance(event, RunEnded):
             yield from self._again(event)
             yield from self._flat(event)
-
-    def _compared(self, event: LossCall) -> None:
-        courses = self._courses if event.grad else self._judged
-        course = courses.setdefault(event.at, Course())
-        course.fn = event.fn
-        if event.value is not None and math.isfinite(event.value):
-            course.values.add(event.value)
-        course.chance.add(event)
 
     def _again(self, event: RunEnded) -> Iterator[Finding]:
         """Positive evidence: the very same inputs come with other labels, as often as chance would have it."""
@@ -102,12 +82,12 @@ class UninformativeLabels(Detector):
             return
         if again.agreed > again.by_chance + 0.2 * (1 - again.by_chance):
             return
-        for site, course in self._courses.items():
-            level = course.chance.level(course.fn)
+        for site, course in self.fact(Courses).trained.items():
+            level = course.level
             # Tasks that number their classes anew each time are learned all the same, one by one.
             if level is None or course.values.count < _PAIRS // 4 or course.values.tail() < 0.6 * level:
                 continue
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"inputs that came again had the same label as before in only {again.agreed:.0%} of {again.repeats} "
@@ -129,7 +109,7 @@ class UninformativeLabels(Detector):
         if train is None or train.pairs < _PAIRS or train.information > _NOTHING:
             return
         if event.training and event.shift and event.shifted_information > _PLENTY:
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the training labels say nothing about their own inputs, but everything about those "
@@ -143,7 +123,7 @@ class UninformativeLabels(Detector):
                 shifted=round(event.shifted_information, 2),
             )
         elif other is not None and other.information > _PLENTY and other.pairs >= 60:
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the training labels say nothing about their inputs (measured on {train.pairs} pairs); "
@@ -161,13 +141,13 @@ class UninformativeLabels(Detector):
     def _flat(self, event: RunEnded) -> Iterator[Finding]:
         """Nothing in the pairs, and nothing that the network found in them."""
         train = self._weighed.get(True)
-        if self._done or train is None or train.pairs < _MANY_PAIRS or event.reason == "crashed":
+        if self.over or train is None or train.pairs < _MANY_PAIRS or event.reason == "crashed":
             return
         # A weak effect under much noise is not nothing, and looks alike from here.
         if train.information > _NOTHING_AT_ALL:
             return
-        for site, course in self._courses.items():
-            level = course.chance.level(course.fn)
+        for site, course in self.fact(Courses).trained.items():
+            level = course.level
             if level is None or course.values.count < _CALLS:
                 continue
             values = course.values.values
@@ -179,7 +159,7 @@ class UninformativeLabels(Detector):
             learned = best < _AT_CHANCE * level
             if learned and not self._only_by_heart(course.chance):
                 continue
-            self._done = True
+            self.over = True
             tail = course.values.tail()
             yield self.finding(
                 event,
@@ -203,11 +183,16 @@ class UninformativeLabels(Detector):
         total = sum(chance.classes.values())
         if total and len(self._accuracies) >= 4:
             return max(self._accuracies) < max(chance.classes.values()) / total + 0.08
-        for course in self._judged.values():
-            level = course.chance.level(course.fn)
+        for course in self.fact(Courses).judged.values():
+            level = course.level
             if level is not None and course.values.count >= 3:
                 return min(course.values.values) > level
         return False
 
     def _site(self) -> Site | None:
-        return next(iter(self._courses), None)
+        return next(iter(self.fact(Courses).trained), None)
+
+
+def _judges(names: frozenset[str]) -> bool:
+    """An accuracy of now, and not of the training set."""
+    return bool(names & ACCURACIES) and not names & (TRAINED | RECORDS)

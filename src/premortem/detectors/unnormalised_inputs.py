@@ -5,27 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from statistics import median
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Detector
 from premortem.detectors.chance import Chance
 from premortem.detectors.series import Series
 from premortem.events import Event, LayerStats, LossCall, RunEnded
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
-_LARGE = 20.0  # root mean square of what the first layer is given
-_CARRIED = 8.0  # ... of what the second one is given
-_SMALL = 0.01
-_FORWARDS = 3
-_AT_FIRST = 4  # audited forwards that count
-_LOSSES = 60
-_BAD_START = 3.0  # times the level of guessing
+_LARGE = 20.0  # root mean square of what the first layer is given: standardised data has 1, bytes above 100
+_CARRIED = 8.0  # root mean square of what the second one is given: the first did not absorb it
+_SMALL = 0.01  # root mean square, at which a usual initialisation passes on next to nothing
+_AT_FIRST = 4  # audited forwards that count: later the first layer has adapted
+_LOSSES = 60  # that must have been seen before the training is judged by them
+_BAD_START = 3.0  # times the level of guessing: large inputs make a network sure of wrong answers
 _LEARNT = 0.7  # of that level: who ends below it copes
 # A recurrent layer's gates are shut or open for good when they are given such numbers, whatever its output looks like.
 _GATED = frozenset({"GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"})
-_SHUT = 100.0
+_SHUT = 100.0  # root mean square at which a gate of any usual weights is shut or open for good
 _HALF_LEARNT = 0.5  # then only half of the task is learnt by what still passes
 
 
@@ -64,7 +62,7 @@ class UnnormalisedInputs(Detector):
     copes: only measured harm is reported.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM431",
         name="unnormalised-inputs",
         family="data-scale",
@@ -83,18 +81,15 @@ class UnnormalisedInputs(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LayerStats, LossCall, TrainingFailed, RunEnded)
+    listens = (LayerStats, LossCall, TrainingFailed, RunEnded)
 
     def __init__(self) -> None:
         self._models: dict[int, First] = {}
         self._chance = Chance()
         self._losses = Series()
         self._fn = ""
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, LayerStats):
             self._layer(event)
         elif isinstance(event, LossCall):
@@ -134,7 +129,7 @@ class UnnormalisedInputs(Detector):
     def _large(self) -> First | None:
         """A model whose inputs are too large, and stay so behind the first layer."""
         for first in self._models.values():
-            if len(first.sizes) < _FORWARDS or min(first.sizes) < _LARGE:
+            if len(first.sizes) < THRICE or min(first.sizes) < _LARGE:
                 continue
             if not first.next_sizes or first.next_sizes[0] > _CARRIED or saturated(first):
                 return first
@@ -142,7 +137,7 @@ class UnnormalisedInputs(Detector):
 
     def _small(self) -> First | None:
         for first in self._models.values():
-            if len(first.sizes) >= _FORWARDS and 0 < max(first.sizes) < _SMALL:
+            if len(first.sizes) >= THRICE and 0 < max(first.sizes) < _SMALL:
                 if not first.next_sizes or first.high - first.low < 0.1:
                     return first
         return None
@@ -177,7 +172,7 @@ class UnnormalisedInputs(Detector):
             )
 
     def _said(self, event: Event, first: First, harm: str, severity: Severity) -> Finding:
-        self._done = True
+        self.over = True
         size = median(first.sizes)
         return self.finding(
             event,

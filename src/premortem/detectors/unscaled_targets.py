@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from statistics import fmean
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.chance import Chance
+from premortem.detectors.chance import Chance, Courses
 from premortem.detectors.series import Series
 from premortem.events import Backward, Event, GraphWalked, LayerStats, LossCall, RunEnded, Site
 from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
 _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+# Size of the targets: an output that starts near 0 needs hundreds of steps of usual rates to get there.
 _LARGE = 50.0
-_CALLS = 100
+_CALLS = 100  # of the loss, in which a well-scaled task has left its start
 _CAUSE = (
     "A network starts with outputs near 0 and moves a little at each step; targets this large are out of reach, or their "
     "gradients too large."
@@ -26,14 +26,12 @@ _REMEDY = "Standardise the targets (or take logarithms), and convert predictions
 
 
 class Regression:
-    """One loss: its targets, and how far the predictions have come."""
+    """One loss: how far the last predictions have come, and where they should be."""
 
     def __init__(self) -> None:
-        self.chance = Chance()
         self.outputs: list[float] = []  # means of the last predictions
         self.targets: list[float] = []
         self.spreads: list[float] = []
-        self.values = Series()
 
 
 class UnscaledTargets(Detector):
@@ -55,7 +53,7 @@ class UnscaledTargets(Detector):
     Targets of any size that the predictions do reach.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM432",
         name="unscaled-targets",
         family="data-scale",
@@ -72,24 +70,15 @@ class UnscaledTargets(Detector):
             "uninformative-labels",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        LossCall,
-        GraphWalked,
-        LayerStats,
-        Backward,
-        TrainingFailed,
-        RunEnded,
-    )
+    uses = (Courses,)
+    listens = (LossCall, GraphWalked, LayerStats, Backward, TrainingFailed, RunEnded)
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, Regression] = {}
         self._squares: dict[Site | None, Series] = {}  # losses written out as mean squares
         self._output = 0.0  # size of what the last layer gave last
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, LossCall):
             if event.fn in _LOSSES and event.grad and not event.target_grad:
                 self._compared(event)
@@ -113,24 +102,24 @@ class UnscaledTargets(Detector):
         if mean is None or target is None or spread is None or not math.isfinite(mean + target + spread):
             return
         seen = self._seen.setdefault(event.at, Regression())
-        seen.chance.add(event)
         seen.outputs.append(mean)
         seen.targets.append(target)
         seen.spreads.append(spread)
         del seen.outputs[:-8], seen.targets[:-8], seen.spreads[:-8]
-        if event.value is not None and math.isfinite(event.value):
-            seen.values.add(event.value)
+
+    def _targets(self, site: Site | None) -> Chance:
+        return self.fact(Courses).trained[site].chance
 
     def _broke(self, event: Event) -> Iterator[Finding]:
-        for site, seen in self._seen.items():
-            if seen.chance.size > 2 * _LARGE:
-                self._done = True
-                yield self._said(event, site, seen, "and the training diverged", Severity.ERROR)
+        for site in self._seen:
+            if self._targets(site).size > 2 * _LARGE:
+                self.over = True
+                yield self._said(event, site, "and the training diverged", Severity.ERROR)
                 return
         for site, values in self._squares.items():
             first = values.values[0] if values.values else 0.0
             if math.isfinite(first) and first > (4 * _LARGE) ** 2:
-                self._done = True
+                self.over = True
                 yield self.finding(
                     event,
                     f"the squared error began at {first:.3g}, so the targets are of size {math.sqrt(first):.3g}, and the "
@@ -145,14 +134,14 @@ class UnscaledTargets(Detector):
 
     def _judge(self, event: RunEnded) -> Iterator[Finding]:
         for site, seen in self._seen.items():
-            if seen.chance.size < _LARGE or seen.values.count < _CALLS:
+            if self._targets(site).size < _LARGE or self.fact(Courses).trained[site].values.count < _CALLS:
                 continue
             target, output, spread = fmean(seen.targets), fmean(seen.outputs), fmean(seen.spreads)
             # All targets lie on one side, and the predictions have not come half-way to them.
             if abs(target) > spread and abs(output) < 0.5 * abs(target):
-                self._done = True
+                self.over = True
                 yield self._said(
-                    event, site, seen, f"and the predictions have only come to {output:.3g}", Severity.WARNING
+                    event, site, f"and the predictions have only come to {output:.3g}", Severity.WARNING
                 )
                 return
         for site, values in self._squares.items():
@@ -160,12 +149,12 @@ class UnscaledTargets(Detector):
 
     def _written_out(self, event: RunEnded, site: Site | None, values: Series) -> Iterator[Finding]:
         """`((pred - y) ** 2).mean()`: its root is the size of the targets as long as the predictions are small."""
-        if self._done or values.count < _CALLS:
+        if self.over or values.count < _CALLS:
             return
         head, tail = values.head(), values.tail()
         size = math.sqrt(max(tail, 0.0)) if math.isfinite(tail) else 0.0
         if size > 2 * _LARGE and tail > 0.7 * head and size > 20 * self._output:
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the squared error went from {head:.3g} to {tail:.3g} in {values.count} steps: the targets are of size "
@@ -177,16 +166,15 @@ class UnscaledTargets(Detector):
                 output=self._output,
             )
 
-    def _said(
-        self, event: Event, site: Site | None, seen: Regression, harm: str, severity: Severity
-    ) -> Finding:
+    def _said(self, event: Event, site: Site | None, harm: str, severity: Severity) -> Finding:
+        targets = self._targets(site)
         return self.finding(
             event,
-            f"the targets are of size {seen.chance.size:.3g} (mean {seen.chance.mean:.3g}), {harm}",
+            f"the targets are of size {targets.size:.3g} (mean {targets.mean:.3g}), {harm}",
             cause=_CAUSE,
             remedy=_REMEDY,
             at=site,
             severity=severity,
-            size=seen.chance.size,
-            mean=seen.chance.mean,
+            size=targets.size,
+            mean=targets.mean,
         )

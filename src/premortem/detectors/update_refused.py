@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import evidence, known, sentence
+from premortem.detectors.certificate import birth, blame, known
+from premortem.detectors.models import Models
 from premortem.events import (
     Event,
-    ModelSeen,
     NonFinite,
     OptimizerStep,
     ScalerUpdate,
@@ -42,22 +41,13 @@ class UpdateRefused(Detector):
     scaler leaves a step out although the loss was finite: that is its work.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM447", name="update-refused", family="numerics-nan", severity=Severity.WARNING
-    )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        ModelSeen,
-        NonFinite,
-        OptimizerStep,
-        ScalerUpdate,
-        StepRefused,
-    )
+    card = Card(code="PM447", name="update-refused", family="numerics-nan", severity=Severity.WARNING)
+    uses = (Models,)
+    listens = (NonFinite, OptimizerStep, ScalerUpdate, StepRefused)
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
         self._origin: NonFinite | None = None  # of what is not finite in this step
         self._rates: deque[float] = deque(maxlen=64)
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerStep):
@@ -67,36 +57,31 @@ class UpdateRefused(Detector):
                 self._origin = None
         elif isinstance(event, NonFinite):
             self._origin = self._origin or event
-        elif isinstance(event, ModelSeen):
-            self._names.update({parameter.key: parameter.name for parameter in event.parameters})
-        elif self._said or climbing(list(self._rates)):
+        elif climbing(list(self._rates)):
             return
         elif isinstance(event, StepRefused) and event.reason != "memory":
-            self._said = True
+            self.over = True
             yield self._refused(event)
         elif isinstance(event, ScalerUpdate) and event.loss is not None:
-            self._said = True
+            self.over = True
             yield self._left_out(event, event.loss)
 
     def _left_out(self, event: ScalerUpdate, loss: float) -> Finding:
         """By a gradient scaler, which cannot help here."""
         origin = self._origin if known(self._origin) else None
-        birth = f"; {sentence(origin)}" if origin is not None else ""
         where = batches(event.batches)
         return self.finding(
             event,
-            f"the gradient scaler left out the step{where}: the loss was {loss:.4g} before it was scaled{birth}",
+            f"the gradient scaler left out the step{where}: the loss was {loss:.4g} before it was scaled{birth(origin)}",
             cause="The loss itself is broken, so the scale is halved for nothing, and falls with every such batch.",
             remedy="Find what makes it: the batch, or the operation. A smaller scale does not help.",
             certainty=Certainty.PROVED,
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             batch=event.batches[1] if event.batches is not None else None,
-            **evidence(origin),
+            **blame(origin),
         )
 
     def _refused(self, event: StepRefused) -> Finding:
-        name = self._names.get(event.worst, "a parameter") if event.worst is not None else "a parameter"
+        name = self.fact(Models).parameter(event.worst, "a parameter")
         piece = (
             f" in the piece of rank {event.rank}, and all ranks left it out" if event.rank is not None else ""
         )
@@ -106,20 +91,17 @@ class UpdateRefused(Detector):
             else "the optimizer would have made numbers that are not finite from gradients that were"
         )
         origin = self._origin if known(self._origin) else None
-        birth = f"; {sentence(origin)}" if origin is not None else ""
         where = f",{batches(event.batches)}" if event.batches is not None else ""
         loss = f" (loss {event.loss:.4g})" if event.loss is not None else ""
-        told: dict[str, Any] = dict(evidence(origin))
+        told = blame(origin)
         if event.rank is not None:
             told["piece_of_rank"] = event.rank
         return self.finding(
             event,
-            f"step {event.step} was refused{where}: {what}{loss}{birth}",
+            f"step {event.step} was refused{where}: {what}{loss}{birth(origin)}",
             cause="Applied, it would have made every weight NaN. Weights and optimizer state are as before the step.",
             remedy="Find what makes it: the batch, or the operation. Until then such steps are left out.",
             certainty=Certainty.PROVED,
-            at=origin.at if origin is not None else None,
-            module=(origin.module or None) if origin is not None else None,
             parameter=name if event.worst is not None else None,
             batch=event.batches[1] if event.batches is not None else None,
             **told,

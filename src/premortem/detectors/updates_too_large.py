@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -14,7 +13,7 @@ from premortem.events import Event, OptimizerBuilt, RunEnded, Site, StepStats
 from premortem.findings import Finding, Severity
 
 LARGE = 0.25  # of the weight matrices in one step; a healthy step changes them by about a thousandth
-EARLY = 8  # audited steps at the start
+EARLY = 8  # audited steps at the start, where a rate that is too large shows first
 PATIENCE = 60  # steps until a run should have got over its first jumps
 SOON = 20  # steps are enough for a loss that is thrown far away and stays there
 PULL = 20.0  # a gradient this much larger than its weights is a cause of its own
@@ -41,7 +40,7 @@ class UpdatesTooLarge(Detector):
     gradients or the data are enormous themselves (then those are to blame).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM213",
         name="updates-too-large",
         family="lr",
@@ -59,33 +58,23 @@ class UpdatesTooLarge(Detector):
             "plateau-fed-non-finite",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        *Motions.LISTENS,
-        *Scales.LISTENS,
-        OptimizerBuilt,
-        RunEnded,
-    )
+    uses = (Motions, Scales)
+    listens = (StepStats, OptimizerBuilt, RunEnded)
 
     def __init__(self) -> None:
-        self._motions = Motions()
-        self._scales = Scales()
         self._built: dict[int, Site | None] = {}
         self._first: dict[int, float] = {}  # optimizer -> its first loss
         self._worst: dict[int, float] = {}  # ... and the highest since
         self._after: dict[int, float] = {}  # ... and the middle loss up to the end of our patience
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerBuilt):
             self._built.setdefault(event.optimizer, event.at)
         elif isinstance(event, RunEnded):
-            for key in self._motions.of:
+            for key in self.fact(Motions).of:
                 yield from self._judge(event, key)
-        else:
-            self._motions.observe(event)
-            self._scales.observe(event)
-            if isinstance(event, StepStats):
-                yield from self._stepped(event)
+        elif isinstance(event, StepStats):
+            yield from self._stepped(event)
 
     def _stepped(self, event: StepStats) -> Iterator[Finding]:
         key = event.optimizer
@@ -95,7 +84,7 @@ class UpdatesTooLarge(Detector):
             broken = broken or not math.isfinite(event.loss)
             if math.isfinite(event.loss):
                 self._worst[key] = max(self._worst.get(key, -math.inf), event.loss)
-        motion = self._motions.of[key]
+        motion = self.fact(Motions).of[key]
         if motion.steps == PATIENCE and motion.losses.values:
             self._after[key] = motion.losses.tail(0.5)
         blown = (
@@ -105,9 +94,9 @@ class UpdatesTooLarge(Detector):
             yield from self._judge(event, key, broken=broken)
 
     def _judge(self, event: Event, key: int, *, broken: bool = False) -> Iterator[Finding]:
-        motion = self._motions.of[key]
+        motion = self.fact(Motions).of[key]
         first, worst = self._first.get(key, math.nan), self._worst.get(key, math.nan)
-        if key in self._said or motion.rose > 10 or self._scales.unusual or math.isnan(first + worst):
+        if self.said(key) or motion.rose > 10 or self.fact(Scales).unusual or math.isnan(first + worst):
             return
         outcome, severity = (
             diverged(motion, first, worst)
@@ -115,7 +104,7 @@ class UpdatesTooLarge(Detector):
             else unsettled(motion, first, worst, self._after.get(key, math.nan))
         )
         if outcome:
-            self._said.add(key)
+            self.once(key)
             yield self._found(event, key, motion, outcome, severity)
 
     def _found(self, event: Event, key: int, motion: Motion, outcome: str, severity: Severity) -> Finding:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -12,7 +11,7 @@ from premortem.events import Event, OptimizerBuilt, RunEnded, Site
 from premortem.findings import Finding, Severity
 
 SMALL = 2e-5  # of the weights, in one step: the slowest fine-tuning moves them several times as far
-FAR = 0.02  # of the weights, in all steps together
+FAR = 0.02  # of the weights, in all steps together: who has come this far has learnt
 
 
 class UpdatesTooSmall(Detector):
@@ -34,28 +33,27 @@ class UpdatesTooSmall(Detector):
     warm-ups, and any run whose loss falls.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM212",
         name="updates-too-small",
         family="lr",
         severity=Severity.ERROR,
-        explains=("metric-frozen", "vanishing-gradients"),
+        explains=("metric-frozen",),
+        explains_later=("vanishing-gradients",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Motions.LISTENS, OptimizerBuilt, RunEnded)
+    uses = (Motions,)
+    listens = (OptimizerBuilt, RunEnded)
 
     def __init__(self) -> None:
-        self._motions = Motions()
         self._built: dict[int, Site | None] = {}
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerBuilt):
             self._built.setdefault(event.optimizer, event.at)
         elif isinstance(event, RunEnded):
-            for key, motion in self._motions.of.items():
+            for key, motion in self.fact(Motions).of.items():
                 if stands_still(motion):
                     yield self._found(event, key, motion)
-        else:
-            self._motions.observe(event)
 
     def _found(self, event: Event, key: int, motion: Motion) -> Finding:
         together = motion.steps * motion.largest

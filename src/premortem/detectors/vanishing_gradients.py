@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
@@ -14,8 +13,8 @@ from premortem.detectors.series import Series
 from premortem.events import Event, RunEnded, StepStats
 from premortem.findings import Finding, Severity
 
-GONE = 5e-4  # of the last layer's gradient
-LEAST = 5  # layers; fewer are seldom deep enough
+GONE = 5e-4  # of the last layer's gradient: a healthy network keeps it within a factor of a hundred
+LEAST = 5  # layers: fewer are seldom deep enough to lose it on the way
 
 
 @dataclass
@@ -61,36 +60,33 @@ class VanishingGradients(Detector):
     zero).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM244",
         name="vanishing-gradients",
         family="vanishing",
         severity=Severity.ERROR,
         explains=("metric-frozen", "updates-too-small"),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (*Depths.LISTENS, StepStats, RunEnded)
+    uses = (Depths,)
+    listens = (StepStats, RunEnded)
 
     def __init__(self) -> None:
-        self._depths = Depths()
         self._losses: dict[int, Series] = {}
         self._fading: dict[tuple[int, int], Fading] = {}  # (optimizer, model)
-        self._steps: dict[int, int] = {}
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, StepStats):
             self._stepped(event)
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
-        else:
-            self._depths.observe(event)
 
     def _stepped(self, event: StepStats) -> None:
-        steps = self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + 1
+        steps = self.times(event.optimizer)
         if event.loss is not None:
             self._losses.setdefault(event.optimizer, Series()).add(event.loss)
         if steps < 8 or (steps & (steps - 1) and steps % 64):
             return
-        for model, profile in self._depths.profiles(event).items():
+        for model, profile in self.fact(Depths).profiles(event).items():
             self._fading.setdefault((event.optimizer, model), Fading()).look(profile)
 
     def _ended(self, event: RunEnded) -> Iterator[Finding]:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.events import Custody, Event, Link, ModelSeen, OptimizerBuilt, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 
-SHRUNK = 0.05  # of the first norm
-LOOKS = 2
+SHRUNK = 0.05  # of the first norm: no regularisation that helps takes so much
 # What one step takes away (rate times decay): what was learned 50 steps ago is gone. Usual are 1e-7 to 1e-3.
 TAKEN = 0.02
-TAKEN_STEPS = 100
-PRESSED = 0.7  # of the first norm: every matrix is held down
+TAKEN_STEPS = 100  # under it, after which seven eighths of what was learned are gone
+PRESSED = 0.7  # of the first norm: every matrix is held down, not one that was too large
 PLAIN = frozenset({"AdamW", "SGD"})  # each of them subtracts exactly rate * decay * weight
 
 
@@ -52,7 +50,7 @@ class WeightDecayCollapse(Detector):
     takes 2 % of the weights away, a hundred times the usual, and holds every matrix below its first size.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM231",
         name="weight-decay-collapse",
         family="weight-decay",
@@ -65,19 +63,12 @@ class WeightDecayCollapse(Detector):
             "updates-too-large",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerBuilt,
-        OptimizerStep,
-        ModelSeen,
-        Custody,
-        RunEnded,
-    )
+    listens = (OptimizerBuilt, OptimizerStep, ModelSeen, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._optimizers: dict[int, Decayed] = {}
         self._matrices: set[int] = set()
         self._first: dict[int, float] = {}  # parameter -> norm when it was first seen
-        self._said: set[int] = set()
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, OptimizerBuilt):
@@ -89,7 +80,7 @@ class WeightDecayCollapse(Detector):
             self._matrices.update(p.key for p in event.parameters if len(p.shape) > 1)
         elif isinstance(event, Custody):
             self._audited(event)
-            yield from self._judge(event, LOOKS)
+            yield from self._judge(event, TWICE)
         elif isinstance(event, RunEnded):
             yield from self._judge(event, 1)
             yield from self._held_down(event)
@@ -123,9 +114,8 @@ class WeightDecayCollapse(Detector):
 
     def _judge(self, event: Event, least: int) -> Iterator[Finding]:
         for key, known in self._optimizers.items():
-            if known.looks < least or key in self._said:
+            if known.looks < least or not self.once(key):
                 continue
-            self._said.add(key)
             decay = max(known.decay.values())
             small = sum(share < SHRUNK for share in known.shares)
             yield self.finding(
@@ -141,9 +131,8 @@ class WeightDecayCollapse(Detector):
 
     def _held_down(self, event: RunEnded) -> Iterator[Finding]:
         for key, known in self._optimizers.items():
-            if key in self._said or known.hard < TAKEN_STEPS or known.pressed < LOOKS:
+            if known.hard < TAKEN_STEPS or known.pressed < TWICE or not self.once(key):
                 continue
-            self._said.add(key)
             decay = max(known.decay.values())
             yield self.finding(
                 event,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Event, OptimizerBuilt, StateLoaded, StepStats
 from premortem.findings import Finding, Severity
 
-_STEPS = 50
+_STEPS = 50  # steps: a range test or a script that restores its weights has done so by then
 
 
 class WeightsStayNonFinite(Detector):
@@ -27,23 +26,20 @@ class WeightsStayNonFinite(Detector):
     Stop, repair the cause, and start again from the last good checkpoint. The policy `protect` stops the run here.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM444",
         name="weights-stay-non-finite",
         family="numerics-nan",
         severity=Severity.ERROR,
         explains=("poisoned-checkpoint",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (StepStats, StateLoaded, OptimizerBuilt)
+    listens = (StepStats, StateLoaded, OptimizerBuilt)
 
     def __init__(self) -> None:
         self._bad: dict[int, int] = {}
         self._weights: set[int] = set()  # optimizers whose weights were looked at and were broken
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if not isinstance(event, StepStats):
             self._bad.clear()
             self._weights.clear()
@@ -58,7 +54,7 @@ class WeightsStayNonFinite(Detector):
             self._weights.add(key)
         self._bad[key] = self._bad.get(key, 0) + 1
         if self._bad[key] >= _STEPS and key in self._weights:
-            self._done = True
+            self.over = True
             yield self.finding(
                 event,
                 f"the weights have not been finite for {self._bad[key]} steps",

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Detector
 from premortem.detectors.wording import count
 from premortem.events import BatchDrawn, EpochStarted, Event, LoaderBuilt
 from premortem.findings import Certainty, Finding, Severity
-
-EPOCHS = 2
-PAIRS = 2  # batches that two workers delivered alike
 
 
 @dataclass
@@ -45,18 +41,17 @@ class WorkersShareGenerator(Detector):
     global generator, which is seeded for each worker and epoch. Let each worker take its own part of a stream.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM342",
         name="workers-share-generator",
         family="data-augment",
         severity=Severity.ERROR,
         explains=("same-batch-every-step",),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (LoaderBuilt, EpochStarted, BatchDrawn)
+    listens = (LoaderBuilt, EpochStarted, BatchDrawn)
 
     def __init__(self) -> None:
         self._loaders: dict[int, Watched] = {}
-        self._said = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, LoaderBuilt):
@@ -67,7 +62,7 @@ class WorkersShareGenerator(Detector):
                 self._loaders[event.loader].epochs += 1
         elif isinstance(event, BatchDrawn):
             watched = self._loaders.get(event.loader)
-            if watched is not None and event.fingerprint is not None and not self._said:
+            if watched is not None and event.fingerprint is not None:
                 yield from self._drawn(event, watched)
 
     def _drawn(self, event: BatchDrawn, watched: Watched) -> Iterator[Finding]:
@@ -77,14 +72,14 @@ class WorkersShareGenerator(Detector):
         watched.index, watched.last = event.index, event.fingerprint
         if watched.first is None:
             watched.first = event.fingerprint
-        if watched.alike >= PAIRS and built.workers > 1:
+        if watched.alike >= TWICE and built.workers > 1:
             yield self._found(
                 event,
                 built,
                 f"{built.workers} workers deliver the same batches one after the other",
                 certain=True,
             )
-        elif built.generators and watched.epochs >= EPOCHS and event.index == 0:
+        elif built.generators and watched.epochs >= TWICE and event.index == 0:
             # In a fixed order the repetition can be seen; in a shuffled one it follows from the copies.
             if event.fingerprint == watched.first:
                 yield self._found(
@@ -95,7 +90,7 @@ class WorkersShareGenerator(Detector):
                 yield self._found(event, built, what, certain=False)
 
     def _found(self, event: BatchDrawn, built: LoaderBuilt, what: str, *, certain: bool) -> Finding:
-        self._said = True
+        self.over = True
         name = built.generators[0] if built.generators else ""
         if name:
             message = f"the dataset draws from `{name}`, and {what}"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import median
-from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import Backward, Custody, Event, GraphWalked, OptimizerBuilt, OptimizerStep, Site
 from premortem.findings import Finding, Severity
 
-_STEPS = 6  # audited steps that must all go the wrong way
-_UPHILL = 0.3
+_STEPS = 6  # audited steps that must all go the wrong way: the first ones of a healthy loss may
+_UPHILL = 0.3  # cosine with the gradient, above what momentum and noise leave of a descent
 
 
 class WrongSign(Detector):
@@ -35,7 +34,7 @@ class WrongSign(Detector):
     and unlearning after ordinary training.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM405",
         name="wrong-sign",
         family="loss-definition",
@@ -54,13 +53,7 @@ class WrongSign(Detector):
             "plateau-wrong-mode",
         ),
     )
-    listens: ClassVar[tuple[type[Event], ...]] = (
-        OptimizerBuilt,
-        GraphWalked,
-        Backward,
-        Custody,
-        OptimizerStep,
-    )
+    listens = (OptimizerBuilt, GraphWalked, Backward, Custody, OptimizerStep)
 
     def __init__(self) -> None:
         self._holds: dict[int, set[int]] = {}
@@ -68,16 +61,11 @@ class WrongSign(Detector):
         self._kinds: dict[int, str] = {}
         self._walks: list[GraphWalked] = []  # since the last step of any optimizer
         self._values: dict[Site | None, list[float]] = {}
-        self._wrong: dict[int, int] = {}  # optimizer -> audited steps on a loss of the wrong sign
-        self._uphill: dict[int, int] = {}  # optimizer -> audited steps up the gradient of a criterion
         self._right: set[int] = set()  # parameters that were trained the right way round
         self._unclear: set[int] = set()  # ... by a loss of which that cannot be said
         self._sense: dict[int, str] = {}  # optimizer -> of its last audited step
-        self._done = False
 
     def observe(self, event: Event) -> Iterator[Finding]:
-        if self._done:
-            return
         if isinstance(event, OptimizerBuilt):
             self._holds[event.optimizer] = {key for group in event.groups for key in group.parameters}
             self._maximize[event.optimizer] = event.maximize
@@ -120,7 +108,7 @@ class WrongSign(Detector):
         # Weights that the loss reaches and this optimizer leaves alone are the other player's.
         if not reached or reached - holds or reached & self._right or any(walk.other_leaves for walk in mine):
             return
-        count = self._wrong[event.optimizer] = self._wrong.get(event.optimizer, 0) + 1
+        count = self.times(event.optimizer)
         site = mine[0].at
         values = self._values.get(site, [])
         if count < _STEPS or len(values) < _STEPS:
@@ -129,7 +117,7 @@ class WrongSign(Detector):
         worse = last < first if sense == "max" else last > first
         if not worse:
             return
-        self._done = True
+        self.over = True
         if sense == "max":
             yield self.finding(
                 event,
@@ -159,12 +147,10 @@ class WrongSign(Detector):
         """Updates that follow the gradient of something that should get smaller."""
         if self._sense.get(event.optimizer) != "min" or uphill is None:
             return
-        count = self._uphill[event.optimizer] = (
-            self._uphill.get(event.optimizer, 0) + 1 if uphill > _UPHILL else 0
-        )
+        count = self.in_a_row(("uphill", event.optimizer), uphill > _UPHILL)
         if count < 4:
             return
-        self._done = True
+        self.over = True
         who = (
             "the update by hand"
             if event.optimizer == 0

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from premortem import metric_words
 from premortem.lint.source import last_name
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ _MEMORY = re.compile(r"memory|oom|\bcuda\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 # Names of numbers that say how good a model is.
-METRICS = frozenset(
-    "loss losses psnr ssim acc accuracy auc auroc auprc iou miou dice bleu rouge wer cer mse rmse mae lpips fid "
-    "recall perplexity ppl kappa mcc metric metrics".split()
+METRICS = (metric_words.METRICS | {"metric", "metrics"}) - frozenset(
+    # In code these are as often something else: what was caught, a built-in, a type of numbers, a penalty.
+    "err error errors map precision cost score hit correct l1 l2 ce kl".split()
 )
 
 

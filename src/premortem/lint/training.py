@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
 from premortem.lint.source import FUNCTIONS, LOOPS, Loop, Source, dotted, last_name, receiver
+from premortem.metric_words import speaks_of_epochs
 
 _OPTIMIZER = re.compile(r"optim|(?:^|_)opt(?:_|\d|$)|(?:^|_)opt[A-Z]")
 _LOADER = re.compile(
     r"(?:^|[._])(?:train|val|valid|test|eval)(?:ing|idation)?_?(?:data|set|ds|iter|iterator)$|"
     r"loader|(?:^|[._])(?:train|val|valid|test|eval)?_?dl$|batches$|data_?iter|dataset$|generator$"
 )
-_EPOCH = re.compile(r"epoch", re.IGNORECASE)
 _MODEL = re.compile(r"(?:^|[._])(?:model|net|network|unet|classifier)(?:_?[a-z0-9]{0,4})$")
 # Modules that are no models.
 _PART = re.compile(r"loss|crit|metric|softmax|sigmoid|activ|sampl|transform|augment|norm|pool", re.IGNORECASE)
@@ -228,8 +228,8 @@ def iterated(expr: ast.expr) -> ast.expr:
 def is_epochs(source: Source, loop: Loop) -> bool:
     """Whether a loop says that it runs over epochs."""
     if isinstance(loop, ast.While):
-        return bool(_EPOCH.search(source.text(loop.test)))
-    return bool(_EPOCH.search(source.text(loop.target)) or _EPOCH.search(source.text(loop.iter)))
+        return speaks_of_epochs(source.text(loop.test))
+    return speaks_of_epochs(source.text(loop.target)) or speaks_of_epochs(source.text(loop.iter))
 
 
 def is_model(source: Source, name: str) -> bool:

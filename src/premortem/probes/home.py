@@ -6,12 +6,13 @@ built elsewhere; that step is over then, and the next is the first that is seen.
 
 from __future__ import annotations
 
-import functools
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from torch.optim.optimizer import Optimizer
 
+from premortem.points import after_optimizer_steps
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session
 
@@ -22,19 +23,18 @@ class Home:
     def __init__(self, session: Session, optimizers: Optimizers) -> None:
         self.session = session
         self.optimizers = optimizers
-        self._handle: Any = None
+        self._take_off: Callable[[], None] | None = None
 
     def install(self) -> None:
         self.session.patch(Optimizer, "__init__", self._wrap_init)
-        self._handle = register_optimizer_step_post_hook(self._stepped)
+        self._take_off = after_optimizer_steps(self._stepped)
 
     def remove(self) -> None:
-        if self._handle is not None:
-            self._handle.remove()
-            self._handle = None
+        if self._take_off is not None:
+            self._take_off()
+            self._take_off = None
 
     def _wrap_init(self, original: Any) -> Any:
-        @functools.wraps(original)
         def __init__(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             if not self.optimizers.tracks:
                 self._move()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 from premortem.errors import JournalError, PremortemError
 from premortem.journal import Fault, Number, Run
+from premortem.metric_words import COUNTERS
 from premortem.report import checkpoints, curves, custody, layers, setup, told, verdict
 from premortem.report.curves import Curve
 from premortem.report.setup import Fact
@@ -19,9 +19,9 @@ OPTIMIZERS = 4  # whose curves are drawn: those with the most steps
 METRICS = 8
 EVENTS = 300
 # Numbers that are printed to say how far it is, and not how well it goes.
-_COUNTERS = re.compile(
-    r"of|ep|epochs?|steps?|iter(?:ation)?s?|batch(?:es)?|round|fold|time|eta|seed|samples?|size|total|"
-    r"params?|parameters?|rank|device|gpu|it|sec(?:onds)?|min(?:utes)?|.*/s"
+_COUNTERS = COUNTERS | frozenset(
+    "of time eta seed sample samples size total param params parameter parameters rank device gpu sec seconds min "
+    "minutes".split()
 )
 _TIMES = {
     "data": "waiting for data",
@@ -166,7 +166,7 @@ def _is_gauge(name: str) -> bool:
 
 def _metrics(numbers: Iterator[Number]) -> dict[str, Curve]:
     """What the script printed about how well it goes. A number that is printed once is no series."""
-    found = _by_name(each for each in numbers if not _COUNTERS.fullmatch(each.name))
+    found = _by_name(each for each in numbers if each.name not in _COUNTERS and not each.name.endswith("/s"))
     series = {name: curve for name, curve in found.items() if curve.count > 1}
     ranked = sorted(series, key=lambda name: (not _is_metric(name), -series[name].count))[:METRICS]
     return {name: series[name] for name in series if name in ranked}

@@ -19,6 +19,7 @@ from premortem.vault.matching import Match, Spec, match
 from premortem.vault.moments import Names
 from premortem.vault.store import Loaded
 
+# Keys as loops spell them, whole: a file has other counters too.
 _STEPS = (
     "step",
     "global_step",

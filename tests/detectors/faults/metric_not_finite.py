@@ -48,4 +48,5 @@ HEALTHY: list[list[Event]] = [
     run("train loss # val auc #", "val_auc", "nan"),  # not defined where a class is missing
     run(TEXT, "val_loss", "nan", loss=float("nan")),  # then that is the news
     run(TEXT, "val_loss", "nan", trained=False),
+    run("train loss # val loss improved from #", "improved", "inf"),  # what the best one began with
 ]

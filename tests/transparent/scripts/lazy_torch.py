@@ -15,4 +15,4 @@ def work():
         optimizer.step()
         print(loss.item())
     return torch.__spec__.loader.__class__.__name__, torch.__loader__.__class__.__name__
-print(work(), [type(finder).__name__ for finder in sys.meta_path if "premortem" in type(finder).__module__])
+print(work())

@@ -22,10 +22,10 @@ from premortem.lint.training import (
     iterated,
     one_cell,
 )
+from premortem.metric_words import speaks_of_epochs
 
 SCHEDULERS = "torch.optim.lr_scheduler."
 WARMUP = re.compile(r"^transformers\.(?:optimization\.)?get_\w+_schedule_with_warmup$")
-EPOCHS = re.compile(r"epoch", re.IGNORECASE)
 # A thousand batches are less than an epoch of most runs.
 BATCHES = 1000
 GONE = 1e-3
@@ -199,7 +199,7 @@ def _counts_epochs(source: Source, made: ast.Call, epochs: Loop) -> str:
         period = argument(made, "T_max", 1)
         if period is not None and dotted(period) and not isinstance(epochs, ast.While):
             over = source.text(epochs.iter)
-            if EPOCHS.search(dotted(period)) and dotted(period).rpartition(".")[2] in over:
+            if speaks_of_epochs(dotted(period)) and dotted(period).rpartition(".")[2] in over:
                 return f"its period T_max={source.text(period)} is in epochs"
     return ""
 

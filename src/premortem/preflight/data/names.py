@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from premortem.metric_words import SPLITS
+
 KINDS: dict[str, str] = {
     **dict.fromkeys("jpg jpeg png bmp gif tif tiff webp ppm pgm".split(), "image"),
     **dict.fromkeys("npy npz".split(), "array"),
@@ -24,20 +26,8 @@ SAMPLES = {"image", "array", "tensor", "table", "tar", "hdf5", "audio", "video",
 JUNK = {"thumbs.db", "desktop.ini", "__init__.py", "icon\r", "license", "readme", "checksums", "md5sums"}
 JUNK_FOLDERS = {"__pycache__", "__macosx", "node_modules", "lost+found", "@eadir"}
 
-_SPLITS = {
-    "train": "train",
-    "training": "train",
-    "trn": "train",
-    "val": "val",
-    "valid": "val",
-    "validation": "val",
-    "dev": "val",
-    "eval": "val",
-    "test": "test",
-    "testing": "test",
-    "tst": "test",
-    "holdout": "test",
-}
+# Folders are in three parts; what is only called evaluation is the second, what is held out the third.
+_SPLITS = {word: {"eval": "val", "holdout": "test"}.get(split, split) for word, split in SPLITS.items()}
 INPUTS = set(
     "images image img imgs input inputs blur blurry lq lr noisy rgb left hazy rainy low jpegimages frames "
     "photos rgbs source src x".split()

@@ -1,0 +1,27 @@
+"""Facts that several detectors ask for: derived from the events once, for all of them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeVar
+
+from premortem.events import Event
+
+
+class Fact:
+    """What is known so far about one thing. Built without arguments; a detector names it in `uses`."""
+
+    LISTENS: ClassVar[tuple[type[Event], ...]]
+
+    def observe(self, event: Event) -> None:
+        raise NotImplementedError
+
+
+Kind = TypeVar("Kind", bound=Fact)
+
+
+class Facts(dict[type[Fact], Fact]):
+    """The facts of one run, each made when it is first asked for."""
+
+    def __missing__(self, kind: type[Fact]) -> Fact:
+        fact = self[kind] = kind()
+        return fact
