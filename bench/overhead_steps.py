@@ -18,31 +18,26 @@ from pathlib import Path
 
 import torch
 from overhead import Task, cruising
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from premortem.points.point import Point, installed
 from premortem.probes import Attachment
 from premortem.probes.rest import ATTENDED, RESTED
 
 TURN, DROPPED = 24, 6
 
 
-def take_off(attachment: Attachment) -> None:
-    for owner, name, original, _, own in reversed(attachment.session._covers._saved):
-        if own:
-            setattr(owner, name, original)
-        else:
-            delattr(owner, name)
+def take_off(attachment: Attachment) -> list[Point]:
+    points = installed()
+    for point in points:
+        point.hide()
     attachment.optimizers.remove()
+    return points
 
 
-def put_on(attachment: Attachment) -> None:
-    for owner, name, _, replacement, _ in attachment.session._covers._saved:
-        setattr(owner, name, replacement)
-    optimizers = attachment.optimizers
-    optimizers._handles = [
-        register_optimizer_step_pre_hook(optimizers._pre_step),
-        register_optimizer_step_post_hook(optimizers._post_step),
-    ]
+def put_on(attachment: Attachment, points: list[Point]) -> None:
+    for point in points:
+        point.show()
+    attachment.optimizers.listen()
 
 
 def measure(task: Task, turns: int) -> dict[str, list[float]]:
@@ -54,9 +49,13 @@ def measure(task: Task, turns: int) -> dict[str, list[float]]:
     assert attachment is not None
     session = attachment.session
     taken: dict[str, list[float]] = {"unwatched": [], "rested": [], "told": []}
+    points: list[Point] = []
     for turn in range(2 * turns):
         watched = turn % 2 == 1
-        (put_on if watched else take_off)(attachment)
+        if watched:
+            put_on(attachment, points)
+        else:
+            points = take_off(attachment)
         for number in range(TURN):
             before = session.resting
             start = time.perf_counter()

@@ -11,6 +11,7 @@ from tests.heard import hearing
 from tests.test_guard import Stranger, everything, network, same
 
 pytestmark = [
+    pytest.mark.filterwarnings("ignore:Synchronization debug mode"),  # torch says so at the first use
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]

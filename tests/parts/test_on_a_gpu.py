@@ -7,6 +7,7 @@ from torch.nn import functional as F
 from premortem.parts import MSSSIM, AdaptiveClip, Charbonnier, ClipRecord, GuardedLoss, safe_clip
 
 pytestmark = [
+    pytest.mark.filterwarnings("ignore:Synchronization debug mode"),  # torch says so at the first use
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator"),
 ]

@@ -36,7 +36,7 @@ def train(factors, *, fused, losses=None):
 
 
 def of(heard, kind):
-    return [event for event in heard if type(event) is kind]
+    return [event for event in heard if isinstance(event, kind)]
 
 
 @pytest.mark.parametrize("fused", [False, True])

@@ -68,7 +68,7 @@ class Doors:
         for hook in self._hooks:
             hook.leave()
 
-    def _when(self, name: str, then: Callable[[Any], None]) -> None:
+    def _when(self, name: str, then: Callable[[Any], Any]) -> None:
         """Now, if it was imported; else in the moment it is."""
 
         def arrived() -> None:

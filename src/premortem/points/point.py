@@ -20,7 +20,18 @@ _points: dict[tuple[int, str], Point] = {}  # by their owner and name
 
 
 class Point:
-    __slots__ = ("_home", "_layers", "_own", "_static", "call", "name", "original", "owner", "switch")
+    __slots__ = (
+        "_chain",
+        "_home",
+        "_layers",
+        "_own",
+        "_static",
+        "call",
+        "name",
+        "original",
+        "owner",
+        "switch",
+    )
 
     def __init__(self, owner: Any, name: str, *, passing: bool = False) -> None:
         self.owner = owner
@@ -61,6 +72,11 @@ class Point:
         if not self._layers:
             self.hide()
 
+    def pass_by(self, *, on: bool) -> None:
+        """While `on`, the only layer lets every call go to the original; several layers are always called."""
+        if len(self._layers) == 1:
+            self.call = self._original() if on else self._chain
+
     def show(self) -> None:
         """Put the switch in its place, if anybody subscribed and the original is there."""
         if self._layers and self.bare:
@@ -85,7 +101,7 @@ class Point:
             made = make(call)
             layer: Any = made.__func__ if isinstance(made, staticmethod) else made
             call = functools.update_wrapper(passes_on(layer), call)
-        self.call = call
+        self.call = self._chain = call
 
     def _original(self) -> Any:
         return self.original.__get__(None, self.owner) if self._static else self.original
@@ -162,11 +178,12 @@ class Subscriptions:
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def add(self, owner: Any, name: str, make: Make, *, order: int = 0) -> None:
+    def add(self, owner: Any, name: str, make: Make, *, order: int = 0) -> Point:
         """Put `make(call)` around the function `owner.name`."""
         there = point(owner, name, passing=self._passing)
         layer = there.add(make, order)
         self._held.append(lambda: there.remove(layer))
+        return there
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
         """Put a value in the place of `owner.name`, whatever it is: a class, a property, a number, another function."""

@@ -27,6 +27,7 @@ from premortem.events import (
     WeightsSeen,
 )
 from premortem.points import passes_on
+from premortem.points.point import Point
 from premortem.probes.datasets import Slices
 from premortem.probes.graph import KEPT, Tag, mark_output, name_of, note
 from premortem.probes.meaning import softmax_dimension
@@ -112,7 +113,7 @@ class Models:
         self._number = 0
         self._made: list[tuple[StorageWeakRef, int]] = []
         self._audit = False
-        self._passing = False  # inside a root, and not in audit: every inner call is only passed on
+        self._point: Point
         self.inputs = 0  # tensors that the last root was given
         self.autocast = False  # the current model was called under autocast (audit)
         self._weightless: dict[int, weakref.ref[nn.Module]] = {}
@@ -123,7 +124,7 @@ class Models:
     def install(self) -> None:
         self.session.around(nn.Module, "__init__", before=self._born)
         self.session.around(nn.Module, "__setstate__", before=self._born)
-        self.session.patch(nn.Module, "__call__", self._wrap_call)
+        self._point = self.session.patch(nn.Module, "__call__", self._wrap_call)
         self._watch_noise()
 
     def _born(self, module: nn.Module, *args: Any, **kwargs: Any) -> None:
@@ -193,12 +194,8 @@ class Models:
 
     def _wrap_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         session = self.session
-        # torch's own `__call__` only chooses between these two: doing so here costs an inner call nothing at all.
-        plain = original is getattr(nn.Module, "_wrapped_call_impl", None)
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-            if self._passing and module._compiled_call_impl is None:
-                return module._call_impl(*args, **kwargs)
             if self.depth:
                 if not self._audit or not session.listening():
                     return original(module, *args, **kwargs)
@@ -209,11 +206,13 @@ class Models:
             if torch.compiler.is_compiling() or not session.listening():
                 return original(module, *args, **kwargs)
             if session.resting and session.rest.takes(module, args, kwargs):
-                self.depth, self._passing = 1, plain
+                self.depth = 1
+                self._point.pass_by(on=True)  # every inner call is only passed on
                 try:
                     return self._run(original, module, args, kwargs)
                 finally:
-                    self.depth, self._passing = 0, False
+                    self.depth = 0
+                    self._point.pass_by(on=False)
             if not self._has_weights(module) or transforming():
                 result = original(module, *args, **kwargs)
                 if not torch.is_grad_enabled():
@@ -228,13 +227,14 @@ class Models:
                 grad = torch.is_grad_enabled()
                 with session.looking_at("forward"):
                     note = self._enter(module, args, kwargs, grad)
-                self._passing = plain and not self._audit
+                self._point.pass_by(on=not self._audit)
                 result = self._run(original, module, args, kwargs)
                 with session.looking_at("forward"):
                     self._leave(module, note, grad, args, kwargs, result)
                 return result
             finally:
-                self.depth, self._passing = 0, False
+                self.depth = 0
+                self._point.pass_by(on=False)
                 self._audit = False
 
         return __call__

@@ -184,10 +184,10 @@ class Optimizers:
                 after=self._zero_after,
                 resting=session.rest.cleared,
             )
-        self._hooks = [
-            before_optimizer_steps(self._pre_step),
-            after_optimizer_steps(self._post_step),
-        ]
+        self.listen()
+
+    def listen(self) -> None:
+        self._hooks = [before_optimizer_steps(self._pre_step), after_optimizer_steps(self._post_step)]
 
     def remove(self) -> None:
         for take_off in self._hooks:

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from premortem.events import Event, Site
 from premortem.points import Subscriptions, lifting
+from premortem.points.point import Point
 from premortem.sharding import local
 
 if TYPE_CHECKING:
@@ -298,8 +299,8 @@ class Session:
 
     # -- narrow wrappers ------------------------------------------------------------------
 
-    def patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        self.points.add(owner, name, make)
+    def patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> Point:
+        return self.points.add(owner, name, make)
 
     def around(
         self,
