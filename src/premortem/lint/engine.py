@@ -22,7 +22,7 @@ from premortem.lint.summaries import summarise
 from premortem.lint.suppress import Suppressions
 from premortem.lint.target import Target
 
-TOO_LARGE = 800_000  # bytes of code: nobody writes that by hand, and its tree would fill the memory
+TOO_LARGE = 4_000_000  # bytes of code: no file written by hand, and its tree would fill the memory
 LARGE_CONFIG = 200_000  # bytes: that is data
 
 

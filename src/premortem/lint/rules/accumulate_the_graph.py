@@ -14,6 +14,7 @@ from premortem.lint.source import Loop, Source, dotted, last_name, receiver
 from premortem.lint.training import (
     Backward,
     backwards,
+    backwards_in,
     inside,
     is_epochs,
     is_loader,
@@ -50,13 +51,12 @@ class AccumulateTheGraph(Rule):
     triggers: ClassVar[tuple[bytes, ...]] = (b".backward(",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        losses = backwards(source)
-        scopes = {source.scope(one.call) for one in losses}
+        scopes = {source.scope(one.call) for one in backwards(source)}
         for loop in source.loops:
             scope = source.scope(loop)
             if scope not in scopes or is_test(source, loop):
                 continue
-            here = [one for one in losses if source.scope(one.call) is scope]
+            here = backwards_in(source, scope)
             trained = {
                 name for one in here if inside(source, one.call, loop) for name in _names(source, one.loss)
             }

@@ -12,7 +12,7 @@ from premortem.lint.facts import Facts
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
-from premortem.lint.training import CLIPS, backwards, calls_in, helpers, steps
+from premortem.lint.training import CLIPS, backwards, backwards_in, calls_in, helpers, steps_in
 
 
 class AmpClipBeforeUnscale(Rule):
@@ -49,12 +49,14 @@ class AmpClipBeforeUnscale(Rule):
             return
         for clip in self._clips(source):
             scope = source.scope(clip)
-            before = [one for one in scaled if source.scope(one.call) is scope]
+            before = [
+                one for one in backwards_in(source, scope) if one.scaler and enabled(source, one.scaler)
+            ]
             if not before:
                 continue
             flow = source.flow(scope)
             every = calls_in(source, scope, "backward", "manual_backward")
-            walls = [*every, *(one.call for one in steps(source))]
+            walls = [*every, *(one.call for one in steps_in(source, scope))]
             if not any(flow.reaches(one.call, clip, walls) for one in before):
                 continue
             unscales = calls_in(source, scope, "unscale_", "unscale_gradients")

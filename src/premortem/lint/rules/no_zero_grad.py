@@ -20,7 +20,7 @@ from premortem.lint.training import (
     helpers,
     is_test,
     owned_parameters,
-    steps,
+    steps_in,
 )
 
 MEASURES = re.compile(r"bench|profil|measure|timing")
@@ -52,13 +52,12 @@ class NoZeroGrad(Rule):
         return b".backward(" in data and b".step(" in data and b"optim" in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        every = steps(source)
         told: set[ast.AST] = set()
         for backward in backwards(source):
             loops = source.loops_around(backward.call)
             if not loops or is_test(source, backward.call) or _measures(source, backward.call):
                 continue
-            for step in every:
+            for step in steps_in(source, source.scope(backward.call)):
                 shared = [loop for loop in source.loops_around(step.call) if loop in loops]
                 if not shared or shared[-1] in told:
                     continue
