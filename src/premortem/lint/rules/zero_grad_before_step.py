@@ -88,10 +88,12 @@ class ZeroGradBeforeStep(Rule):
             if (isinstance(node, ast.Call) and last_name(node) not in HARMLESS)
             or (isinstance(node, ast.Attribute) and node.attr == "grad")
         ]
+        walls = {flow.statement(node) for node in (*passes, *unknown, *loops)}
+        near = flow.after(clear, walls)
         for step in wanted:
-            if not one_cell(source, clear, step.call):
+            if flow.statement(step.call) not in near or not one_cell(source, clear, step.call):
                 continue
-            if not flow.reaches(clear, step.call, [*passes, *unknown, *loops]):
+            if not flow.reaches(clear, step.call, walls):
                 continue
             # A way without a backward pass can be one that is never taken: there must be no other.
             if any(
