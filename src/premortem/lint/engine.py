@@ -187,7 +187,9 @@ def lint(
     for path, one in checked.items():
         if one.waiting:
             again = [rule for rule in rules if rule.card.code in one.waiting]
-            one.diagnostics += check_file(path, Path(path).read_bytes(), again, facts).diagnostics
+            one.diagnostics += check_file(
+                path, Path(path).read_bytes(), again, facts.asked_by(path)
+            ).diagnostics
     return in_order(diagnostic for one in checked.values() for diagnostic in one.diagnostics)
 
 

@@ -146,7 +146,9 @@ class Conditions:
             if any(dotted(call.func).rpartition(".")[2] not in _STEADY for call in calls):
                 key = "once", str(id(parts[0]))  # asked again, it may say something else
             self._names[key] = frozenset(
-                text for node in nodes if isinstance(node, (ast.Name, ast.Attribute)) and (text := dotted(node))
+                text
+                for node in nodes
+                if isinstance(node, (ast.Name, ast.Attribute)) and (text := dotted(node))
             )
         return key
 
@@ -178,7 +180,9 @@ class Conditions:
                 return
             under = above
 
-    def taken(self, here: ast.AST, there: ast.AST, answers: Answers, wanted: frozenset[Key]) -> Answers | None:
+    def taken(
+        self, here: ast.AST, there: ast.AST, answers: Answers, wanted: frozenset[Key]
+    ) -> Answers | None:
         """What is known after this edge; None when it contradicts what was answered before."""
         if not isinstance(here, ast.If):
             return answers

@@ -213,8 +213,8 @@ class Flow:
     def _before(self) -> dict[ast.AST, set[ast.AST]]:
         previous: dict[ast.AST, set[ast.AST]] = {}
         for edges in (self.graph.follows, self.graph.raises):
-            for here, following in edges.items():
-                for there in following:
+            for here, after in edges.items():
+                for there in after:
                     previous.setdefault(there, set()).add(here)
         return previous
 

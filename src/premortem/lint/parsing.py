@@ -24,24 +24,58 @@ class Unreadable(Exception):  # noqa: N818 - a state of the file, not an error o
 def parse(path: str, data: bytes, *, notebook: bool) -> ast.Module:
     flags = ast.PyCF_ONLY_AST | (ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if notebook else 0)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # From text where the bytes declare an encoding: they have been turned into UTF-8 already.
-            code = data.decode("utf-8-sig") if b"coding" in data[:400] else data
-            tree = compile(code, path, "exec", flags, dont_inherit=True)
+        tree = _tree(path, data, flags)
     except SyntaxError as error:
-        raise _unreadable(error) from None
+        tree = _of_newer(path, data, flags)
+        if tree is None:
+            raise _unreadable(error) from None
     except (ValueError, UnicodeError):
         raise Unreadable("this file is binary or damaged, not Python text") from None
     except (RecursionError, MemoryError):
         raise Unreadable("this file is nested too deeply to be read") from None
+    return tree
+
+
+def _tree(path: str, data: bytes, flags: int) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # From text where the bytes declare an encoding: they have been turned into UTF-8 already.
+        code = data.decode("utf-8-sig") if b"coding" in data[:400] else data
+        tree = compile(code, path, "exec", flags, dont_inherit=True)
     assert isinstance(tree, ast.Module)  # noqa: S101 - mode "exec" gives nothing else
     return tree
+
+
+def _of_newer(path: str, data: bytes, flags: int) -> ast.Module | None:
+    """The tree of a file that a later Python can read, and this one with what is new in it written out."""
+    from premortem.lint import grammar
+
+    written = grammar.older(data)
+    if written is None:
+        return None
+    after, version = written
+    if sys.version_info[:2] >= version:
+        return None  # this Python knows all of it: the fault is another one
+    try:
+        return _tree(path, after, flags)
+    except (SyntaxError, ValueError):
+        return None
 
 
 _PYTHON_2 = re.compile(
     r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
     r"|leading zeros in decimal|invalid hexadecimal literal|inconsistent use of tabs"
+)
+# What Python 2 could read, where later versions only say "invalid syntax"; and names that became keywords in 3.7.
+_OLD_LINES = (
+    (
+        "Python 2",
+        re.compile(r"^\s*(?:raise\s+\w[\w.]*\s*,|exec\s+[\"'\w]|print\s*>>|print\s+[\"'\w])|<>|\bur[\"']|`"),
+    ),
+    (
+        "Python 3.6 or older",
+        re.compile(r"\b(?:async|await)\s*=(?!=)|[(,]\s*(?:async|await)\s*[,)=]|\.(?:async|await)\b"),
+    ),
 )
 # What later versions brought: type parameters and aliases, any quotes in f-strings, templates.
 _NEWER = {
@@ -58,6 +92,12 @@ def _unreadable(error: SyntaxError) -> Unreadable:
     if _PYTHON_2.search(what):
         sentence = f"this file looks like Python 2 ({what}); nothing in it was checked"
         return Unreadable(sentence, *place, aside=True)
+    line = error.text or ""
+    if what.startswith("invalid syntax"):
+        for version, pattern in _OLD_LINES:
+            if pattern.search(line):
+                sentence = f"this file looks like {version} (line {place[0]}); nothing in it was checked"
+                return Unreadable(sentence, *place, aside=True)
     here = sys.version_info[:2]
     words = what if what.startswith("f-string") else error.text or ""
     if any(here < version and pattern.search(words) for version, pattern in _NEWER.items()):

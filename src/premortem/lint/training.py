@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
+from premortem.lint.said import says
 from premortem.lint.source import FUNCTIONS, LOOPS, Loop, Source, dotted, last_name, receiver
 
 _OPTIMIZER = re.compile(r"optim|(?:^|_)opt(?:_|\d|$)|(?:^|_)opt[A-Z]")
@@ -260,8 +261,8 @@ def iterated(expr: ast.expr) -> ast.expr:
 def is_epochs(source: Source, loop: Loop) -> bool:
     """Whether a loop says that it runs over epochs."""
     if isinstance(loop, ast.While):
-        return bool(_EPOCH.search(source.text(loop.test)))
-    return bool(_EPOCH.search(source.text(loop.target)) or _EPOCH.search(source.text(loop.iter)))
+        return says(source, loop.test, _EPOCH)
+    return says(source, loop.target, _EPOCH) or says(source, loop.iter, _EPOCH)
 
 
 def is_model(source: Source, name: str) -> bool:

@@ -10,6 +10,7 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
+from premortem.lint.said import says
 from premortem.lint.source import Loop, Source, dotted, last_name, receiver
 from premortem.lint.training import (
     Backward,
@@ -128,7 +129,7 @@ class AccumulateTheGraph(Rule):
             return True
         # A short loop inside one batch frees everything at its end; a script's loop over steps does not.
         return not outer and (
-            scope is source.tree or bool(STEPS.search(f"{source.text(loop.target)} {source.text(loop.iter)}"))
+            scope is source.tree or says(source, loop.target, STEPS) or says(source, loop.iter, STEPS)
         )
 
 

@@ -11,8 +11,12 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
+from premortem.lint.said import says
 from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import CLIPS, backwards, backwards_in, calls_in, helpers, steps_in
+
+# A function that clips and does one of these is more than a helper that clips.
+DOES_MORE = re.compile(r"unscale|backward\(|step\(")
 
 
 class AmpClipBeforeUnscale(Rule):
@@ -81,7 +85,7 @@ class AmpClipBeforeUnscale(Rule):
             if source.names.all_in(clip.func, CLIPS):
                 yield clip
                 function = source.function(clip)
-                if function is not None and not re.search("unscale|backward|step", source.text(function)):
+                if function is not None and not says(source, function, DOES_MORE):
                     helpers.add(function)
         for function in helpers:
             yield from callers(source, function)

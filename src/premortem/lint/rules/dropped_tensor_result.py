@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -31,6 +32,10 @@ MODULE_ATTRIBUTES = frozenset(
 IN_PLACE = frozenset(("inplace", "out"))
 # Around these, a call is made to see whether it fails or how long it takes.
 TRIALS = ("raises", "warns", "profile", "timer", "benchmark", "suppress", "mode")
+
+
+# How editors mark the cells of a script.
+CELLS = re.compile(rb"(?m)^(?:# %%|#####)")
 
 
 class DroppedTensorResult(Rule):
@@ -148,7 +153,7 @@ class DroppedTensorResult(Rule):
         if source.parent(statement) is not source.tree:
             return False
         if not source.cells:
-            return b"# %%" in source.data or b"\n#####" in source.data
+            return CELLS.search(source.data) is not None
         following = [one for one in source.tree.body if one.lineno > statement.lineno]
         return not following or source.cell_at(following[0].lineno) != source.cell_at(statement.lineno)
 

@@ -11,6 +11,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Rule
+from premortem.lint.said import says
 from premortem.lint.source import Loop, Source, dotted, last_name, receiver
 from premortem.lint.training import (
     Backward,
@@ -24,6 +25,9 @@ from premortem.lint.training import (
 )
 
 MEASURES = re.compile(r"bench|profil|measure|timing")
+
+
+CLEARS = re.compile(r"zero_?grad", re.IGNORECASE)
 
 
 class NoZeroGrad(Rule):
@@ -80,7 +84,7 @@ class NoZeroGrad(Rule):
         built = values(source, node) if node is not None else None
         if built is None:
             # Handed in, or made elsewhere: its name, and a file that never clears anything, must do.
-            if b"zero_grad" in source.data or source.kinds.of(name) - {"optimizer"}:
+            if says(source, source.tree, CLEARS) or source.kinds.of(name) - {"optimizer"}:
                 return False
             built = []
         if any(source.kinds.of_value(value) != "optimizer" for value in built):
