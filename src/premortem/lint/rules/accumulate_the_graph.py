@@ -26,6 +26,7 @@ from premortem.lint.training import (
 # A value that came through one of these carries no graph.
 NUMBERS = frozenset("item float int detach numpy tolist cpu mean_item all_reduce reduce_tensor".split())
 
+KEEPS_GRAPH = frozenset("sum mean cpu clone float double cuda squeeze".split())
 STEPS = re.compile(r"step|iter|batch", re.IGNORECASE)
 
 
@@ -80,6 +81,8 @@ class AccumulateTheGraph(Rule):
     ) -> bool:
         if without_grad(source, statement) or any(total in _names(source, one.loss) for one in here):
             return False
+        while isinstance(loss, ast.Call):
+            loss = receiver(loss) or loss.func
         name = dotted(loss)
         scope = source.scope(statement)
         flow = source.flow(scope)
@@ -146,7 +149,11 @@ def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
         target = statement.target
         # `totals["loss"] += loss`: the table stands for its entries.
         held = target.value if isinstance(target, ast.Subscript) else target
-        return dotted(held), _loss_of(statement.value, losses)
+        added = statement.value
+        # `losses += [loss]`
+        if isinstance(added, (ast.List, ast.Tuple)) and len(added.elts) == 1:
+            added = added.elts[0]
+        return dotted(held), _loss_of(added, losses)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         total = dotted(statement.targets[0])
         value = statement.value
@@ -159,6 +166,8 @@ def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
         call = statement.value
         if last_name(call) == "append" and len(call.args) == 1:
             owner = receiver(call)
+            # `history["loss"].append(loss)`: again the table stands for its entries.
+            owner = owner.value if isinstance(owner, ast.Subscript) else owner
             return dotted(owner), _loss_of(call.args[0], losses) if dotted(call.args[0]) else None
     return "", None
 
@@ -166,6 +175,10 @@ def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
 def _loss_of(value: ast.expr, losses: set[str]) -> ast.expr | None:
     if dotted(value) in losses:
         return value
+    # These give a new tensor with the same graph behind it.
+    if isinstance(value, ast.Call) and last_name(value) in KEEPS_GRAPH and receiver(value) is not None:
+        inner = _loss_of(receiver(value) or value, losses)
+        return value if inner is not None else None
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div)):
         return _loss_of(value.left, losses) or (
             _loss_of(value.right, losses) if isinstance(value.op, ast.Mult) else None

@@ -10,7 +10,7 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.facts import Facts
 from premortem.lint.names import LOCAL
-from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else
+from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else, is_surely_tensor
 from premortem.lint.rule import Rule
 from premortem.lint.source import TRIES, Source, dotted, last_name
 
@@ -118,7 +118,7 @@ class DroppedTensorResult(Rule):
                     return False  # it says itself that it is something else
                 proofs += source.names.all_in(annotation, TENSOR_TYPES)
         # A method that nothing but a tensor has is proof enough by itself.
-        return bool(proofs) or method in TENSORS_ONLY
+        return bool(proofs) or method in TENSORS_ONLY or is_surely_tensor(source, target)
 
     @staticmethod
     def _is_guarded(source: Source, target: ast.Subscript) -> bool:
