@@ -37,9 +37,8 @@ class Checked:
     def tell(self, path: str, card: Card, message: str, problem: Unreadable | None = None) -> None:
         """A report about the file as a whole, or about the place where reading it failed."""
         line, column = (problem.line, problem.column) if problem else (1, 1)
-        # Not every file that ends in .yaml or .json is a setting of somebody's training, and the cells of a notebook
-        # are run one by one, or never.
-        aside = path.endswith(CONFIGS) or (problem and (problem.cell is not None or problem.aside))
+        # The cells of a notebook are run one by one, or never.
+        aside = problem and (problem.cell is not None or problem.aside)
         severity = Severity.INFO if aside else card.severity
         self.diagnostics.append(
             Diagnostic(
@@ -102,7 +101,7 @@ def read(path: str, data: bytes, checked: Checked) -> Source:
             checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
         return source
     if len(data) > TOO_LARGE:
-        raise Unreadable(f"this file has {len(data) / 1e6:.1f} MB of code and was not checked", aside=True)
+        raise Unreadable(f"this file has {len(data) / 1e6:.1f} MB of code and was not checked")
     return Source.read(path, data, module=files.module_name(path))
 
 
@@ -173,8 +172,9 @@ def _summary(source: Source, checked: Checked) -> Summary:
 
 def _tell_of_failure(what: str, path: str, error: Exception, checked: Checked) -> None:
     place = traceback.extract_tb(error.__traceback__)[-1]
-    fault = f"{type(error).__name__}: {error}, {Path(place.filename).name}:{place.lineno}"
-    checked.tell(path, problems.RuleFailed.card, f"{what} failed here ({fault}); the other rules went on")
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    sentence = f"{what} failed on this file, in its own code ({where}); the other rules went on"
+    checked.tell(path, problems.RuleFailed.card, sentence)
 
 
 def lint(

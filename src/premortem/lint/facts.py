@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from premortem.lint.imports import can_mean, place
-from premortem.lint.keys import CONVERTED, EVERYTHING, READ, SPREAD, is_usual
+from premortem.lint.keys import CONVERTED, READ, SPREAD
 from premortem.lint.marks import IMPORT, OUTPUT
 from premortem.lint.summaries import PLACED, VERBS, Summary, join
 
@@ -140,15 +140,13 @@ class Facts:
         return CONVERTED + key in self._joined.marks or CONVERTED + "*" in self._joined.marks
 
     def reads(self, key: tuple[str, ...]) -> bool:
-        """Whether some file reads the setting `optim.lr`, or hands on all of `optim`; True where it cannot be told."""
+        """Whether some file surely reads the setting `optim.lr`, or hands on all of `optim`.
+
+        A file that hands on everything it is given reads nothing in particular: the setting can be one that no program
+        has asked for in years.
+        """
         marks = self._joined.marks
-        return (
-            not key
-            or not is_usual(key[-1])
-            or READ + key[-1] in marks
-            or EVERYTHING in marks
-            or any(SPREAD + one in marks for one in key[:-1])
-        )
+        return bool(key) and (READ + key[-1] in marks or any(SPREAD + one in marks for one in key[:-1]))
 
     def output_of(self, name: str, path: str) -> str:
         """How the output of a class ends ("softmax", "sigmoid") that this file imports by this name; "" if unknown."""

@@ -193,7 +193,28 @@ class Conditions:
         return answers | frozenset(learnt) if learnt else answers
 
     def changed_by(self, statement: ast.AST) -> frozenset[str]:
-        return self._flow.bound_by(statement)
+        """The names that a statement gives another value: not those it looks up again as they were looked up before."""
+        bound = self._flow.bound_by(statement)
+        if not bound or not isinstance(statement, ast.Assign) or not _is_looked_up(statement.value):
+            return bound
+        same = ast.dump(statement.value)
+        return frozenset(
+            name
+            for name in bound
+            if any(
+                one.value is None or ast.dump(one.value) != same
+                for one in self._flow.source.assigned_in(name, self._flow.scope)
+            )
+        )
 
     def asks_about(self, key: Key, names: frozenset[str]) -> bool:
         return not names.isdisjoint(self._names[key])
+
+
+def _is_looked_up(value: ast.expr) -> bool:
+    """`self.scaler`, `getattr(self, "scaler", None)`: asked again, it is the same thing."""
+    if isinstance(value, ast.Call):
+        return dotted(value.func) == "getattr" and all(
+            isinstance(one, ast.Constant) or bool(dotted(one)) for one in value.args
+        )
+    return bool(dotted(value))

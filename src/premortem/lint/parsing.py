@@ -46,6 +46,12 @@ def _tree(path: str, data: bytes, flags: int) -> ast.Module:
     return tree
 
 
+def can_be_read(data: bytes) -> bool:
+    """Whether a cell is Python of a later version."""
+    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    return _of_newer("cell", data, flags) is not None
+
+
 def _of_newer(path: str, data: bytes, flags: int) -> ast.Module | None:
     """The tree of a file that a later Python can read, and this one with what is new in it written out."""
     from premortem.lint import grammar
@@ -77,11 +83,6 @@ _OLD_LINES = (
         re.compile(r"\b(?:async|await)\s*=(?!=)|[(,]\s*(?:async|await)\s*[,)=]|\.(?:async|await)\b"),
     ),
 )
-# What later versions brought: type parameters and aliases, any quotes in f-strings, templates.
-_NEWER = {
-    (3, 12): re.compile(r"^\s*(?:async\s+)?def\s+\w+\[|^\s*class\s+\w+\[|^\s*type\s+\w+.*=|^f-string"),
-    (3, 14): re.compile(r"\bt[\"']"),
-}
 
 
 def _unreadable(error: SyntaxError) -> Unreadable:
@@ -90,7 +91,7 @@ def _unreadable(error: SyntaxError) -> Unreadable:
     if "null bytes" in what or "codec can't decode" in what:
         return Unreadable("this file is binary or damaged, not Python text", *place)
     if _PYTHON_2.search(what):
-        sentence = f"this file looks like Python 2 ({what}); nothing in it was checked"
+        sentence = f"this file looks like Python 2 (line {place[0]}); nothing in it was checked"
         return Unreadable(sentence, *place, aside=True)
     line = error.text or ""
     if what.startswith("invalid syntax"):
@@ -98,15 +99,9 @@ def _unreadable(error: SyntaxError) -> Unreadable:
             if pattern.search(line):
                 sentence = f"this file looks like {version} (line {place[0]}); nothing in it was checked"
                 return Unreadable(sentence, *place, aside=True)
-    here = sys.version_info[:2]
-    words = what if what.startswith("f-string") else error.text or ""
-    if any(here < version and pattern.search(words) for version, pattern in _NEWER.items()):
-        running = f"Python {here[0]}.{here[1]}, which runs premortem"
-        sentence = (
-            f"this file may be written for a newer Python than {running} ({what}); nothing in it was checked"
-        )
-        return Unreadable(sentence, *place, aside=True)
-    return Unreadable(f"this file cannot be parsed ({what}); nothing in it was checked", *place)
+    merge = line.startswith(("<<<<<<<", "=======", ">>>>>>>"))
+    why = "has the marks of an unfinished merge" if merge else "is not valid Python"
+    return Unreadable(f"line {place[0]} of this file {why}; nothing in it was checked", *place)
 
 
 def reencoded(data: bytes) -> tuple[str, bytes]:
@@ -115,5 +110,5 @@ def reencoded(data: bytes) -> tuple[str, bytes]:
         if encoding in {"utf-8", "utf-8-sig"}:
             return "utf-8", data
         return encoding, data.decode(encoding).encode()
-    except (SyntaxError, UnicodeError, LookupError) as error:
-        raise Unreadable(f"this file's text does not fit its encoding ({error})") from None
+    except (SyntaxError, UnicodeError, LookupError):
+        raise Unreadable("this file's text does not fit the encoding it declares") from None

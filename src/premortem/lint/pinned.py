@@ -24,7 +24,7 @@ NAMES = {
 }
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pipfile.lock")
 LISTS = ("requirements.txt", "*require*.txt", "constraints*.txt")
-METADATA = ("pyproject.toml", "setup.cfg", "setup.py", "pipfile", "environment*.y*ml", "conda*.y*ml")
+METADATA = ("pyproject.toml", "setup.cfg", "setup.py", "pipfile", "*env*.y*ml", "*conda*.y*ml")
 INSTRUCTIONS = (
     "dockerfile*",
     "*.dockerfile",
@@ -136,6 +136,11 @@ def _listed(name: str, text: str) -> Iterator[str]:
     )
     for pattern in patterns:
         yield from (spec for spec in re.findall(pattern, text, re.MULTILINE) if spec.strip())
+    # What `conda list` and `pip list` print: name, version and, of conda, the build and where it came from.
+    listed = re.findall(
+        rf"^{re.escape(name)}[ \t]{{2,}}(\d+(?:\.\d+)+)\S*(?:[ \t]+\S+){{0,2}}[ \t]*$", text, re.MULTILINE
+    )
+    yield from (f"=={version}" for version in listed)
     yield from _linked(name, text)
 
 

@@ -24,7 +24,8 @@ class UnreadableFile:
     Mend the syntax, or leave the file out: `exclude = ["old/*.py"]` in `[tool.premortem.lint]`.
 
     ## When it is only a remark
-    For files that are written for another Python, cells of notebooks, configs, and files too large to be written by hand.
+    For files that are written for another Python, JSON with comments, and cells of notebooks. With `--strict-files` a
+    file that was not read ends the run with 1 all the same.
     """
 
     card: ClassVar[Card] = Card(

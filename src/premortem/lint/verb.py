@@ -13,7 +13,7 @@ from pathlib import Path
 from premortem import __version__
 from premortem.errors import PremortemError, UsageError
 from premortem.findings import Certainty, Finding, Severity, Where
-from premortem.lint import cache, files, fixes, output, progress, project, settings, watch
+from premortem.lint import cache, engine, files, fixes, output, progress, project, settings, strict, watch
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.project import Outcome, Plan
 
@@ -28,6 +28,7 @@ class Lint:
     plan: Plan
     folder: Path | None  # of the cache
     force_exclude: bool = False
+    strict_files: bool = False
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Lint:
@@ -42,13 +43,20 @@ class Lint:
             preview=options.preview or None,
             torch=options.torch,
             exclude=_words(options.exclude),
+            per_file_ignores=_per_file(options.per_file_ignores),
         )
         top = settings.project_root(start)
         root = top or (start if start.is_dir() else start.parent)
         # Of a whole project everything is read anyway; without a project, nobody knows what belongs to it.
         whole = top is None or any(Path(path).absolute() == root for path in paths)
         plan = project.plan(root, asked, whole=whole)
-        return cls(paths, plan, None if options.no_cache else cache.folder_for(root), options.force_exclude)
+        return cls(
+            paths,
+            plan,
+            None if options.no_cache else cache.folder_for(root),
+            options.force_exclude,
+            options.strict_files,
+        )
 
     def files(self) -> list[str]:
         def excluded(path: str) -> bool:
@@ -70,7 +78,11 @@ class Lint:
             sys.stderr.write(
                 f"premortem: there is no Python file, notebook or config under {', '.join(self.paths)}\n"
             )
-        return project.check(found, self.plan, self.folder, progress.bar())
+        outcome = project.check(found, self.plan, self.folder, progress.bar())
+        if self.strict_files:
+            more = project.wanted(strict.unread(found), self.plan)
+            outcome.diagnostics = engine.in_order([*outcome.diagnostics, *more])
+        return outcome
 
 
 def run(options: argparse.Namespace) -> int:
@@ -98,6 +110,8 @@ def once(options: argparse.Namespace) -> int:
     _show(options, outcome)
     if options.findings:
         _write_findings(options.findings, outcome)
+    if options.strict_files and any(strict.is_unread(one) for one in outcome.diagnostics):
+        return 1
     return int(any(one.severity is not Severity.INFO for one in outcome.diagnostics))
 
 
@@ -141,6 +155,19 @@ def _words(given: Sequence[str] | None) -> tuple[str, ...] | None:
     if given is None:
         return None
     return tuple(word.strip() for one in given for word in one.split(",") if word.strip())
+
+
+def _per_file(given: Sequence[str] | None) -> dict[str, tuple[str, ...]] | None:
+    """`--per-file-ignores "tests/*:PM501,*_old.py:PM543"`, as ruff takes it."""
+    if given is None:
+        return None
+    found: dict[str, tuple[str, ...]] = {}
+    for one in _words(given) or ():
+        pattern, colon, word = one.rpartition(":")
+        if not colon or not pattern or not word:
+            raise UsageError(f"`--per-file-ignores {one}`: write PATTERN:RULE, such as `tests/*:PM501`")
+        found[pattern] = (*found.get(pattern, ()), word)
+    return found
 
 
 def _write_findings(file: Path, outcome: Outcome) -> None:

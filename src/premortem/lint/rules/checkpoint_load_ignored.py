@@ -59,6 +59,7 @@ class CheckpointLoadIgnored(Rule):
                 or _one_by_one(source, block, loads)
                 or _is_one_of_several_ways(source, block)
                 or _is_built_here(source, block, loads)
+                or _is_skipped_whole(source, block, loads)
             ):
                 continue
             for handler in block.handlers:
@@ -106,6 +107,21 @@ def _is_built_here(source: Source, block: ast.Try, loads: list[ast.Call]) -> boo
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
     }
     return all(dotted(receiver(load)) in bound for load in loads)
+
+
+def _is_skipped_whole(source: Source, block: ast.Try, loads: list[ast.Call]) -> bool:
+    """Whether all that is done with the model is done in the same `try`, and a failure goes on to the next one."""
+    leaves = all(isinstance(one.body[-1], (ast.Continue, ast.Return, ast.Break)) for one in block.handlers)
+    models = {dotted(receiver(load)) for load in loads}
+    used = [
+        node
+        for statement in block.body
+        for node in source.within(statement, nested=False)
+        if isinstance(node, ast.Call) and node.lineno > loads[-1].lineno
+    ]
+    return leaves and any(
+        dotted(call.func) in models or any(dotted(one) in models for one in call.args) for call in used
+    )
 
 
 def _one_by_one(source: Source, block: ast.Try, loads: list[ast.Call]) -> bool:

@@ -77,7 +77,7 @@ class DroppedTensorResult(Rule):
                 one.arg in IN_PLACE for one in call.keywords
             ):
                 continue
-            if self._is_shown(source, statement) or self._is_tried(source, statement):
+            if self.is_shown(source, statement) or self.is_tried(source, statement):
                 continue
             if is_something_else(source, target) or not is_needed(source, statement, target):
                 continue
@@ -148,7 +148,7 @@ class DroppedTensorResult(Rule):
         return node.attr in TENSOR_METHODS and isinstance(parent, ast.Call) and parent.func is node
 
     @staticmethod
-    def _is_shown(source: Source, statement: ast.Expr) -> bool:
+    def is_shown(source: Source, statement: ast.Expr) -> bool:
         """The last expression of a cell is printed: in a notebook, and in scripts that are cut into cells."""
         if source.parent(statement) is not source.tree:
             return False
@@ -158,7 +158,7 @@ class DroppedTensorResult(Rule):
         return not following or source.cell_at(following[0].lineno) != source.cell_at(statement.lineno)
 
     @staticmethod
-    def _is_tried(source: Source, statement: ast.Expr) -> bool:
+    def is_tried(source: Source, statement: ast.Expr) -> bool:
         for above in source.ancestors(statement):
             if isinstance(above, TRIES) and above.handlers and len(above.body) == 1:  # type: ignore[attr-defined]
                 return True

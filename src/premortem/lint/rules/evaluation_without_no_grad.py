@@ -31,7 +31,7 @@ EVALUATES = re.compile(
 NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|collate|^test_|build|get_|make")
 # Work that needs gradients, or says how it does without.
 GRADIENTS = re.compile(
-    r"attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain|^volatile$|^autograd$|^grad$"
+    r"attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain|^volatile$|^autograd$|(?:^|_)grads?(?:_|\(|$)|gradient"
 )
 SWITCHES = (
     "no_grad",
@@ -75,20 +75,30 @@ class EvaluationWithoutNoGrad(Rule):
         return b"torch" in data and b"for " in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        for over, what in self._found(source, project):
+            yield self._told(source, over, what)
+
+    @classmethod
+    def loops(cls, source: Source, project: Facts) -> list[ast.expr]:
+        """What the loops iterate over that this rule reports."""
+        return [over for over, _what in cls._found(source, project)]
+
+    @classmethod
+    def _found(cls, source: Source, project: Facts) -> Iterator[tuple[ast.expr, str]]:
         if not source.names.imports("torch") or _off_for_good(source):
             return
         for function in source.functions:
             for over, model in evaluation_loops(source, function):
                 if _takes_gradients(source, function) or frozen(source, function, model):
                     break
-                if self._guarded(source, function, project):
+                if cls._guarded(source, function, project):
                     break
-                yield self._told(source, over, f"`{function.name}` runs `{model}`")
+                yield over, f"`{function.name}` runs `{model}`"
                 break
         for loop, model in inline_loops(source):
             around = source.function(loop)
-            if around is None or not self._guarded(source, around, project):
-                yield self._told(source, loop.iter, f"this evaluation runs `{model}`")
+            if around is None or not cls._guarded(source, around, project):
+                yield loop.iter, f"this evaluation runs `{model}`"
 
     def _told(self, source: Source, over: ast.expr, what: str) -> Diagnostic:
         return self.report(

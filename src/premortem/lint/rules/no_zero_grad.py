@@ -12,7 +12,7 @@ from premortem.lint.facts import Facts
 from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Rule
 from premortem.lint.said import says
-from premortem.lint.source import Loop, Source, dotted, last_name, receiver
+from premortem.lint.source import Loop, Source, argument, dotted, last_name, receiver
 from premortem.lint.training import (
     Backward,
     Step,
@@ -92,6 +92,8 @@ class NoZeroGrad(Rule):
         if any(last_name(value) == "LBFGS" for value in built):
             return False
         models = {owner for value in built for owner in owned_parameters(source, value)}
+        if any(_is_of_bare_tensors(value) for value in built):
+            return False  # a number that is moved to show how a schedule works
         changed = bound_in(source, loop)
         if changed & {name, *models} or any(model.partition(".")[0] in changed for model in models):
             return False
@@ -123,6 +125,12 @@ class NoZeroGrad(Rule):
                 if dotted(call.func) not in source.assignments:
                     return True  # an inherited method
         return any(project.does(name, "zero_grad") for name in helpers(source, loop))
+
+
+def _is_of_bare_tensors(value: ast.expr) -> bool:
+    """`SGD([p], lr=1)`: no model's parameters."""
+    given = argument(value, "params", 0) if isinstance(value, ast.Call) else None
+    return isinstance(given, (ast.List, ast.Tuple)) and all(isinstance(one, ast.Name) for one in given.elts)
 
 
 def _owner(step: Step) -> ast.expr | None:
