@@ -31,7 +31,7 @@ EVALUATES = re.compile(
 NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|collate|^test_|build|get_|make")
 # Work that needs gradients, or says how it does without.
 GRADIENTS = re.compile(
-    r"attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain|^volatile$|^autograd$|(?:^|_)grads?(?:_|\(|$)|gradient"
+    r"attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain|^volatile$|^autograd$|^grads?(?:_|\(|$)|(?<!no)_grads?(?:_|\(|$)|gradient"
 )
 SWITCHES = (
     "no_grad",
