@@ -30,7 +30,7 @@ class Suppressions:
             return
         text = data.decode("utf-8-sig", errors="replace")
         lines = re.split(r"\r\n|\r|\n", text)
-        for number, comment in _comments(text) if python else enumerate(lines, start=1):
+        for number, comment in comments(text) if python else enumerate(lines, start=1):
             if (noqa := _NOQA.search(comment)) is not None:
                 codes = frozenset(_CODE.findall(noqa["words"].lower()))
                 self._lines[number] = self._lines.get(number, frozenset()) | codes
@@ -66,7 +66,7 @@ class Suppressions:
                     yield line, column, end, word
 
 
-def _comments(text: str) -> Iterable[tuple[int, str]]:
+def comments(text: str) -> Iterable[tuple[int, str]]:
     """Real comments only: a string may contain the same words."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -13,6 +13,7 @@ from premortem.lint.names import LOCAL
 from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else, is_surely_tensor
 from premortem.lint.rule import Rule
 from premortem.lint.source import TRIES, Source, dotted, last_name
+from premortem.lint.suppress import comments
 
 # Only tensors have these, or hardly anything else.
 TENSORS_ONLY = frozenset("permute unsqueeze contiguous clamp masked_fill nan_to_num".split())
@@ -153,7 +154,10 @@ class DroppedTensorResult(Rule):
         if source.parent(statement) is not source.tree:
             return False
         if not source.cells:
-            return CELLS.search(source.data) is not None
+            return CELLS.search(source.data) is not None and any(
+                CELLS.match(comment.encode())
+                for _line, comment in comments(source.data.decode(errors="replace"))
+            )
         following = [one for one in source.tree.body if one.lineno > statement.lineno]
         return not following or source.cell_at(following[0].lineno) != source.cell_at(statement.lineno)
 
