@@ -97,13 +97,28 @@ class Facts:
         for _hop in range(HOPS):
             reached = {
                 user
-                for user, folder, name in self._imports
-                if user not in seen and any(can_mean(name, folder, one) for one in reached)
+                for one in reached
+                for user, folder, name in self._that_may_mean(one)
+                if user not in seen and can_mean(name, folder, one)
             }
             seen = seen | reached
             if not reached:
                 break
         return seen
+
+    def _that_may_mean(self, file: str) -> list[tuple[str, str, str]]:
+        """The imports that end in the name of this file or of its folder: no other can mean it."""
+        stem = file.rpartition(".")[0]
+        ends = {stem.rpartition("/")[2], stem.rpartition("/")[0].rpartition("/")[2]}
+        return [one for end in ends for one in self._imports_by_end.get(end, ())]
+
+    @cached_property
+    def _imports_by_end(self) -> dict[str, list[tuple[str, str, str]]]:
+        found: dict[str, list[tuple[str, str, str]]] = {}
+        for one in self._imports:
+            for end in set(one[2].split(".")[-2:]):
+                found.setdefault(end, []).append(one)
+        return found
 
     @cached_property
     def _callers(self) -> set[str] | None:
@@ -118,9 +133,14 @@ class Facts:
         files = {mark.partition(PLACED)[2] for mark in self._joined.calls}
         seen = reached = {self._path}
         for _hop in range(HOPS):
-            wanted = [(folder, name) for user, folder, name in self._imports if user in reached]
+            before = reached
             reached = {
-                file for file in files - seen if any(can_mean(name, folder, file) for folder, name in wanted)
+                file
+                for file in files - seen
+                if any(
+                    user in before and can_mean(name, folder, file)
+                    for user, folder, name in self._that_may_mean(file)
+                )
             }
             seen = seen | reached
             if not reached:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from premortem.lint.diagnostics import Diagnostic
 
-MARKS = (b"premortem:", b"noqa")
+MARKS = re.compile(rb"premortem:|noqa[^\n]*PM\d", re.IGNORECASE)
 _NOQA = re.compile(r"#\s*noqa\s*:(?P<words>[\s,A-Za-z0-9]*)", re.IGNORECASE)
 _COMMENT = re.compile(r"#\s*premortem:\s*ignore(?P<rest>-file)?\s*(?:\[(?P<words>[^\]]*)\])?", re.IGNORECASE)
 _CODE = re.compile(r"pm\d+")
@@ -26,7 +26,7 @@ class Suppressions:
         self._lines: dict[int, frozenset[str]] = {}
         self._file: frozenset[str] = frozenset()
         self._said: list[tuple[int, int, int, frozenset[str]]] = []  # line, column, end column, words
-        if not any(mark in data or mark.upper() in data for mark in MARKS):
+        if not MARKS.search(data):
             return
         text = data.decode("utf-8-sig", errors="replace")
         lines = re.split(r"\r\n|\r|\n", text)

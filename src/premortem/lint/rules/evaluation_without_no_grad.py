@@ -218,6 +218,13 @@ def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
             if without_grad(source, loop) or _takes_gradients(source, loop) or frozen(source, scope, model):
                 continue
             if model in _models_called(source, loop) or any(
-                dotted(call.func) == model for call in calls_in(source, loop)
+                dotted(call.func) == model and not _is_given_a_model(source, call)
+                for call in calls_in(source, loop)
             ):
                 yield loop, model
+
+
+def _is_given_a_model(source: Source, call: ast.Call) -> bool:
+    """`method(x, model=model)`: not a model but something that works with one, and may need its gradients."""
+    given = [*call.args, *(one.value for one in call.keywords)]
+    return any(dotted(one) and is_model(source, dotted(one)) for one in given)

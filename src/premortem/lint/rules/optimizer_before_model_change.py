@@ -87,6 +87,10 @@ class OptimizerBeforeModelChange(Rule):
         again = [one for one, _what in _changes(source, model, scope) if one is not change]
         if not flow.reaches(built, change, [*others, *again]):
             return False
+        # It is built again somewhere behind the change: a way around that may be one that is never taken.
+        loops = source.loops_around(change)
+        if any(flow.reaches(change, one, [*loops, *again]) for one in renewed):
+            return False
         if not optimizer.startswith("self."):
             return any(
                 flow.reaches(change, use, renewed) and one_cell(source, use, built)

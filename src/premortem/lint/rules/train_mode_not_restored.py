@@ -12,11 +12,11 @@ from premortem.lint.facts import Facts
 from premortem.lint.flow import Flow
 from premortem.lint.provenance import callers, functions_called, given
 from premortem.lint.rule import Rule
-from premortem.lint.said import says
+from premortem.lint.said import says, words
 from premortem.lint.source import Loop, Source, constant, dotted, last_name, receiver
 from premortem.lint.training import calls_in, helpers, is_optimizer, is_test, one_cell, without_grad
 
-SWITCHES = re.compile(r"[Dd]ropout|Norm|DropPath|^torchvision$|^timm$|^from_pretrained\($|^hub$")
+SWITCHES = re.compile(r"[Dd]ropout|Norm|DropPath|^torchvision$|^models$|^timm$|^from_pretrained\($|^hub$")
 
 BACK = re.compile(r"^\.train\($|_mode(?:\(…?)?$")  # how a function switches back to training mode
 
@@ -167,4 +167,13 @@ def _cares(source: Source, model: str) -> bool:
         if last_name(value) in source.module_classes
         or any(name.startswith("torch.nn.") for name in source.names.of(value.func))
     ]
-    return not own or says(source, source.tree, SWITCHES)
+    if not own:
+        return True
+    classes = [cls for value in own for cls in source.classes if cls.name == last_name(value)]
+    if len(classes) == len(own):
+        # Parts of other classes of this file, or of other files, can have a mode of their own.
+        parts = {word for cls in classes for word in words(source, cls)} & source.module_classes
+        return any(
+            says(source, cls, SWITCHES) for cls in (*classes, *(c for c in source.classes if c.name in parts))
+        )
+    return says(source, source.tree, SWITCHES)
