@@ -94,10 +94,9 @@ def build_{n}(args):
 
 def written(lines: int) -> str:
     """A file of about so many lines."""
-    parts = ["import torch\nimport torch.nn\n"]
-    for number in range(max(1, lines // PIECES.count("\n"))):
-        parts.append(PIECES.replace("{n}", str(number)))
-    return "".join(parts)
+    copies = max(1, lines // PIECES.count("\n"))
+    pieces = (PIECES.replace("{n}", str(number)) for number in range(copies))
+    return "import torch\nimport torch.nn\n" + "".join(pieces)
 
 
 def seconds(path: Path) -> float:

@@ -322,13 +322,14 @@ def test_a_config_that_cannot_be_read_is_a_warning(project, lint):
 
 
 def test_a_config_that_no_rule_asks_for_is_read_where_files_are_strict(project, lint):
-    (project / "c.yaml").write_text("names: [a, b\n")
-    (project / "picture.json").write_bytes(b"\x89PNG\x00\xff")
-    (project / "tsconfig.json").write_text('{\n  // strict\n  "strict": true,\n}\n')
-    assert lint(".")[0] == 0
-    code, out, _err = lint("--strict-files", "--format", "json", ".")
-    found = {one["path"]: one["severity"] for one in json.loads(out)}
-    assert (code, found) == (1, {"c.yaml": "warning", "picture.json": "warning", "tsconfig.json": "info"})
+    (project / "conf").mkdir()
+    (project / "conf" / "c.yaml").write_text("names: [a, b\n")
+    (project / "conf" / "picture.json").write_bytes(b"\x89PNG\x00\xff")
+    (project / "conf" / "tsconfig.json").write_text('{\n  // strict\n  "strict": true,\n}\n')
+    assert lint("conf")[0] == 0
+    code, out, _err = lint("--strict-files", "--format", "json", "conf")
+    found = {Path(one["path"]).name: one["severity"] for one in json.loads(out)}
+    assert (code, found) == (1, {"c.yaml": "warning", "picture.json": "warning"})
 
 
 def test_a_file_for_another_python_does_not_pass_where_files_are_strict(project, lint):
@@ -338,10 +339,11 @@ def test_a_file_for_another_python_does_not_pass_where_files_are_strict(project,
 
 
 def test_a_pipe_with_the_name_of_a_file_is_passed_over(project, lint):
-    os.mkfifo(project / "pipe.py")
-    (project / "fine.py").write_text("x = 1\n")
-    assert lint(".") == (0, "nothing to report in 1 file\n", "")
-    assert lint("pipe.py", "fine.py")[0] == 0
+    (project / "inner").mkdir()
+    os.mkfifo(project / "inner" / "pipe.py")
+    (project / "inner" / "fine.py").write_text("x = 1\n")
+    assert lint("inner") == (0, "nothing to report in 1 file\n", "")
+    assert lint("inner/pipe.py", "inner/fine.py")[0] == 0
 
 
 def test_noqa_with_a_code_of_ours(project, lint):
@@ -357,7 +359,7 @@ def test_per_file_ignores_as_in_ruff(project, lint):
     (project / "old.py").write_text(text)
     (project / "new.py").write_text(text)
     for option in ("old.py:PM501", "!new.py:PM5"):
-        _code, out, _err = lint("--format", "json", "--per-file-ignores", option, ".")
+        _code, out, _err = lint("--format", "json", "--per-file-ignores", option, "old.py", "new.py")
         assert [one["path"] for one in json.loads(out)] == ["new.py"]
     assert "write PATTERN:RULE" in lint("--per-file-ignores", "PM501", ".")[2]
 

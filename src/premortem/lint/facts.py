@@ -92,7 +92,7 @@ class Facts:
         return other
 
     def _users(self, file: str) -> set[str]:
-        """This file and those that import it, directly or through others."""
+        """A file and those that import it, directly or through others."""
         seen = reached = {file}
         for _hop in range(HOPS):
             reached = {

@@ -100,13 +100,13 @@ class Conditions:
                     count[key] = count.get(key, 0) + 1
         self.repeated = frozenset(key for key, times in count.items() if times > 1)
 
-    def said(self, node: ast.If, answer: bool) -> tuple[tuple[Key, bool], ...]:  # noqa: FBT001 - it is the answer
+    def said(self, node: ast.If, answer: bool) -> tuple[tuple[Key, bool], ...]:
         """What is known when the test of an `if` has this answer."""
         if (node, answer) not in self._said:
             self._said[node, answer] = tuple(self._known(node.test, answer, 4))
         return self._said[node, answer]
 
-    def _known(self, test: ast.expr, answer: bool, depth: int) -> Iterator[tuple[Key, bool]]:  # noqa: FBT001
+    def _known(self, test: ast.expr, answer: bool, depth: int) -> Iterator[tuple[Key, bool]]:
         match test:
             case ast.UnaryOp(op=ast.Not()):
                 yield from self._known(test.operand, not answer, depth)

@@ -113,9 +113,7 @@ def _end_of_plain(data: bytes, place: int, quote: bytes) -> int:
 def _end_of_formatted(data: bytes, place: int, quote: bytes) -> int | None:
     """Where a string ends whose fields may hold any quotes, strings and lines."""
     while place < len(data):
-        if data[place] == ord("\\"):
-            place += 2
-        elif data.startswith((b"{{", b"}}"), place):
+        if data[place] == ord("\\") or data.startswith((b"{{", b"}}"), place):
             place += 2
         elif data[place] == ord("{"):
             after = _end_of_field(data, place + 1, quote)

@@ -26,9 +26,10 @@ def parse(path: str, data: bytes, *, notebook: bool) -> ast.Module:
     try:
         tree = _tree(path, data, flags)
     except SyntaxError as error:
-        tree = _of_newer(path, data, flags)
-        if tree is None:
+        newer = _of_newer(path, data, flags)
+        if newer is None:
             raise _unreadable(error) from None
+        tree = newer
     except (ValueError, UnicodeError):
         raise Unreadable("this file is binary or damaged, not Python text") from None
     except (RecursionError, MemoryError):

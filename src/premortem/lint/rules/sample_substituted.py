@@ -11,6 +11,7 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.handlers import gives_up, is_broad, logs, statements
+from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
 from premortem.lint.source import Function, Source, dotted, last_name, receiver
 
@@ -44,7 +45,10 @@ class SampleSubstituted(Rule):
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for block in source.tries:
             function = source.function(block)
-            if function is None or not _is_dataset(source, function) or not _gives_samples(source, function):
+            if function is None or not (
+                (_is_dataset(source, function) and _gives_samples(source, function))
+                or _reads_for_dataset(source, function)
+            ):
                 continue
             for handler in block.handlers:
                 if is_broad(handler) and not gives_up(source, handler):
@@ -94,6 +98,17 @@ def _is_dataset(source: Source, function: Function) -> bool:
         return False
     names = [owner.name, *(last_name(base) for base in owner.bases)]
     return any("dataset" in name.lower() for name in names)
+
+
+def _reads_for_dataset(source: Source, function: Function) -> bool:
+    """A function of this file that a dataset's `__getitem__`, or a method it calls, gets its samples from."""
+    if source.class_of(function) is not None:
+        return False
+    for call in callers(source, function):
+        around = source.function(call)
+        if around is not None and _is_dataset(source, around) and _gives_samples(source, around):
+            return True
+    return False
 
 
 def _gives_samples(source: Source, function: Function) -> bool:

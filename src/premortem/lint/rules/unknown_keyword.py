@@ -142,7 +142,8 @@ class UnknownKeyword(Rule):
     def _said(self, source: Source, call: ast.Call, refused: list[ast.keyword], use: Use) -> Diagnostic:
         """One report for a call: whoever mends it looks at all of its keywords."""
         lost = [_Refused.of(keyword, use) for keyword in refused]
-        older = all(one.older for one in lost)
+        # Releases before the tables may have taken it.
+        older = all(one.older for one in lost) or use.pin.allows_older
         if not any(one.gone for one in lost):
             tail = f"; {use.pin.here}" if use.pin.assumed else f" in {use.pin}"
         else:

@@ -4,10 +4,11 @@ import torch
 def validate(model, val_loader, criterion):
     model.eval()
     total, hits = 0.0, 0
-    for x, y in val_loader:
-        out = model(x)
-        total += criterion(out, y).item()
-        hits += (out.argmax(1) == y).sum().item()
+    with torch.no_grad():
+        for x, y in val_loader:
+            out = model(x)
+            total += criterion(out, y).item()
+            hits += (out.argmax(1) == y).sum().item()
     return total, hits
 
 
