@@ -162,6 +162,11 @@ def slots(root: Path, entries: tuple[catalog.Entry, ...]) -> Iterator[tuple[str,
     if verdicts.exists():
         names = {entry.card.code: entry.card.name for entry in of_lint}
         yield "docs/lint/precision.md", "precision table", tables.precision(_json(verdicts), names)
+    read = root / "docs" / "lint" / "exam.json"
+    if read.exists():
+        names = {entry.card.code: entry.card.name for entry in of_lint}
+        yield "docs/lint/precision.md", "exam table", tables.exam(_json(read))
+        yield "docs/lint/precision.md", "exam rules table", tables.exam_by_rule(_json(read), names)
     cases = root / "bench" / "results" / "casebook.json"
     if cases.exists():
         yield "casebook/README.md", "stories", stories.told(_json(cases), root / "casebook")

@@ -356,6 +356,42 @@ def precision(verdicts: list[dict[str, Any]], names: dict[str, str]) -> str:
     return "\n".join(rows)
 
 
+EXAM = {
+    "open": "open half (rules were repaired on it)",
+    "closed": "closed half, at first sight",
+    "closed-2": "46 more, at first sight",
+    "closed-3": "30 more, at first sight",
+}
+
+
+def exam(result: dict[str, Any]) -> str:
+    """What the exam counted: errors and warnings apart, for each part that was read."""
+    rows = ["| read | repositories | errors right | warnings right |", "|---|---|---|---|"]
+    for part, words in EXAM.items():
+        size = sum(one["part"] == part for one in result["repositories"])
+        mine = [one for one in result["verdicts"] if one["part"] == part]
+        rows.append(f"| {words} | {size} | {_share(mine, 'error')} | {_share(mine, 'warning')} |")
+    return "\n".join(rows)
+
+
+def exam_by_rule(result: dict[str, Any], names: dict[str, str]) -> str:
+    """The same for each rule that spoke."""
+    rows = [f"| rule | {' | '.join(EXAM)} |", "|---|" + "---|" * len(EXAM)]
+    for code in sorted({one["rule"] for one in result["verdicts"]}):
+        cells = []
+        for part in EXAM:
+            mine = [one for one in result["verdicts"] if one["rule"] == code and one["part"] == part]
+            cells.append(f"{sum(one['true'] for one in mine)} of {len(mine)}" if mine else "")
+        rows.append(f"| {code} {names[code]} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _share(verdicts: list[dict[str, Any]], severity: str) -> str:
+    mine = [one for one in verdicts if one["severity"] == severity]
+    right = sum(one["true"] for one in mine)
+    return f"{right} of {len(mine)}" + (f" ({100 * right / len(mine):.0f} %)" if mine else "")
+
+
 def drilled(result: dict[str, Any]) -> str:
     """What bench/drill.py has scored: a row for each mutant, a column for each case."""
     cases = result["cases"]

@@ -479,6 +479,13 @@ def lint_parser() -> Parser:
     add("--torch", metavar="2.4", help="the torch version the code must run with (default: found out)")
     add("--exclude", action="append", metavar="PATTERN", help="leave out files and folders like this")
     add("--force-exclude", action="store_true", help="leave them out also when they are named themselves")
+    add(
+        "--per-file-ignores",
+        action="append",
+        metavar="PATTERN:RULE",
+        help="not this rule in files like this, as in ruff",
+    )
+    add("--strict-files", action="store_true", help="read every config; exit with 1 when a file was not read")
     add("--statistics", action="store_true", help="count what was found instead of showing it")
     add("--watch", action="store_true", help="go on: look again whenever a file changes")
     add("--no-cache", action="store_true", help="read everything again")

@@ -291,7 +291,7 @@ async def test_documents_that_were_never_saved_and_texts_that_do_not_parse(folde
         _uri, found = await client.open("untitled:Untitled-1", CODE)
         assert [one.code for one in found] == [DROPPED]
         uri, (broken,) = await client.open(folder / "half.py", "def f(:\n")
-        assert "cannot be parsed" in broken.message
+        assert "is not valid Python" in broken.message
         assert await client.offers(uri, 0, 6) == {}
 
 

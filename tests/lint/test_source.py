@@ -88,13 +88,13 @@ def test_places_are_bytes_inside_and_characters_outside(data, column):
     ("data", "sentence"),
     [
         (b"print 'hello'\n", "this file looks like Python 2"),
-        (b"except Exception, e:\n", "this file cannot be parsed"),
+        (b"except Exception, e:\n", "line 1 of this file is not valid Python"),
         (b"try:\n    x\nexcept A, e:\n    y\n", "this file looks like Python 2"),
-        (b"def f(:\n", "this file cannot be parsed"),
+        (b"def f(:\n", "line 1 of this file is not valid Python"),
         (b"\0\1\2", "this file is binary"),
         (b"x = '\xff\xfe'\n", "this file"),
-        (b"# coding: klingon\nx = 1\n", "this file's text does not fit its encoding"),
-        (b"x = " + b"(" * 5000 + b")" * 5000, "this file"),
+        (b"# coding: klingon\nx = 1\n", "this file's text does not fit the encoding it declares"),
+        (b"x = " + b"(" * 5000 + b")" * 5000, "line 1 of this file"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(data, sentence):
@@ -107,9 +107,43 @@ def test_what_cannot_be_read_is_one_sentence(data, sentence):
 @pytest.mark.parametrize(
     "line", [b"def f[T](x): ...", b"type A = int", b"class K[T]: ...", b"x = f'{d['a']}'"]
 )
-def test_what_is_only_too_new_is_said_so(line):
-    with pytest.raises(Unreadable, match="may be written for a newer Python") as caught:
+def test_what_a_later_python_reads_is_read(line):
+    assert Source.read("new.py", line + b"\nx = 1\n").tree.body[-1].lineno == 2
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python can read it")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s = f'{d['a']} {f'{1 + 1}':>{width}} {{'\ny.to(1)\n",
+        'log(\n    f"share: {\n        done * 100 / total:.2f}%"\n)\ny.to(1)\n',
+        "class A[T: (int, str)](B):\n    def f[*P](self, x: T) -> T: ...\ntype Pair[T] = tuple[T, T]\ny.to(1)\n",
+        'a = "f\'{"  # f"{\nb = rf"""{x["y"]}\n{z}"""\ny.to(1)\n',
+    ],
+)
+def test_places_stay_true_in_what_a_later_python_reads(text):
+    source = Source.read("new.py", text.encode())
+    (call,) = source.calls_to("to")
+    assert source.text(call) == "y.to(1)"
+
+
+@pytest.mark.parametrize("line", [b"def f[T(x): ...", b"x = f'{d['a'}'", b"x = f'{'"])
+def test_what_no_python_reads_is_still_broken(line):
+    with pytest.raises(Unreadable, match="is not valid Python"):
         Source.read("new.py", line + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        (b"x = x.cuda(async=True)", "Python 3.6 or older"),
+        (b"raise ValueError, 'no'", "Python 2"),
+        (b"if a <> b: pass", "Python 2"),
+    ],
+)
+def test_what_an_older_python_reads_is_said_so(line, version):
+    with pytest.raises(Unreadable, match=version) as caught:
+        Source.read("old.py", line + b"\n")
     assert caught.value.aside
 
 

@@ -130,7 +130,8 @@ def test_an_environment_that_the_project_rules_out_is_another_project_s(project,
     (project / "requirements.txt").write_text("torch==2.1.0\n")
     assert target.find(project).pin("torch") == Pin("torch", "==2.1.0", "requirements.txt")
     install(project / ".venv", "torch-2.12.0", "torchvision-0.27.0")
-    assert target.find(project).pins == (Pin("torch", "==2.1.0", "requirements.txt"),)
+    assert target.find(project).pin("torch") == Pin("torch", "==2.1.0", "requirements.txt")
+    assert target.find(project).pin("torchvision").minors == ((0, 16),)  # the one that belongs to torch 2.1
     (project / "requirements.txt").write_text("torch>=2.1.0\n")
     assert target.find(project).pin("torch") == Pin("torch", "==2.12.0", "installed in .venv")
 
@@ -146,6 +147,8 @@ WRITTEN = {
     "requirements.txt": "numpy\ntorch==2.4.1  # why\ntorchvision\n",
     "requirement.txt": "torch == 2.4.1\n",
     "py3_requirements_gpu.txt": "\ufefftorchvision\r\ntorch==2.4.1\r\n",
+    "env_train.yml": "dependencies:\n  - python=3.8\n  - pytorch==2.4.1\n",
+    "requirements_list.txt": "# packages in environment\ntorch                2.4.1+7f73f1d     pypi_0    pypi\n",
     "environment_gpu.yaml": "dependencies:\n  - pip:\n      - torch==2.4.1\n",
     "requirements-dev.txt": "torch[extra]==2.4.1 ; python_version > '3.8'\n",
     "setup.cfg": "[options]\ninstall_requires =\n    torch==2.4.1\n    numpy\n",
@@ -220,12 +223,56 @@ def test_what_people_are_told_to_install(project, name):
         "pip install my-torch==1.9\n",
         "premortem lint --torch=2.4\n",
         "lightning-utilities==0.9\n",
-        "torch 1.8 was used in the paper\n",
+        "torch 12.5% faster\n",
     ],
 )
 def test_what_a_readme_says_besides(project, text):
     (project / "README.md").write_text(text)
     assert target.find(project) == Target(())
+
+
+@pytest.mark.parametrize(
+    ("text", "requirement"),
+    [
+        ("- PyTorch 1.7.1\n", "==1.7.1"),
+        ("[PyTorch](https://pytorch.org) >= 1.4\n", ">=1.4"),
+        ("`torch` version 1.8 was used in the paper\n", "==1.8.*"),
+        ("PyTorch v1.9 or later\n", ">=1.9"),
+        ("pip3 install torch===1.2.0 torchvision===0.4.0\n", "===1.2.0"),
+    ],
+)
+def test_what_a_readme_says_to_people(project, text, requirement):
+    (project / "README.md").write_text(text)
+    pin = target.find(project).pin("torch")
+    assert (pin.requirement, pin.advice) == (requirement, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "requirement"),
+    [
+        ("torch @ https://files.example/whl/torch-2.1.0%2Bcu118-cp311-linux.whl", "==2.1.0"),
+        ("torch===1.7.0+cu110", "===1.7.0+cu110"),
+        ("git+https://git.example/torch.git@v2.3.1", "==2.3.1"),
+    ],
+)
+def test_a_pin_by_its_address(project, line, requirement):
+    (project / "requirements.txt").write_text(f"numpy\n{line}\n")
+    assert target.find(project).pin("torch").requirement == requirement
+
+
+def test_a_commit_is_no_known_version(project):
+    (project / "requirements.txt").write_text("transformers @ git+https://git.example/transformers@4f1c2a9\n")
+    pin = target.find(project).pin("transformers")
+    assert pin.unknown
+    assert pin.minors == ()
+    assert not pin.assumed
+
+
+def test_an_old_torch_says_that_nothing_is_new(project):
+    (project / "requirements.txt").write_text("torch==1.4.0\n")
+    found = target.find(project)
+    assert found.pin("torchvision").newest is None
+    assert found.pin("transformers").newest is None
 
 
 def test_every_file_has_the_versions_of_its_own_folder(project):

@@ -295,9 +295,9 @@ def only(out):
     ("name", "data", "code", "sentence"),
     [
         ("old.py", b"x = 1\nprint 'hello'\n", 0, "this file looks like Python 2"),
-        ("half.py", b"def f(:\n", 1, "this file cannot be parsed (invalid syntax"),
+        ("half.py", b"def f(:\n", 1, "line 1 of this file is not valid Python"),
         ("picture.py", b"\x89PNG\r\n\x1a\n\0\0\0", 1, "this file is binary or damaged"),
-        ("data.py", b"x = '" + b"y" * 5_000_000 + b"'\n", 0, "this file has 5.0 MB of code"),
+        ("data.py", b"x = '" + b"y" * 5_000_000 + b"'\n", 1, "this file has 5.0 MB of code"),
         ("broken.ipynb", b"{", 1, "this is not a notebook"),
         ("list.ipynb", b"[]", 1, "this is not a notebook"),
     ],
@@ -334,7 +334,6 @@ def test_a_file_that_cannot_be_opened_does_not_stop_the_others(project, lint, mo
 @pytest.mark.parametrize(
     ("name", "text", "line"),
     [
-        ("c.yaml", "fp16: true\nbf16: [true\nlr: 1e-4\n", 3),
         ("d.yaml", "name: x\ndrivers: [a\nother: b\n", 3),  # no rule has a word to look for in it
         ("e.toml", "name = 'x'\nother = = 1\n", 2),
         ("f.json", '{"name": "x",\n "other": 1}}\n', 2),
@@ -351,6 +350,56 @@ def test_a_config_that_cannot_be_read_is_a_remark_in_a_folder_and_a_warning_by_i
     code, out, _err = lint("--format", "json", f"settings/{name}")
     (found,) = json.loads(out)
     assert (code, found["code"], found["severity"], found["line"]) == (1, "PM590", "warning", line)
+
+
+def test_a_config_that_cannot_be_read_and_that_a_rule_asks_for_is_a_warning(project, lint):
+    (project / "c.yaml").write_text("fp16: true\nbf16: [true\nlr: 1e-4\n")
+    code, out, _err = lint("--format", "json", "--preview", "c.yaml")
+    (found,) = json.loads(out)
+    assert (code, found["code"], found["severity"]) == (1, "PM590", "warning")
+
+
+def test_a_config_that_no_rule_asks_for_is_read_where_files_are_strict(project, lint):
+    (project / "conf").mkdir()
+    (project / "conf" / "c.yaml").write_text("names: [a, b\n")
+    (project / "conf" / "picture.json").write_bytes(b"\x89PNG\x00\xff")
+    (project / "conf" / "tsconfig.json").write_text('{\n  // strict\n  "strict": true,\n}\n')
+    assert lint("conf")[0] == 0
+    code, out, _err = lint("--strict-files", "--format", "json", "conf")
+    found = {Path(one["path"]).name: one["severity"] for one in json.loads(out)}
+    assert (code, found) == (1, {"c.yaml": "warning", "picture.json": "warning"})
+
+
+def test_a_file_for_another_python_does_not_pass_where_files_are_strict(project, lint):
+    (project / "old.py").write_text("print 'hello'\n")
+    assert lint("old.py")[0] == 0
+    assert lint("--strict-files", "old.py")[0] == 1
+
+
+def test_a_pipe_with_the_name_of_a_file_is_passed_over(project, lint):
+    (project / "inner").mkdir()
+    os.mkfifo(project / "inner" / "pipe.py")
+    (project / "inner" / "fine.py").write_text("x = 1\n")
+    assert lint("inner") == (0, "nothing to report in 1 file\n", "")
+    assert lint("inner/pipe.py", "inner/fine.py")[0] == 0
+
+
+def test_noqa_with_a_code_of_ours(project, lint):
+    line = "import torch\n\n\ndef f(x: torch.Tensor):\n    x.to(0)"
+    (project / "a.py").write_text(f"{line}  # noqa: E501, PM501\n    return x\n")
+    (project / "b.py").write_text(f"{line}  # noqa: E501\n    return x\n")
+    assert lint("a.py")[0] == 0
+    assert lint("b.py")[0] == 1
+
+
+def test_per_file_ignores_as_in_ruff(project, lint):
+    text = "import torch\n\n\ndef f(x: torch.Tensor):\n    x.to(0)\n    return x\n"
+    (project / "old.py").write_text(text)
+    (project / "new.py").write_text(text)
+    for option in ("old.py:PM501", "!new.py:PM5"):
+        _code, out, _err = lint("--format", "json", "--per-file-ignores", option, "old.py", "new.py")
+        assert [one["path"] for one in json.loads(out)] == ["new.py"]
+    assert "write PATTERN:RULE" in lint("--per-file-ignores", "PM501", ".")[2]
 
 
 def test_a_folder_without_python(project, lint):
@@ -405,7 +454,7 @@ def test_a_rule_that_breaks_is_a_note_and_the_others_go_on(project, lint, monkey
     code, _line, message = only(out)
     assert (exit_code, code) == (0, "PM599")
     assert message.startswith(
-        "the rule PM501 dropped-tensor-result failed here (KeyError: 'lost', test_verb.py:"
+        "the rule PM501 dropped-tensor-result failed on this file, in its own code (test_verb.py:"
     )
 
 

@@ -10,6 +10,7 @@ from premortem.lint.configs import Config, Entry
 from premortem.lint.parsing import Unreadable
 from premortem.lint.text import BOM
 
+_JSON_COMMENT = re.compile(r"(?m)^\s*(?://|/\*)|,\s*[}\]]")
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{\{")
 
 
@@ -56,7 +57,16 @@ def read_json(config: Config) -> list[Entry]:
     try:
         return _entries(config, json_scalars(config.data))
     except Broken as broken:
-        raise Unreadable(str(broken), *config.place(broken.offset or 0)) from None
+        place = config.place(broken.offset or 0)
+        raise Unreadable(str(broken), *place, aside=_is_other_json(config.text)) from None
+
+
+def _is_other_json(text: str) -> bool:
+    """JSON with comments, as editors write it, or one value for each line: not JSON, and nothing is broken."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return _JSON_COMMENT.search(text) is not None or (
+        len(lines) > 1 and all(line[0] in "{[" and line.rstrip()[-1] in "}]" for line in lines)
+    )
 
 
 def read_toml(config: Config) -> list[Entry]:

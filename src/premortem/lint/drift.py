@@ -12,6 +12,7 @@ from pathlib import Path
 
 from premortem.lint import signatures
 from premortem.lint.facts import Facts
+from premortem.lint.said import says
 from premortem.lint.signatures import Minor, Symbol
 from premortem.lint.source import Source, dotted
 from premortem.lint.target import UNKNOWN, Pin, Target
@@ -25,8 +26,7 @@ ASKS_VERSION = re.compile(
     re.IGNORECASE,
 )
 # Vendors' packages that replace parts of torch: what it takes is then not in the tables.
-VENDORS = (b"torch_mlu", b"intel_extension_for_pytorch", b"habana_frameworks")
-PATCHED = re.compile(rb"(?<![a-z])npu|" + b"|".join(VENDORS))
+VENDORS = ("torch_npu", "torch_mlu", "intel_extension_for_pytorch", "habana_frameworks")
 # A block in which an exception is wanted, or does not matter.
 EXPECTS_FAILURE = re.compile(r"raises|assertRaises|suppress|expect", re.IGNORECASE)
 CATCHES_MISSING = frozenset("Exception BaseException ImportError ModuleNotFoundError AttributeError".split())
@@ -53,11 +53,10 @@ class Use:
 @lru_cache(maxsize=1)  # the rules ask about one file after the other
 def is_patched(source: Source) -> bool:
     """Whether the file runs with a torch that was changed from outside."""
-    # Looking for words is many times quicker than the pattern, and nearly always enough.
-    data = source.data
-    if b"npu" not in data.replace(b"input", b"") and not any(word in data for word in VENDORS):
-        return False
-    return PATCHED.search(data) is not None
+    if any(source.names.imports(vendor) for vendor in VENDORS) or "npu" in source.calls:
+        return True
+    # `torch.npu.set_device(0)`
+    return b".npu" in source.data and any(node.attr == "npu" for node in source.nodes(ast.Attribute))
 
 
 def is_own(source: Source, name: str) -> bool:
@@ -143,17 +142,17 @@ def is_guarded(source: Source, node: ast.AST, caught: frozenset[str]) -> bool:
             if any(_catches(handler, caught) for handler in above.handlers):
                 return True
         if isinstance(above, (ast.With, ast.AsyncWith)):
-            if any(EXPECTS_FAILURE.search(source.text(item.context_expr)) for item in above.items):
+            if any(says(source, item.context_expr, EXPECTS_FAILURE) for item in above.items):
                 return True
         if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
-            if ASKS_VERSION.search(source.text(above.test)):
+            if says(source, above.test, ASKS_VERSION, given=True):
                 return True
         if isinstance(below, ast.stmt) and _is_never_reached(below, above):
             return True
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
             # An early return, or a decorator that skips a test, guards all of the function.
             tests = [inner.test for inner in above.body if isinstance(inner, ast.If)]
-            if any(ASKS_VERSION.search(source.text(test)) for test in (*tests, *above.decorator_list)):
+            if any(says(source, test, ASKS_VERSION, given=True) for test in (*tests, *above.decorator_list)):
                 return True
         below = above
     return False

@@ -22,7 +22,7 @@ from premortem.lint.summaries import summarise
 from premortem.lint.suppress import Suppressions
 from premortem.lint.target import Target
 
-TOO_LARGE = 800_000  # bytes of code: nobody writes that by hand, and its tree would fill the memory
+TOO_LARGE = 4_000_000  # bytes of code: no file written by hand, and its tree would fill the memory
 SMALL_CONFIG = 50_000  # bytes of YAML: written by hand, and read in a moment
 LARGE_CONFIG = 200_000  # bytes: that is data
 
@@ -38,9 +38,8 @@ class Checked:
     def tell(self, path: str, card: Card, message: str, problem: Unreadable | None = None) -> None:
         """A report about the file as a whole, or about the place where reading it failed."""
         line, column = (problem.line, problem.column) if problem else (1, 1)
-        # Not every file that ends in .yaml or .json is a setting of somebody's training, and the cells of a notebook
-        # are run one by one, or never.
-        aside = path.endswith(CONFIGS) or (problem and (problem.cell is not None or problem.aside))
+        # The cells of a notebook are run one by one, or never.
+        aside = problem and (problem.cell is not None or problem.aside)
         severity = Severity.INFO if aside else card.severity
         self.diagnostics.append(
             Diagnostic(
@@ -106,7 +105,7 @@ def read(path: str, data: bytes, checked: Checked) -> Source:
             checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
         return source
     if len(data) > TOO_LARGE:
-        raise Unreadable(f"this file has {len(data) / 1e6:.1f} MB of code and was not checked", aside=True)
+        raise Unreadable(f"this file has {len(data) / 1e6:.1f} MB of code and was not checked")
     return Source.read(path, data, module=files.module_name(path))
 
 
@@ -115,11 +114,15 @@ def _check_config(
 ) -> None:
     if len(config.data) > LARGE_CONFIG:
         return
-    if len(config.data) <= SMALL_CONFIG or not config.yaml:
-        _ = config.entries  # a broken one is told whatever stands in it
-    for rule in rules:
-        if isinstance(rule, ConfigRule) and rule.wants(config.data):
-            _run(rule, config.path, rule.check(config, project), checked)
+    asking = [rule for rule in rules if isinstance(rule, ConfigRule) and rule.wants(config.data)]
+    if not asking and (len(config.data) <= SMALL_CONFIG or not config.yaml):
+        try:
+            _ = config.entries
+        except Unreadable as problem:
+            problem.aside = True  # it may be a template, and no rule has a question
+            raise
+    for rule in asking:
+        _run(rule, config.path, rule.check(config, project), checked)
     silent = Suppressions(config.data, python=False)
     if silent:
         _tell_of_unknown_words(silent, config.path, checked)
@@ -179,8 +182,9 @@ def _summary(source: Source, checked: Checked) -> Summary:
 
 def _tell_of_failure(what: str, path: str, error: Exception, checked: Checked) -> None:
     place = traceback.extract_tb(error.__traceback__)[-1]
-    fault = f"{type(error).__name__}: {error}, {Path(place.filename).name}:{place.lineno}"
-    checked.tell(path, problems.RuleFailed.card, f"{what} failed here ({fault}); the other rules went on")
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    sentence = f"{what} failed on this file, in its own code ({where}); the other rules went on"
+    checked.tell(path, problems.RuleFailed.card, sentence)
 
 
 def lint(
@@ -193,7 +197,9 @@ def lint(
     for path, one in checked.items():
         if one.waiting:
             again = [rule for rule in rules if rule.card.code in one.waiting]
-            one.diagnostics += check_file(path, Path(path).read_bytes(), again, facts).diagnostics
+            one.diagnostics += check_file(
+                path, Path(path).read_bytes(), again, facts.asked_by(path)
+            ).diagnostics
     return in_order(diagnostic for one in checked.values() for diagnostic in one.diagnostics)
 
 

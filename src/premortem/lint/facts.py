@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from premortem.lint.imports import can_mean, place
-from premortem.lint.keys import CONVERTED, EVERYTHING, READ, SPREAD, is_usual
+from premortem.lint.keys import CONVERTED, READ, SPREAD
 from premortem.lint.marks import IMPORT, OUTPUT
-from premortem.lint.summaries import VERBS, Summary, join
+from premortem.lint.summaries import PLACED, VERBS, Summary, join
 
 if TYPE_CHECKING:
     from premortem.lint.target import Target
@@ -31,14 +31,20 @@ class NotYet(Exception):  # noqa: N818 - a signal to the engine, not an error
 class Facts:
     """The facts about a project. `root` and `target` are known at once, the rest after the first pass.
 
-    Functions are known by their last name alone: two functions of one name are taken for one that does what both do.
-    That is right for staying silent and too weak for an accusation.
+    Functions are known by their last name, in the files that import each other: two functions of one name there are
+    taken for one that does what both do. That is right for staying silent and too weak for an accusation. `path` is the
+    file that asks; what a stranger to it does under the same name says nothing.
     """
 
     def __init__(
-        self, root: Path, target: Target | None = None, summaries: Iterable[Summary] | None = None
+        self,
+        root: Path,
+        target: Target | None = None,
+        summaries: Iterable[Summary] | None = None,
+        path: str | None = None,
     ) -> None:
         self.root = root
+        self._path = None if path is None else place(path)
         self.target = target
         self._summaries = None if summaries is None else list(summaries)
 
@@ -76,17 +82,70 @@ class Facts:
     def runs_with(self, path: str, what: str) -> bool:
         """Whether this file, or one that imports it, directly or through others, uses "fp16" or "compile"."""
         using = {mark[len(what) + 1 :] for mark in self._joined.marks if mark.startswith(what + ">")}
-        seen = reached = {place(path)}
+        return bool(self._users(place(path)) & using)
+
+    def asked_by(self, path: str) -> Facts:
+        """The same facts for another file."""
+        other = Facts(self.root, self.target, self._summaries, path)
+        if self._summaries is not None:
+            other.__dict__["_joined"] = self._joined
+        return other
+
+    def _users(self, file: str) -> set[str]:
+        """A file and those that import it, directly or through others."""
+        seen = reached = {file}
         for _hop in range(HOPS):
-            if seen & using:
-                return True
             reached = {
-                file
-                for file, folder, name in self._imports
-                if file not in seen and any(can_mean(name, folder, one) for one in reached)
+                user
+                for one in reached
+                for user, folder, name in self._that_may_mean(one)
+                if user not in seen and can_mean(name, folder, one)
             }
             seen = seen | reached
-        return bool(seen & using)
+            if not reached:
+                break
+        return seen
+
+    def _that_may_mean(self, file: str) -> list[tuple[str, str, str]]:
+        """The imports that end in the name of this file or of its folder: no other can mean it."""
+        stem = file.rpartition(".")[0]
+        ends = {stem.rpartition("/")[2], stem.rpartition("/")[0].rpartition("/")[2]}
+        return [one for end in ends for one in self._imports_by_end.get(end, ())]
+
+    @cached_property
+    def _imports_by_end(self) -> dict[str, list[tuple[str, str, str]]]:
+        found: dict[str, list[tuple[str, str, str]]] = {}
+        for one in self._imports:
+            for end in set(one[2].split(".")[-2:]):
+                found.setdefault(end, []).append(one)
+        return found
+
+    @cached_property
+    def _callers(self) -> set[str] | None:
+        """The files that can call a function of the file that asks; None where that is not known: all of them."""
+        return None if self._path is None else self._users(self._path)
+
+    @cached_property
+    def _called(self) -> set[str] | None:
+        """The files whose functions the file that asks can call, directly or through others."""
+        if self._path is None:
+            return None
+        files = {mark.partition(PLACED)[2] for mark in self._joined.calls}
+        seen = reached = {self._path}
+        for _hop in range(HOPS):
+            before = reached
+            reached = {
+                file
+                for file in files - seen
+                if any(
+                    user in before and can_mean(name, folder, file)
+                    for user, folder, name in self._that_may_mean(file)
+                )
+            }
+            seen = seen | reached
+            if not reached:
+                break
+        return seen
 
     @cached_property
     def _imports(self) -> list[tuple[str, str, str]]:
@@ -98,18 +157,16 @@ class Facts:
 
     def converts(self, key: str) -> bool:
         """Whether some file turns a setting of this name into a number itself: `float(config["lr"])`."""
-        return CONVERTED + key in self._joined.marks
+        return CONVERTED + key in self._joined.marks or CONVERTED + "*" in self._joined.marks
 
     def reads(self, key: tuple[str, ...]) -> bool:
-        """Whether some file reads the setting `optim.lr`, or hands on all of `optim`; True where it cannot be told."""
+        """Whether some file surely reads the setting `optim.lr`, or hands on all of `optim`.
+
+        A file that hands on everything it is given reads nothing in particular: the setting can be one that no program
+        has asked for in years.
+        """
         marks = self._joined.marks
-        return (
-            not key
-            or not is_usual(key[-1])
-            or READ + key[-1] in marks
-            or EVERYTHING in marks
-            or any(SPREAD + one in marks for one in key[:-1])
-        )
+        return bool(key) and (READ + key[-1] in marks or any(SPREAD + one in marks for one in key[:-1]))
 
     def output_of(self, name: str, path: str) -> str:
         """How the output of a class ends ("softmax", "sigmoid") that this file imports by this name; "" if unknown."""
@@ -129,11 +186,16 @@ class Facts:
 
     def called_without_grad(self, function: str) -> bool:
         """Whether a function of this name is called under `no_grad`/`inference_mode` somewhere."""
-        return function in self._joined.without_grad
+        return self._is_said(self._joined.without_grad, function)
 
     def called_in_eval(self, function: str) -> bool:
         """Whether a function of this name is called from a function that also calls `.eval()`."""
-        return function in self._joined.in_eval
+        return self._is_said(self._joined.in_eval, function)
+
+    def _is_said(self, said: set[str], function: str) -> bool:
+        """Whether a file that can call it says this about a function."""
+        files = {mark.partition(PLACED)[2] for mark in said if mark.partition(PLACED)[0] == function}
+        return bool(files) and (self._callers is None or bool(files & self._callers))
 
     def does(self, function: str, verb: str) -> bool:
         """Whether a function of this name calls `verb`, itself or through other functions of the project.
@@ -142,7 +204,7 @@ class Facts:
         """
         if verb not in VERBS:
             raise ValueError(f"add {verb!r} to summaries.VERBS")
-        calls = self._joined.calls
+        calls = self._calls
         here, seen = {function}, {function}
         for _hop in range(HOPS):
             called = {name for one in here for name in calls.get(one, ())}
@@ -152,9 +214,19 @@ class Facts:
             seen |= here
         return False
 
+    @cached_property
+    def _calls(self) -> dict[str, set[str]]:
+        """What functions call, of the files that the one that asks can reach."""
+        found: dict[str, set[str]] = {}
+        for mark, names in self._joined.calls.items():
+            function, _, file = mark.partition(PLACED)
+            if self._called is None or file in self._called:
+                found.setdefault(function, set()).update(names)
+        return found
+
     def defines(self, function: str) -> bool:
         """Whether some training file of the project has a function of this name that calls anything."""
-        return function in self._joined.calls
+        return function in self._calls
 
     def returns(self, function: str) -> frozenset[str]:
         """The torch classes of what a function of this name builds and returns: {"torch.optim.lr_scheduler.StepLR"}."""

@@ -30,6 +30,8 @@ def find(paths: Sequence[str], excluded: Callable[[str], bool] = lambda path: Fa
                 # Below the folder one is in, a plain name says the same as one with "./" before it.
                 found.setdefault(plain, plain if path == os.curdir else file)
         elif os.path.exists(path):  # noqa: PTH110 - likewise
+            if not os.path.isfile(path):  # noqa: PTH113 - likewise
+                continue  # a pipe, a device: nothing to read
             _refuse_other_kinds(path)
             found.setdefault(os.path.normpath(path), path)
         elif os.path.islink(path):  # noqa: PTH114 - likewise
@@ -62,7 +64,8 @@ def below(folder: str, excluded: Callable[[str], bool] = lambda path: False) -> 
         for name in sorted(names):
             if name.endswith(SUFFIXES) and not name.startswith(APPLE_DOUBLE):
                 file = os.path.join(here, name)  # noqa: PTH118 - many thousands of them
-                if not excluded(file):
+                # A pipe or a device under such a name would block whoever opens it.
+                if not excluded(file) and (os.path.isfile(file) or os.path.islink(file)):  # noqa: PTH113, PTH114
                     yield file
 
 

@@ -1,7 +1,7 @@
 """Where a value comes from, and which statements can follow which, in one function or the module.
 
-Paths are possible paths, not proven ones: every branch can be taken, a loop can run any number of times, a statement
-inside `try` can raise into its handlers. Calls are opaque: `source.callee(call)` gives the function of this file that
+Paths are possible paths, not proven ones: a loop can run any number of times, a statement inside `try` can raise into
+its handlers, and every branch can be taken that does not contradict a condition asked before (`feasible`). Calls are opaque: `source.callee(call)` gives the function of this file that
 is called, `project.does(name, verb)` says what functions of the whole project do.
 """
 
@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from premortem.lint.bindings import Definition, bindings, parameters
+from premortem.lint.feasible import Conditions, following
 from premortem.lint.graph import Graph
 from premortem.lint.tree import argument, dotted
 
@@ -35,6 +36,7 @@ class Flow:
         self.graph = Graph(scope)
         self.end = self.graph.end
         self._known: dict[ast.AST, tuple[Definition, ...]] = {}
+        self._statements: dict[ast.AST, ast.AST] = {}
 
     # --- paths -----------------------------------------------------------------------------------
 
@@ -47,7 +49,7 @@ class Flow:
         a loop leads back to it. `raising=False` leaves out paths on which a statement fails into a handler.
         """
         wanted = self.statement(goal)
-        return any(found is wanted for found in self._after(start, avoiding, raising=raising))
+        return any(found is wanted for found in self._after(start, avoiding, wanted, raising=raising))
 
     def next_iteration(
         self, start: ast.AST, loop: Loop, avoiding: Collection[ast.AST] = (), *, raising: bool = True
@@ -63,12 +65,21 @@ class Flow:
         self, start: ast.AST, avoiding: Collection[ast.AST] = (), *, raising: bool = True
     ) -> set[ast.AST]:
         """Every statement that can be executed after `start` on paths without those to avoid."""
-        return set(self._after(start, avoiding, raising=raising))
+        return set(self._after(start, avoiding, None, raising=raising))
 
-    def _after(self, start: ast.AST, avoiding: Collection[ast.AST], *, raising: bool) -> Iterator[ast.AST]:
+    def _after(
+        self, start: ast.AST, avoiding: Collection[ast.AST], goal: ast.AST | None, *, raising: bool
+    ) -> Iterator[ast.AST]:
         walls = {self.statement(node) for node in avoiding}
-        follows, raises = self.graph.follows, self.graph.raises
         first = self.statement(start)
+        agreeing = following(self, first, walls, goal, raising=raising)
+        return self.anywhere_after(first, walls, raising=raising) if agreeing is None else agreeing
+
+    def anywhere_after(
+        self, first: ast.AST, walls: Collection[ast.AST], *, raising: bool
+    ) -> Iterator[ast.AST]:
+        """Every statement after this one, whatever the conditions on the way say."""
+        follows, raises = self.graph.follows, self.graph.raises
         seen: set[ast.AST] = set()
         pending = deque(follows.get(first, ()))
         if raising:
@@ -88,7 +99,20 @@ class Flow:
         follows = self.graph.follows
         if node in follows:
             return node
-        return next((above for above in self.source.ancestors(node) if above in follows), node)
+        found = self._statements.get(node)
+        if found is None:
+            found = next((above for above in self.source.ancestors(node) if above in follows), node)
+            self._statements[node] = found
+        return found
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """What the `if`s of this scope ask."""
+        return Conditions(self)
+
+    def bound_by(self, statement: ast.AST) -> frozenset[str]:
+        """The names that a statement binds."""
+        return frozenset(one.name for one in self._defined_by(statement))
 
     # --- values ----------------------------------------------------------------------------------
 
@@ -189,8 +213,8 @@ class Flow:
     def _before(self) -> dict[ast.AST, set[ast.AST]]:
         previous: dict[ast.AST, set[ast.AST]] = {}
         for edges in (self.graph.follows, self.graph.raises):
-            for here, following in edges.items():
-                for there in following:
+            for here, after in edges.items():
+                for there in after:
                     previous.setdefault(there, set()).add(here)
         return previous
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from premortem import metric_words
+from premortem.lint.said import says
 from premortem.lint.source import last_name
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def hides_runtime_errors(source: Source, handler: ast.ExceptHandler) -> bool:
         or (isinstance(one, ast.Expr) and (is_logging(one.value) or isinstance(one.value, ast.Constant)))
         for one in handler.body
     )
-    return only_tells and not _MEMORY.search(source.text(handler))
+    return only_tells and not says(source, handler, _MEMORY, given=True)
 
 
 def gives_up(source: Source, handler: ast.ExceptHandler) -> bool:
@@ -60,6 +62,16 @@ def gives_up(source: Source, handler: ast.ExceptHandler) -> bool:
         for statement in handler.body
         for node in (statement, *source.within(statement))
     )
+
+
+def statements(source: Source, handler: ast.ExceptHandler) -> Iterator[ast.stmt]:
+    """What a handler does, under its conditions too; not what a function or a handler inside it does."""
+    pending: list[ast.stmt] = [*handler.body]
+    while pending:
+        statement = pending.pop(0)
+        yield statement
+        if isinstance(statement, (ast.If, ast.With)):
+            pending = [*statement.body, *getattr(statement, "orelse", ()), *pending]
 
 
 def is_logging(node: ast.AST) -> bool:

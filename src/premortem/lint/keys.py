@@ -49,6 +49,8 @@ def keys(source: Source) -> Iterator[str]:
 def _converted(source: Source) -> Iterator[str]:
     for call in source.calls_to("float", "eval", "literal_eval", "Decimal"):
         if len(call.args) == 1:
+            if _is_each(source, call.args[0]):
+                yield CONVERTED + "*"
             for node in (call.args[0], *source.within(call.args[0])):
                 if isinstance(node, ast.Attribute):
                     yield CONVERTED + node.attr
@@ -62,6 +64,24 @@ def _converted(source: Source) -> Iterator[str]:
             for one in call.args:
                 if isinstance(name := constant(one), str):
                     yield CONVERTED + name.lstrip("-").replace("-", "_")
+
+
+def _is_each(source: Source, value: ast.expr) -> bool:
+    """`config[name]` of `for name in (...)`, `value` of `for key, value in config.items()`: every key is converted."""
+    if isinstance(value, ast.Subscript):
+        value = value.slice
+    elif not isinstance(value, ast.Name) or not any(
+        isinstance(loop, ast.For) and last_name(loop.iter) == "items" for loop in source.loops_around(value)
+    ):
+        return False
+    return isinstance(value, ast.Name) and any(
+        isinstance(loop, ast.For)
+        and any(
+            isinstance(one, ast.Name) and one.id == value.id
+            for one in (loop.target, *source.within(loop.target))
+        )
+        for loop in source.loops_around(value)
+    )
 
 
 def _read(source: Source) -> Iterator[str]:

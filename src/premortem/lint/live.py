@@ -39,12 +39,12 @@ class Live:
             return []
         plan = self.plan
         target = plan.targets.of(path) if plan.targets else None
-        first = engine.check_file(path, data, self._rules, Facts(plan.root, target))
+        first = engine.check_file(path, data, self._rules, Facts(plan.root, target, path=path))
         found = first.diagnostics
         if first.waiting:
             known = [*self._around(path), *([first.summary] if first.summary else [])]
             again = [rule for rule in self._rules if rule.card.code in first.waiting]
-            second = engine.check_file(path, data, again, Facts(plan.root, target, known))
+            second = engine.check_file(path, data, again, Facts(plan.root, target, known, path))
             found = [*found, *second.diagnostics]
         return engine.in_order(project.wanted(found, plan))
 

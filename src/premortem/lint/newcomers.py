@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 
 from premortem.lint import drift, signatures
 from premortem.lint.facts import Facts
+from premortem.lint.said import says
 from premortem.lint.signatures import Minor
 from premortem.lint.source import Source, dotted
 from premortem.lint.target import Pin
 
 # A file with one of these knows that versions differ; what its functions use may be guarded where they are called.
 KNOWS_VERSIONS = re.compile(
-    rb"__version__|torch_version|TORCH_(GREATER|VERSION|\d)|_torch_(greater|less|version)|TORCH_?\d"
+    r"__version__|torch_version|TORCH_(GREATER|VERSION|\d)|_torch_(greater|less|version)|TORCH_?\d"
 )
 # Data types are constants; the tables know functions and classes.
 DTYPES: dict[str, Minor] = {
@@ -79,7 +80,7 @@ def _is_bare(source: Source, node: ast.AST, caught: frozenset[str]) -> bool:
             return False
     elif source.function(node) is not None:
         return False  # an import inside a function keeps apart what not every version has
-    if source.function(node) is not None and KNOWS_VERSIONS.search(source.data):
+    if source.function(node) is not None and says(source, source.tree, KNOWS_VERSIONS):
         return False
     return not drift.is_guarded(source, node, caught)
 

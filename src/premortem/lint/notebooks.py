@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from premortem.lint.diagnostics import Edit
+from premortem.lint.parsing import can_be_read
 from premortem.lint.source import Cell, Source, Unreadable
 from premortem.untrusted import loads
 
@@ -28,10 +29,12 @@ def read(path: str, data: bytes, module: str = "") -> tuple[Source, list[Unreada
     try:
         notebook = loads(data.decode("utf-8-sig"))
         cells = list(_code_cells(notebook))
-    except ValueError as error:
-        raise Unreadable(f"this is not a notebook ({error})") from None
-    except (TypeError, LookupError, AttributeError):
-        raise Unreadable("this is not a notebook (its cells are not where a notebook has them)") from None
+    except json.JSONDecodeError as error:
+        why = f"line {error.lineno} is not JSON" if data.strip() else "it is empty"
+        empty = not data.strip()  # somebody will write it one day
+        raise Unreadable(f"this is not a notebook: {why}", error.lineno, error.colno, aside=empty) from None
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
+        raise Unreadable("this is not a notebook: it has no cells") from None
     joined: list[str] = []
     places: list[Cell] = []
     broken: list[Unreadable] = []
@@ -150,9 +153,9 @@ def _problem(code: str) -> Unreadable | None:
                 code, "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
             )
     except SyntaxError as error:
-        return Unreadable(f"this cell cannot be parsed ({error.msg})", error.lineno or 1, error.offset or 1)
-    except (RecursionError, MemoryError):
-        return Unreadable("this cell is nested too deeply to be read")
-    except ValueError as error:
-        return Unreadable(f"this cell cannot be parsed ({error})")
+        if can_be_read(code.encode()):
+            return None
+        return Unreadable("this cell is not valid Python", error.lineno or 1, error.offset or 1)
+    except (ValueError, RecursionError, MemoryError):
+        return Unreadable("this cell cannot be read as Python")
     return None

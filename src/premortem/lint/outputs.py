@@ -86,13 +86,7 @@ class Outputs:
 
     def _is_changed(self, name: str) -> bool:
         """`model.classifier[-1] = nn.Identity()`: it is no longer what it was built as."""
-        inside = name + "."
-        return any(
-            dotted(target.value if isinstance(target, ast.Subscript) else target).startswith(inside)
-            for statement in self._source.nodes(ast.Assign)
-            for target in statement.targets
-            if isinstance(target, (ast.Attribute, ast.Subscript))
-        )
+        return name in self._source.once(_changed_owners)
 
     def _of_built(self, built: ast.expr, depth: int) -> str:
         """How the output of a module ends that this expression builds."""
@@ -204,6 +198,19 @@ def _may_squash(source: Source, call: ast.Call) -> bool:
     )
 
 
+def _changed_owners(source: Source) -> frozenset[str]:
+    """Every name an attribute of which, or an item of such an attribute, is assigned to somewhere."""
+    found: set[str] = set()
+    for statement in source.nodes(ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, (ast.Attribute, ast.Subscript)):
+                owner = dotted(target.value if isinstance(target, ast.Subscript) else target)
+                while "." in owner:
+                    owner = owner.rpartition(".")[0]
+                    found.add(owner)
+    return frozenset(found)
+
+
 def _keeps_values(index: ast.expr) -> bool:
     """A column of the output is still a probability; an item of a tuple could be anything."""
     return isinstance(index, ast.Slice) or (
@@ -223,12 +230,15 @@ def _last_layer(sequential: ast.Call) -> ast.expr | None:
 
 
 def _returns(source: Source, function: Function) -> list[ast.Return]:
-    return [
-        node
-        for node in source.nodes(ast.Return)
-        if function.lineno <= node.lineno <= (function.end_lineno or 0)
-        and next((above for above in source.ancestors(node) if isinstance(above, SCOPES)), None) is function
-    ]
+    return source.once(_returns_by_scope).get(function, [])
+
+
+def _returns_by_scope(source: Source) -> dict[ast.AST, list[ast.Return]]:
+    found: dict[ast.AST, list[ast.Return]] = {}
+    for node in source.nodes(ast.Return):
+        owner = next((above for above in source.ancestors(node) if isinstance(above, SCOPES)), source.tree)
+        found.setdefault(owner, []).append(node)
+    return found
 
 
 def _agreed(kinds: Iterable[str]) -> str:

@@ -24,30 +24,66 @@ class Unreadable(Exception):  # noqa: N818 - a state of the file, not an error o
 def parse(path: str, data: bytes, *, notebook: bool) -> ast.Module:
     flags = ast.PyCF_ONLY_AST | (ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if notebook else 0)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # From text where the bytes declare an encoding: they have been turned into UTF-8 already.
-            code = data.decode("utf-8-sig") if b"coding" in data[:400] else data
-            tree = compile(code, path, "exec", flags, dont_inherit=True)
+        tree = _tree(path, data, flags)
     except SyntaxError as error:
-        raise _unreadable(error) from None
+        newer = _of_newer(path, data, flags)
+        if newer is None:
+            raise _unreadable(error) from None
+        tree = newer
     except (ValueError, UnicodeError):
         raise Unreadable("this file is binary or damaged, not Python text") from None
     except (RecursionError, MemoryError):
         raise Unreadable("this file is nested too deeply to be read") from None
+    return tree
+
+
+def _tree(path: str, data: bytes, flags: int) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # From text where the bytes declare an encoding: they have been turned into UTF-8 already.
+        code = data.decode("utf-8-sig") if b"coding" in data[:400] else data
+        tree = compile(code, path, "exec", flags, dont_inherit=True)
     assert isinstance(tree, ast.Module)  # noqa: S101 - mode "exec" gives nothing else
     return tree
+
+
+def can_be_read(data: bytes) -> bool:
+    """Whether a cell is Python of a later version."""
+    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    return _of_newer("cell", data, flags) is not None
+
+
+def _of_newer(path: str, data: bytes, flags: int) -> ast.Module | None:
+    """The tree of a file that a later Python can read, and this one with what is new in it written out."""
+    from premortem.lint import grammar
+
+    written = grammar.older(data)
+    if written is None:
+        return None
+    after, version = written
+    if sys.version_info[:2] >= version:
+        return None  # this Python knows all of it: the fault is another one
+    try:
+        return _tree(path, after, flags)
+    except (SyntaxError, ValueError):
+        return None
 
 
 _PYTHON_2 = re.compile(
     r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
     r"|leading zeros in decimal|invalid hexadecimal literal|inconsistent use of tabs"
 )
-# What later versions brought: type parameters and aliases, any quotes in f-strings, templates.
-_NEWER = {
-    (3, 12): re.compile(r"^\s*(?:async\s+)?def\s+\w+\[|^\s*class\s+\w+\[|^\s*type\s+\w+.*=|^f-string"),
-    (3, 14): re.compile(r"\bt[\"']"),
-}
+# What Python 2 could read, where later versions only say "invalid syntax"; and names that became keywords in 3.7.
+_OLD_LINES = (
+    (
+        "Python 2",
+        re.compile(r"^\s*(?:raise\s+\w[\w.]*\s*,|exec\s+[\"'\w]|print\s*>>|print\s+[\"'\w])|<>|\bur[\"']|`"),
+    ),
+    (
+        "Python 3.6 or older",
+        re.compile(r"\b(?:async|await)\s*=(?!=)|[(,]\s*(?:async|await)\s*[,)=]|\.(?:async|await)\b"),
+    ),
+)
 
 
 def _unreadable(error: SyntaxError) -> Unreadable:
@@ -56,17 +92,17 @@ def _unreadable(error: SyntaxError) -> Unreadable:
     if "null bytes" in what or "codec can't decode" in what:
         return Unreadable("this file is binary or damaged, not Python text", *place)
     if _PYTHON_2.search(what):
-        sentence = f"this file looks like Python 2 ({what}); nothing in it was checked"
+        sentence = f"this file looks like Python 2 (line {place[0]}); nothing in it was checked"
         return Unreadable(sentence, *place, aside=True)
-    here = sys.version_info[:2]
-    words = what if what.startswith("f-string") else error.text or ""
-    if any(here < version and pattern.search(words) for version, pattern in _NEWER.items()):
-        running = f"Python {here[0]}.{here[1]}, which runs premortem"
-        sentence = (
-            f"this file may be written for a newer Python than {running} ({what}); nothing in it was checked"
-        )
-        return Unreadable(sentence, *place, aside=True)
-    return Unreadable(f"this file cannot be parsed ({what}); nothing in it was checked", *place)
+    line = error.text or ""
+    if what.startswith("invalid syntax"):
+        for version, pattern in _OLD_LINES:
+            if pattern.search(line):
+                sentence = f"this file looks like {version} (line {place[0]}); nothing in it was checked"
+                return Unreadable(sentence, *place, aside=True)
+    merge = line.startswith(("<<<<<<<", "=======", ">>>>>>>"))
+    why = "has the marks of an unfinished merge" if merge else "is not valid Python"
+    return Unreadable(f"line {place[0]} of this file {why}; nothing in it was checked", *place)
 
 
 def reencoded(data: bytes) -> tuple[str, bytes]:
@@ -75,5 +111,5 @@ def reencoded(data: bytes) -> tuple[str, bytes]:
         if encoding in {"utf-8", "utf-8-sig"}:
             return "utf-8", data
         return encoding, data.decode(encoding).encode()
-    except (SyntaxError, UnicodeError, LookupError) as error:
-        raise Unreadable(f"this file's text does not fit its encoding ({error})") from None
+    except (SyntaxError, UnicodeError, LookupError):
+        raise Unreadable("this file's text does not fit the encoding it declares") from None

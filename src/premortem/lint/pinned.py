@@ -26,10 +26,24 @@ NAMES = {
 }
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pipfile.lock")
 LISTS = ("requirements.txt", "*require*.txt", "constraints*.txt")
-METADATA = ("pyproject.toml", "setup.cfg", "setup.py", "pipfile", "environment*.y*ml", "conda*.y*ml")
-INSTRUCTIONS = ("dockerfile*", "*.dockerfile", "readme*")
+METADATA = ("pyproject.toml", "setup.cfg", "setup.py", "pipfile", "*env*.y*ml", "*conda*.y*ml")
+INSTRUCTIONS = (
+    "dockerfile*",
+    "*.dockerfile",
+    "*install*.sh",
+    "setup*.sh",
+    "install*.md",
+    "install*.txt",
+    "readme*",
+)
 # Folders whose files speak for the folder they are in, and what counts in them.
-BELOW = {"requirements": ("*.txt",), "docker": INSTRUCTIONS}
+BELOW = {
+    "requirements": ("*.txt",),
+    **dict.fromkeys(("env", "envs", "conda", "environment", "environments"), (*LISTS, *METADATA)),
+    **dict.fromkeys(("docker", "docs", "install"), INSTRUCTIONS),
+}
+# A version that no release has: the package comes from a commit, a branch or a folder.
+ELSEWHERE = "elsewhere"
 ENVIRONMENTS = (".venv", "venv")
 MOST = 5_000_000  # bytes read of one file; a lock file of a large project has one or two million
 SPEC = r"(?:[<>=!~^]=?=?\s*[\w.*+]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+]+)*|)"
@@ -124,17 +138,62 @@ def _listed(name: str, text: str) -> Iterator[str]:
     )
     for pattern in patterns:
         yield from (spec for spec in re.findall(pattern, text, re.MULTILINE) if spec.strip())
+    # What `conda list` and `pip list` print: name, version and, of conda, the build and where it came from.
+    listed = re.findall(
+        rf"^{re.escape(name)}[ \t]{{2,}}(\d+(?:\.\d+)+)\S*(?:[ \t]+\S+){{0,2}}[ \t]*$", text, re.MULTILINE
+    )
+    yield from (f"=={version}" for version in listed)
+    yield from _linked(name, text)
+
+
+def _linked(name: str, text: str) -> Iterator[str]:
+    """`torch @ https://…/torch-2.1.0+cu118-cp311.whl`, `transformers @ git+https://…@commit`, `{git = "…"}`."""
+    word = re.escape(name)
+    lines = [
+        *re.findall(rf"^[ \t]*(?:- +)?[\"']?{word}(?:\[[\w, -]*\])?[ \t]*@[ \t]*(\S+)", text, re.MULTILINE),
+        *re.findall(rf"[\"']{word}(?:\[[\w, -]*\])?[ \t]*@[ \t]*([^\"'\s]+)", text),
+        *re.findall(
+            rf"^{word}[ \t]*=[ \t]*\{{[^}}\n]*?(?:git|url|path)[ \t]*=[ \t]*[\"']([^\"']+)",
+            text,
+            re.MULTILINE,
+        ),
+        # Without the name before it: `git+https://github.com/huggingface/transformers.git@v4.30`, a wheel's address.
+        *re.findall(
+            rf"^[ \t]*(?:-e[ \t]+)?(git\+\S*/{word}(?:\.git)?(?:[@#]\S*)?)[ \t]*$", text, re.MULTILINE
+        ),
+        *re.findall(rf"^[ \t]*(https?://\S*/{word}-\d\S*\.whl)", text, re.MULTILINE),
+    ]
+    for link in lines:
+        wheel = re.search(rf"/{word}-(\d+(?:\.\d+)+)[^/]*\.whl", link)
+        tag = re.search(r"@v?(\d+(?:\.\d+)+)(?:[#\s]|$)", link)
+        known = wheel or tag
+        yield f"=={known[1]}" if known else ELSEWHERE
 
 
 def _instructed(name: str, text: str) -> Iterator[str]:
     """`pip install torch==1.13.1+cu117`, `conda install pytorch=1.7`, `FROM pytorch/pytorch:1.13.1-cuda11.6`."""
     # After a dash it is an option or the end of another name; so it is before one.
     word = rf"(?<![\w./-]){re.escape(name)}(?:\[[\w, -]*\])?"
-    bound = r"[<>=~]=?\s?\d+(?:\.[\d*]+)*"
+    bound = r"[<>=~]={0,2}\s?\d+(?:\.[\d*]+)*"
     specs = re.findall(rf"{word}[ \t]?({bound}(?:,\s?{bound})*)", text, re.IGNORECASE)
     if not specs and name == "pytorch":
         specs = [
             f"=={tag}"
             for tag in re.findall(r"^FROM +pytorch/pytorch:(\d+\.\d+(?:\.\d+)?)", text, re.MULTILINE)
         ]
-    yield from specs
+    yield from specs or _mentioned(name, text)
+
+
+def _mentioned(name: str, text: str) -> Iterator[str]:
+    """`PyTorch 1.7.1`, `PyTorch (>= 1.4)`, `pytorch-1.0`, `torch version: 0.4`, `PyTorch v1.9 or later`."""
+    # The version stands right behind the name, or behind a word that says it is one; a date or a size has no point.
+    found = re.findall(
+        rf"(?<![\w./-]){re.escape(name)}\*{{0,2}}`?\]?(?:\([^)\s]*://[^)\s]*\))?[ \t]*(?:versions?)?[ \t]*[:=(-]?[ \t]*"
+        r"(>=|>|≥|<=|<|==|~)?[ \t]*v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\d.]*[%xkMG])[ \t]*"
+        r"(\+|or (?:later|higher|newer|above|greater)|and (?:later|above|higher))?",
+        text,
+        re.IGNORECASE,
+    )
+    for how, version, later in found:
+        sign = ">=" if later else {"≥": ">=", "": "==", "~": "=="}.get(how, how)
+        yield f"{sign}{version}" if sign != "==" or version.count(".") > 1 else f"=={version}.*"

@@ -24,8 +24,9 @@ class UnreadableFile:
     Mend the syntax, or leave the file out: `exclude = ["old/*.py"]` in `[tool.premortem.lint]`.
 
     ## When it is only a remark
-    For files that are written for another Python, cells of notebooks, configs that were found in a folder (not those that were
-    named), and files too large to be written by hand.
+    For files that are written for another Python, JSON with comments, cells of notebooks, configs that were found in a folder
+    (not those that were named), and files too large to be written by hand. With `--strict-files` a file that was not read
+    ends the run with 1 all the same.
     """
 
     card: ClassVar[Card] = Card(

@@ -20,8 +20,14 @@ def functions_called(source: Source, call: ast.Call) -> list[Function]:
     owner = receiver(call)
     if owner is not None and dotted(owner) not in {"self", "cls"}:
         return []
-    name = last_name(call)
-    return [one for one in source.functions if one.name == name]
+    return source.once(_functions_by_name).get(last_name(call), [])
+
+
+def _functions_by_name(source: Source) -> dict[str, list[Function]]:
+    found: dict[str, list[Function]] = {}
+    for one in source.functions:
+        found.setdefault(one.name, []).append(one)
+    return found
 
 
 def callers(source: Source, function: Function) -> list[ast.Call]:

@@ -7,6 +7,10 @@ import ast
 from premortem.lint.source import Source, dotted, last_name, receiver
 from premortem.lint.training import is_test
 
+# Methods of tensors that give something else.
+_NO_TENSORS = frozenset(
+    "numpy tolist item size dim shape split chunk unbind max min sort topk nelement numel".split()
+)
 TENSOR_TYPES = frozenset(
     ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.BoolTensor", "torch.cuda.FloatTensor")
 )
@@ -45,13 +49,30 @@ def _required(test: ast.expr) -> list[ast.expr]:
 
 def _made_by_torch(source: Source, expr: ast.expr, depth: int = 6) -> bool:
     """`torch.rand(3)`, and what is made from it by methods: `torch.rand(3).to(device)`, `x.clone()`."""
-    for made in source.flow(source.scope(expr)).origins(expr) if depth else ():
-        if isinstance(made, ast.Call):
-            if any(name.startswith("torch.") for name in source.names.of(made.func)):
-                return True
-            owner = receiver(made)
-            if owner is not None and _made_by_torch(source, owner, depth - 1):
-                return True
+    return any(_is_made_by_torch(source, made, depth) for made in _origins(source, expr, depth))
+
+
+def is_surely_tensor(source: Source, expr: ast.expr, depth: int = 6) -> bool:
+    """Whether every way this value comes is a tensor of torch, through expressions and chains of methods."""
+    made = _origins(source, expr, depth)
+    return bool(made) and all(_is_made_by_torch(source, one, depth) for one in made)
+
+
+def _origins(source: Source, expr: ast.expr, depth: int) -> tuple[ast.expr, ...]:
+    return source.flow(source.scope(expr)).origins(expr) if depth else ()
+
+
+def _is_made_by_torch(source: Source, made: ast.expr, depth: int) -> bool:
+    if isinstance(made, ast.Call):
+        if any(source.kinds.of_name(name) == "tensor" for name in source.names.of(made.func)):
+            return True
+        owner = receiver(made)
+        kept = last_name(made) not in _NO_TENSORS
+        return owner is not None and kept and _made_by_torch(source, owner, depth - 1)
+    if isinstance(made, ast.BinOp):
+        return any(_made_by_torch(source, one, depth - 1) for one in (made.left, made.right))
+    if isinstance(made, ast.UnaryOp):
+        return _made_by_torch(source, made.operand, depth - 1)
     return False
 
 

@@ -69,7 +69,12 @@ def ignored_here(card: Card, path: str, root: Path, settings: Settings) -> bool:
 
 @lru_cache(maxsize=4096)
 def matches_path(path: str, pattern: str, root: str) -> bool:
-    """`tests/*` matches below the root; `*_old.py` matches a name anywhere; `legacy` a folder anywhere."""
+    """`tests/*` matches below the root; `*_old.py` matches a name anywhere; `legacy` a folder anywhere.
+
+    `!src/*` matches everything else.
+    """
+    if pattern.startswith("!"):
+        return not matches_path(path, pattern[1:], root)
     full = Path(path).absolute()
     try:
         parts = full.relative_to(root).parts

@@ -7,9 +7,10 @@ out when they are first asked for, because most files need none of them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from premortem.lint.buckets import Buckets
 from premortem.lint.names import Names
@@ -57,6 +58,8 @@ __all__ = [
     "receiver",
 ]
 
+Answer = TypeVar("Answer")
+
 # Classes of other packages that are torch modules.
 _MODULE_BASES = frozenset(
     (
@@ -82,6 +85,17 @@ class Source(Buckets):
     def release(self) -> None:
         """Let go of everything: names and flow refer back to the source, and workers run without a collector."""
         self.__dict__.clear()
+
+    @cached_property
+    def _answers(self) -> dict[Callable[..., Any], Any]:
+        return {}
+
+    def once(self, question: Callable[[Source], Answer]) -> Answer:
+        """The answer of a function of this file that several rules ask for: worked out once."""
+        if question not in self._answers:
+            self._answers[question] = question(self)
+        answer: Answer = self._answers[question]
+        return answer
 
     @cached_property
     def module_classes(self) -> frozenset[str]:
@@ -138,20 +152,50 @@ class Source(Buckets):
             raise ValueError(f"{type(node).__name__} is in no statement")
         return here
 
+    @cached_property
+    def _functions_around(self) -> dict[ast.AST, Function | None]:
+        return {}
+
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function around this node; a lambda is part of the function it stands in."""
-        return next((above for above in self.ancestors(node) if isinstance(above, FUNCTIONS)), None)
+        known = self._functions_around
+        if node not in known:
+            known[node] = next(
+                (above for above in self.ancestors(node) if isinstance(above, FUNCTIONS)), None
+            )
+        return known[node]
 
     def scope(self, node: ast.AST) -> Function | ast.Module:
         """The innermost function around this node, or the module."""
         return self.function(node) or self.tree
 
+    @cached_property
+    def _assigned_in(self) -> dict[tuple[str, ast.AST], list[Assignment]]:
+        found: defaultdict[tuple[str, ast.AST], list[Assignment]] = defaultdict(list)
+        for name, statements in self.assignments.items():
+            for statement in statements:
+                found[name, self.scope(statement)].append(statement)
+        return found
+
+    def assigned_in(self, name: str, scope: ast.AST) -> list[Assignment]:
+        """The assignments of a name in one function, or at the top of the module."""
+        return self._assigned_in.get((name, scope), [])
+
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The innermost class around this node."""
         return next((above for above in self.ancestors(node) if isinstance(above, ast.ClassDef)), None)
 
+    @cached_property
+    def _loops_around(self) -> dict[ast.AST, tuple[Loop, ...]]:
+        return {}
+
     def loops_around(self, node: ast.AST) -> tuple[Loop, ...]:
         """The loops whose body holds this node within its function, innermost first."""
+        if node not in self._loops_around:
+            self._loops_around[node] = self._find_loops_around(node)
+        return self._loops_around[node]
+
+    def _find_loops_around(self, node: ast.AST) -> tuple[Loop, ...]:
         found: list[Loop] = []
         below = node
         for above in self.ancestors(node):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from premortem.lint.source import Source
     from premortem.lint.tree import Function
 
+PLACED = " @ "  # between a name and the file it is used in
 # What functions are asked about: `project.does("optimize", "zero_grad")`.
 VERBS = frozenset(
     "backward step zero_grad unscale_ update scale clip_grad_norm_ clip_grad_value_ no_grad inference_mode "
@@ -36,7 +37,9 @@ YAML = {
 }
 _YAML_CALLS = tuple({name.rpartition(".")[2] for name in YAML})
 # A file with none of these says nothing about training, but it can read settings.
-RELEVANT = tuple(b"torch lightning transformers accelerate yaml omegaconf hydra no_grad eval".split())
+RELEVANT = tuple(
+    b"torch lightning transformers accelerate yaml omegaconf hydra no_grad eval .backward( .step(".split()
+)
 # Only in files with one of these is it worth writing down who calls whom.
 TRAINS = (b".backward(", b".step(", b"zero_grad", b"no_grad", b".eval(")
 
@@ -47,9 +50,10 @@ class Summary:
 
     packages: set[str] = field(default_factory=set)  # first parts of the names it imports
     marks: set[str] = field(default_factory=set)  # "fp16", "saves-module", "ddp", "yaml:pyyaml", ...
-    without_grad: set[str] = field(default_factory=set)  # functions called under no_grad
-    in_eval: set[str] = field(default_factory=set)  # functions called from a function that calls .eval()
-    calls: dict[str, set[str]] = field(default_factory=dict)  # function -> last names of what it calls
+    # Names of functions with the file that says so, as `evaluate @ /repo/train.py`.
+    without_grad: set[str] = field(default_factory=set)  # called under no_grad
+    in_eval: set[str] = field(default_factory=set)  # called from a function that calls .eval()
+    calls: dict[str, set[str]] = field(default_factory=dict)  # last names of what a function calls
     returns: dict[str, set[str]] = field(default_factory=dict)  # function -> torch classes it returns
 
 
@@ -81,7 +85,15 @@ def _mark(source: Source, summary: Summary) -> None:
         for decorator in function.decorator_list
     ):
         marks.add("compile")
-    if b"DistributedDataParallel" in source.data or b"init_process_group" in source.data:
+    if (
+        "init_process_group" in source.calls
+        or any(
+            "DistributedDataParallel" in (alias.asname or alias.name)
+            for chosen in source.nodes(ast.ImportFrom)
+            for alias in chosen.names
+        )
+        or "DistributedDataParallel" in source.calls
+    ):
         marks.add("ddp")
     for call in source.calls_to(*_YAML_CALLS):
         marks.update(f"yaml:{YAML[name]}" for name in names.of(call.func) if name in YAML)
@@ -111,8 +123,9 @@ def _uses_fp16(source: Source) -> bool:
 
 
 def _sum_up_calls(source: Source, summary: Summary) -> None:
+    here = PLACED + place(source.path)
     for function, names in _calls_by_function(source):
-        summary.calls.setdefault(function.name, set()).update(names)
+        summary.calls.setdefault(function.name + here, set()).update(names)
         if any(
             last_name(decorator) in {"no_grad", "inference_mode"} for decorator in function.decorator_list
         ):
@@ -129,8 +142,8 @@ def _sum_up_calls(source: Source, summary: Summary) -> None:
     # A script without functions evaluates at its top level.
     if top and not source.functions:
         summary.in_eval |= top
-    summary.without_grad -= VERBS | {""}
-    summary.in_eval -= VERBS | {""}
+    summary.without_grad = {name + here for name in summary.without_grad - VERBS - {""}}
+    summary.in_eval = {name + here for name in summary.in_eval - VERBS - {""}}
 
 
 def _called(expr: ast.expr) -> ast.expr:

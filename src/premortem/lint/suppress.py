@@ -1,4 +1,7 @@
-"""`# premortem: ignore[CODE]`: a comment at the end of a line silences that line, alone on a line the next one."""
+"""`# premortem: ignore[CODE]`: a comment at the end of a line silences that line, alone on a line the next one.
+
+`# noqa: PM501` does the same at the end of a line; without a code of premortem it is another tool's business.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from premortem.lint.diagnostics import Diagnostic
 
-MARK = b"premortem:"
+MARKS = re.compile(rb"premortem:|noqa[^\n]*PM\d", re.IGNORECASE)
+_NOQA = re.compile(r"#\s*noqa\s*:(?P<words>[\s,A-Za-z0-9]*)", re.IGNORECASE)
 _COMMENT = re.compile(r"#\s*premortem:\s*ignore(?P<rest>-file)?\s*(?:\[(?P<words>[^\]]*)\])?", re.IGNORECASE)
 _CODE = re.compile(r"pm\d+")
 EVERYTHING = frozenset(("*",))
@@ -22,11 +26,14 @@ class Suppressions:
         self._lines: dict[int, frozenset[str]] = {}
         self._file: frozenset[str] = frozenset()
         self._said: list[tuple[int, int, int, frozenset[str]]] = []  # line, column, end column, words
-        if MARK not in data:
+        if not MARKS.search(data):
             return
         text = data.decode("utf-8-sig", errors="replace")
         lines = re.split(r"\r\n|\r|\n", text)
-        for number, comment in _comments(text) if python else enumerate(lines, start=1):
+        for number, comment in comments(text) if python else enumerate(lines, start=1):
+            if (noqa := _NOQA.search(comment)) is not None:
+                codes = frozenset(_CODE.findall(noqa["words"].lower()))
+                self._lines[number] = self._lines.get(number, frozenset()) | codes
             match = _COMMENT.search(comment)
             if not match:
                 continue
@@ -59,7 +66,7 @@ class Suppressions:
                     yield line, column, end, word
 
 
-def _comments(text: str) -> Iterable[tuple[int, str]]:
+def comments(text: str) -> Iterable[tuple[int, str]]:
     """Real comments only: a string may contain the same words."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -30,6 +30,7 @@ class Pin:
     requirement: str  # "2.4.1", ">=2.0,<2.5"; "" when nothing is said
     said_by: str
     advice: bool = False  # said to people, in a README; that can be older than the code beside it
+    unknown: bool = False  # it comes from a commit, or a pin of torch rules out what would be assumed
 
     @property
     def binds(self) -> bool:
@@ -37,14 +38,34 @@ class Pin:
         return bool(self.requirement) and not self.advice
 
     @property
+    def assumed(self) -> bool:
+        """Whether nothing says which release it is, and the newest known one is taken."""
+        return not self.requirement and not self.unknown
+
+    @property
+    def here(self) -> str:
+        """The end of a sentence about what the version here lacks."""
+        if self.assumed and self.newest is not None:
+            newest = ".".join(map(str, self.newest))
+            return f"no version is pinned, so {self.distribution} {newest}, the newest known, is assumed"
+        return f"the version here is {self}"
+
+    @property
     def minors(self) -> tuple[Minor, ...]:
         """The known releases this allows, oldest first; empty when all of them are too new or too old for it."""
-        return _minors(self.distribution, self.requirement)
+        return () if self.unknown else _minors(self.distribution, self.requirement)
 
     @property
     def allows_older(self) -> bool:
         """Whether it also allows releases before the oldest known one."""
         return bool(self.requirement) and bool(_minors_before(self.distribution, self.requirement))
+
+    def allows_before(self, minor: Minor) -> bool:
+        """Whether it allows some release before this one, known or not."""
+        if self.minors and self.minors[0] < minor:
+            return True
+        older = _minors_before(self.distribution, self.requirement) if self.requirement else ()
+        return any(one < minor for one in older)
 
     @property
     def newest(self) -> Minor | None:
@@ -92,6 +113,8 @@ class Target:
     def version(self) -> Minor:
         """The newest release of torch that is allowed; one older than all that are known as it is written."""
         pin = self.pin("torch")
+        if pin.unknown:
+            return signatures.releases("torch")[-1]
         return pin.newest or signatures.minor_of(pin.requirement.lstrip("=<>~^! "))
 
     @property
@@ -150,6 +173,7 @@ class Targets:
         elsewhere = self._installed(active, {**told, **pins})
         asked = {"torch": Pin("torch", self._asked, "as asked")} if self._asked else {}
         chosen = {**elsewhere, **told, **pins, **installed, **asked}
+        chosen = {**_companions(chosen.get("torch")), **chosen}
         return Target(tuple(chosen[name] for name in NAMES if name in chosen))
 
     def _above(self, here: Path) -> list[Path]:
@@ -172,7 +196,9 @@ class Targets:
         for folder, pins in zip(above, said, strict=True):
             for name, (requirement, file) in pins.items():
                 if name not in found:
-                    found[name] = Pin(name, requirement, self._within(folder) + file, advice)
+                    unknown = pinned.ELSEWHERE in requirement
+                    said_by = self._within(folder) + file
+                    found[name] = Pin(name, "" if unknown else requirement, said_by, advice, unknown)
         return found
 
     def _within(self, folder: Path) -> str:
@@ -188,6 +214,25 @@ class Targets:
             if "torch" in found:
                 return {} if any(_rules_out(written.get(name), pin) for name, pin in found.items()) else found
         return {}
+
+
+def _companions(torch: Pin | None) -> dict[str, Pin]:
+    """What a pin of torch says about packages that nothing is said about: each release of torch has its own."""
+    if torch is None or not (torch.requirement or torch.unknown):
+        return {}
+    newest = signatures.releases("torch")[-1]
+    if not torch.unknown and torch.newest == newest:
+        return {}
+    found = {}
+    for name in NAMES:
+        # torchvision 0.15 and torchaudio 2.0 belong to torch 2.0, and so on.
+        first = {"torchvision": (0, 15), "torchaudio": (2, 0)}.get(name)
+        if first is not None and torch.minors and all(minor[0] == 2 for minor in torch.minors):
+            allowed = [f"=={first[0]}.{first[1] + minor[1]}.*" for minor in torch.minors]
+            found[name] = Pin(name, "||".join(allowed), f"with {torch}", torch.advice)
+        elif name != "torch":
+            found[name] = Pin(name, "", f"with {torch}", torch.advice, unknown=True)
+    return found
 
 
 def _asked(text: str) -> str:

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
+from premortem.lint.said import words
 from premortem.lint.source import FUNCTIONS, LOOPS, Loop, Source, dotted, last_name, receiver
 from premortem.metric_words import speaks_of_epochs
 
@@ -73,6 +74,22 @@ class Step:
 
 def backwards(source: Source) -> list[Backward]:
     """Every backward pass of this file whose loss is known."""
+    return source.once(_backwards)
+
+
+def backwards_in(source: Source, scope: ast.AST) -> list[Backward]:
+    """Those of one function."""
+    return source.once(_backwards_by_scope).get(scope, [])
+
+
+def _backwards_by_scope(source: Source) -> dict[ast.AST, list[Backward]]:
+    found: dict[ast.AST, list[Backward]] = {}
+    for one in backwards(source):
+        found.setdefault(source.scope(one.call), []).append(one)
+    return found
+
+
+def _backwards(source: Source) -> list[Backward]:
     found = []
     for call in source.calls_to("backward"):
         owner = receiver(call)
@@ -95,11 +112,7 @@ def _scaled(node: ast.AST) -> ast.Call | None:
 
 def _scaled_before(source: Source, owner: ast.expr) -> ast.Call | None:
     """`scaler.scale(loss)` of `scaled = scaler.scale(loss)`, where nothing else is bound to that name."""
-    made = [
-        one.value
-        for one in source.assignments.get(dotted(owner), ())
-        if source.scope(one) is source.scope(owner)
-    ]
+    made = [one.value for one in source.assigned_in(dotted(owner), source.scope(owner))]
     return _scaled(made[0]) if len(made) == 1 and made[0] is not None else None
 
 
@@ -116,6 +129,22 @@ def is_scaler(source: Source, name: str) -> bool:
 
 def steps(source: Source) -> list[Step]:
     """Every step of an optimizer in this file; a step with a closure is none of them."""
+    return source.once(_steps)
+
+
+def steps_in(source: Source, scope: ast.AST) -> list[Step]:
+    """Those of one function."""
+    return source.once(_steps_by_scope).get(scope, [])
+
+
+def _steps_by_scope(source: Source) -> dict[ast.AST, list[Step]]:
+    found: dict[ast.AST, list[Step]] = {}
+    for one in steps(source):
+        found.setdefault(source.scope(one.call), []).append(one)
+    return found
+
+
+def _steps(source: Source) -> list[Step]:
     found = []
     for call in source.calls_to("step"):
         owner = dotted(receiver(call))
@@ -166,6 +195,10 @@ def without_grad(source: Source, node: ast.AST) -> bool:
 
 def not_entered(source: Source) -> list[ast.Call]:
     """Calls, each a statement of its own, that build a context such as `torch.no_grad()` and do not enter it."""
+    return source.once(_not_entered)
+
+
+def _not_entered(source: Source) -> list[ast.Call]:
     return [
         one.value
         for one in source.expressions
@@ -228,8 +261,12 @@ def iterated(expr: ast.expr) -> ast.expr:
 def is_epochs(source: Source, loop: Loop) -> bool:
     """Whether a loop says that it runs over epochs."""
     if isinstance(loop, ast.While):
-        return speaks_of_epochs(source.text(loop.test))
-    return speaks_of_epochs(source.text(loop.target)) or speaks_of_epochs(source.text(loop.iter))
+        return _names_epochs(source, loop.test)
+    return _names_epochs(source, loop.target) or _names_epochs(source, loop.iter)
+
+
+def _names_epochs(source: Source, node: ast.AST) -> bool:
+    return any(map(speaks_of_epochs, words(source, node)))
 
 
 def is_model(source: Source, name: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from premortem import __version__, private, untrusted
 from premortem.errors import PremortemError, UsageError
 from premortem.findings import Certainty, Finding, Severity, Where
-from premortem.lint import cache, engine, files, fixes, output, progress, project, settings, watch
+from premortem.lint import cache, engine, files, fixes, output, progress, project, settings, strict, watch
 from premortem.lint.configs import SUFFIXES as CONFIGS
 from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic
@@ -32,6 +32,7 @@ class Lint:
     plan: Plan
     folder: Path | None  # of the cache
     force_exclude: bool = False
+    strict_files: bool = False
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Lint:
@@ -46,6 +47,7 @@ class Lint:
             preview=options.preview or None,
             torch=options.torch,
             exclude=_words(options.exclude),
+            per_file_ignores=_per_file(options.per_file_ignores),
         )
         top = settings.project_root(start)
         root = top or (start if start.is_dir() else start.parent)
@@ -55,7 +57,7 @@ class Lint:
         # A cache may have come with the project: it may say what was found, but what is written is worked out anew.
         changes = options.fix or options.unsafe_fixes or options.diff
         folder = None if options.no_cache or changes else cache.folder_for(root)
-        return cls(paths, plan, folder, options.force_exclude)
+        return cls(paths, plan, folder, options.force_exclude, options.strict_files)
 
     def files(self) -> list[str]:
         def excluded(path: str) -> bool:
@@ -74,11 +76,17 @@ class Lint:
     def run(self) -> Outcome:
         found = self.files()
         if not found:
-            sys.stderr.write(
-                f"premortem: there is no Python file, notebook or config under {', '.join(self.paths)}\n"
-            )
+            sentence = f"there is no Python file, notebook or config under {', '.join(self.paths)}"
+            if not any(map(os.path.isdir, self.paths)):
+                raise UsageError(sentence)
+            sys.stderr.write(f"premortem: {sentence}\n")
         outcome = project.check(found, self.plan, self.folder, progress.bar())
         _tell_of_named(outcome, self.paths)
+        if self.strict_files:
+            more = list(project.wanted(strict.unread(found), self.plan))
+            known = {one.path for one in more}
+            rest = [o for o in outcome.diagnostics if not (strict.is_unread(o) and o.path in known)]
+            outcome.diagnostics = engine.in_order([*rest, *more])
         return outcome
 
 
@@ -107,6 +115,8 @@ def once(options: argparse.Namespace) -> int:
     _show(options, outcome)
     if options.findings:
         _write_findings(options.findings, outcome)
+    if options.strict_files and any(strict.is_unread(one) for one in outcome.diagnostics):
+        return 1
     return int(any(one.severity is not Severity.INFO for one in outcome.diagnostics))
 
 
@@ -180,6 +190,19 @@ def _words(given: Sequence[str] | None) -> tuple[str, ...] | None:
     if given is None:
         return None
     return tuple(word.strip() for one in given for word in one.split(",") if word.strip())
+
+
+def _per_file(given: Sequence[str] | None) -> dict[str, tuple[str, ...]] | None:
+    """`--per-file-ignores "tests/*:PM501,*_old.py:PM543"`, as ruff takes it."""
+    if given is None:
+        return None
+    found: dict[str, tuple[str, ...]] = {}
+    for one in _words(given) or ():
+        pattern, colon, word = one.rpartition(":")
+        if not colon or not pattern or not word:
+            raise UsageError(f"`--per-file-ignores {one}`: write PATTERN:RULE, such as `tests/*:PM501`")
+        found[pattern] = (*found.get(pattern, ()), word)
+    return found
 
 
 def _write_findings(file: Path, outcome: Outcome) -> None:

@@ -74,7 +74,7 @@ class _Bench:
             lost.tell(task.path, problems.UnreadableFile.card, sentence)
             return _entry(lost, place, "", [])
         target = self.targets.of(task.path) if self.targets else None
-        checked = engine.check_file(task.path, data, rules, Facts(self.root, target, known))
+        checked = engine.check_file(task.path, data, rules, Facts(self.root, target, known, task.path))
         return _entry(checked, place, caching.hash_of(data), [stat.st_mtime_ns, stat.st_size])
 
 

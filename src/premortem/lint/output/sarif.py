@@ -67,7 +67,7 @@ def result(report: Diagnostic, index: int, listing: Listing) -> dict[str, Any]:
         }
     else:
         # A region would be one of the notebook's JSON.
-        place["logicalLocations"] = [{"name": f"cell {report.cell}", "kind": "module"}]
+        place["logicalLocations"] = [{"name": f"cell {report.cell}, line {report.line}", "kind": "module"}]
     found: dict[str, Any] = {
         "ruleId": report.card.code,
         "ruleIndex": index,

@@ -8,6 +8,7 @@ from premortem.lint.rules.anomaly_mode_left_on import AnomalyModeLeftOn
 from premortem.lint.rules.backward_in_no_grad import BackwardInNoGrad
 from premortem.lint.rules.backward_only_on_the_last_batch import BackwardOnlyOnTheLastBatch
 from premortem.lint.rules.call_without_parentheses import CallWithoutParentheses
+from premortem.lint.rules.checkpoint_lambda_late import CheckpointLambdaLate
 from premortem.lint.rules.checkpoint_load_ignored import CheckpointLoadIgnored
 from premortem.lint.rules.clip_at_the_wrong_time import ClipAtTheWrongTime
 from premortem.lint.rules.config_unknown_keyword import ConfigUnknownKeyword
@@ -17,19 +18,23 @@ from premortem.lint.rules.context_manager_not_entered import ContextManagerNotEn
 from premortem.lint.rules.data_parallel_unwrapped_call import DataParallelUnwrappedCall
 from premortem.lint.rules.detached_zero_loss import DetachedZeroLoss
 from premortem.lint.rules.dinov2_permute import Dinov2Permute
+from premortem.lint.rules.dropped_function_result import DroppedFunctionResult
 from premortem.lint.rules.dropped_tensor_result import DroppedTensorResult
 from premortem.lint.rules.ephemeral_output_path import EphemeralOutputPath
+from premortem.lint.rules.evaluation_keeps_graph import EvaluationKeepsGraph
 from premortem.lint.rules.evaluation_without_eval import EvaluationWithoutEval
 from premortem.lint.rules.evaluation_without_no_grad import EvaluationWithoutNoGrad
 from premortem.lint.rules.failed_step_skipped import FailedStepSkipped
 from premortem.lint.rules.failure_becomes_metric import FailureBecomesMetric
 from premortem.lint.rules.fill_beyond_dtype import FillBeyondDtype
+from premortem.lint.rules.gone_before_all import GoneBeforeAll
 from premortem.lint.rules.loss_class_given_tensors import LossClassGivenTensors
 from premortem.lint.rules.loss_made_a_leaf import LossMadeALeaf
 from premortem.lint.rules.loss_scaled_only_in_condition import LossScaledOnlyInCondition
 from premortem.lint.rules.missing_super_init import MissingSuperInit
 from premortem.lint.rules.modules_in_plain_container import ModulesInPlainContainer
 from premortem.lint.rules.nan_to_num_on_loss import NanToNumOnLoss
+from premortem.lint.rules.neighbours_do_not_fit import NeighboursDoNotFit
 from premortem.lint.rules.no_zero_grad import NoZeroGrad
 from premortem.lint.rules.number_read_as_string import NumberReadAsString
 from premortem.lint.rules.one_layer_repeated import OneLayerRepeated
@@ -49,6 +54,7 @@ from premortem.lint.rules.seed_set_in_the_loop import SeedSetInTheLoop
 from premortem.lint.rules.sigmoid_into_bce_with_logits import SigmoidIntoBceWithLogits
 from premortem.lint.rules.softmax_into_cross_entropy import SoftmaxIntoCrossEntropy
 from premortem.lint.rules.softmax_without_dim import SoftmaxWithoutDim
+from premortem.lint.rules.stale_batch import StaleBatch
 from premortem.lint.rules.step_outside_the_batch_loop import StepOutsideTheBatchLoop
 from premortem.lint.rules.suppress_errors import SuppressErrors
 from premortem.lint.rules.too_new_for_oldest import TooNewForOldest
@@ -109,6 +115,11 @@ ALL: tuple[type[Rule | ConfigRule], ...] = (
     PlateauWatchesTheWrongWay,  # PM551
     StepOutsideTheBatchLoop,  # PM552
     LossMadeALeaf,  # PM553
+    StaleBatch,  # PM554
+    CheckpointLambdaLate,  # PM555
+    DroppedFunctionResult,  # PM556
+    EvaluationKeepsGraph,  # PM557
+    NeighboursDoNotFit,  # PM558
     NumberReadAsString,  # PM560
     ConflictingSwitches,  # PM561
     UnknownKeyword,  # PM580
@@ -117,6 +128,7 @@ ALL: tuple[type[Rule | ConfigRule], ...] = (
     TorchLoadHazards,  # PM583
     TooNewForOldest,  # PM584
     ConfigUnknownKeyword,  # PM585
+    GoneBeforeAll,  # PM586
 )
 
 __all__ = ["ALL", "ConfigRule", "Rule"]

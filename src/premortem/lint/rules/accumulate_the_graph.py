@@ -10,10 +10,12 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
+from premortem.lint.said import says
 from premortem.lint.source import Loop, Source, dotted, last_name, receiver
 from premortem.lint.training import (
     Backward,
     backwards,
+    backwards_in,
     inside,
     is_epochs,
     is_loader,
@@ -24,6 +26,7 @@ from premortem.lint.training import (
 # A value that came through one of these carries no graph.
 NUMBERS = frozenset("item float int detach numpy tolist cpu mean_item all_reduce reduce_tensor".split())
 
+KEEPS_GRAPH = frozenset("sum mean cpu clone float double cuda squeeze".split())
 STEPS = re.compile(r"step|iter|batch", re.IGNORECASE)
 
 
@@ -50,13 +53,12 @@ class AccumulateTheGraph(Rule):
     triggers: ClassVar[tuple[bytes, ...]] = (b".backward(",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        losses = backwards(source)
-        scopes = {source.scope(one.call) for one in losses}
+        scopes = {source.scope(one.call) for one in backwards(source)}
         for loop in source.loops:
             scope = source.scope(loop)
             if scope not in scopes or is_test(source, loop):
                 continue
-            here = [one for one in losses if source.scope(one.call) is scope]
+            here = backwards_in(source, scope)
             trained = {
                 name for one in here if inside(source, one.call, loop) for name in _names(source, one.loss)
             }
@@ -79,6 +81,8 @@ class AccumulateTheGraph(Rule):
     ) -> bool:
         if without_grad(source, statement) or any(total in _names(source, one.loss) for one in here):
             return False
+        while isinstance(loss, ast.Call):
+            loss = receiver(loss) or loss.func
         name = dotted(loss)
         scope = source.scope(statement)
         flow = source.flow(scope)
@@ -128,7 +132,7 @@ class AccumulateTheGraph(Rule):
             return True
         # A short loop inside one batch frees everything at its end; a script's loop over steps does not.
         return not outer and (
-            scope is source.tree or bool(STEPS.search(f"{source.text(loop.target)} {source.text(loop.iter)}"))
+            scope is source.tree or says(source, loop.target, STEPS) or says(source, loop.iter, STEPS)
         )
 
 
@@ -145,7 +149,11 @@ def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
         target = statement.target
         # `totals["loss"] += loss`: the table stands for its entries.
         held = target.value if isinstance(target, ast.Subscript) else target
-        return dotted(held), _loss_of(statement.value, losses)
+        added = statement.value
+        # `losses += [loss]`
+        if isinstance(added, (ast.List, ast.Tuple)) and len(added.elts) == 1:
+            added = added.elts[0]
+        return dotted(held), _loss_of(added, losses)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         total = dotted(statement.targets[0])
         value = statement.value
@@ -158,6 +166,8 @@ def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
         call = statement.value
         if last_name(call) == "append" and len(call.args) == 1:
             owner = receiver(call)
+            # `history["loss"].append(loss)`: again the table stands for its entries.
+            owner = owner.value if isinstance(owner, ast.Subscript) else owner
             return dotted(owner), _loss_of(call.args[0], losses) if dotted(call.args[0]) else None
     return "", None
 
@@ -165,6 +175,10 @@ def _kept(statement: ast.stmt, losses: set[str]) -> tuple[str, ast.expr | None]:
 def _loss_of(value: ast.expr, losses: set[str]) -> ast.expr | None:
     if dotted(value) in losses:
         return value
+    # These give a new tensor with the same graph behind it.
+    if isinstance(value, ast.Call) and last_name(value) in KEEPS_GRAPH and receiver(value) is not None:
+        inner = _loss_of(receiver(value) or value, losses)
+        return value if inner is not None else None
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div)):
         return _loss_of(value.left, losses) or (
             _loss_of(value.right, losses) if isinstance(value.op, ast.Mult) else None

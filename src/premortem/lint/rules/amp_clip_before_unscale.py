@@ -11,8 +11,12 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
+from premortem.lint.said import says
 from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
-from premortem.lint.training import CLIPS, backwards, calls_in, helpers, steps
+from premortem.lint.training import CLIPS, backwards, backwards_in, calls_in, helpers, steps_in
+
+# A function that clips and does one of these is more than a helper that clips.
+DOES_MORE = re.compile(r"unscale|backward\(|step\(")
 
 
 class AmpClipBeforeUnscale(Rule):
@@ -49,12 +53,14 @@ class AmpClipBeforeUnscale(Rule):
             return
         for clip in self._clips(source):
             scope = source.scope(clip)
-            before = [one for one in scaled if source.scope(one.call) is scope]
+            before = [
+                one for one in backwards_in(source, scope) if one.scaler and enabled(source, one.scaler)
+            ]
             if not before:
                 continue
             flow = source.flow(scope)
             every = calls_in(source, scope, "backward", "manual_backward")
-            walls = [*every, *(one.call for one in steps(source))]
+            walls = [*every, *(one.call for one in steps_in(source, scope))]
             if not any(flow.reaches(one.call, clip, walls) for one in before):
                 continue
             unscales = calls_in(source, scope, "unscale_", "unscale_gradients")
@@ -79,7 +85,7 @@ class AmpClipBeforeUnscale(Rule):
             if source.names.all_in(clip.func, CLIPS):
                 yield clip
                 function = source.function(clip)
-                if function is not None and not re.search("unscale|backward|step", source.text(function)):
+                if function is not None and not says(source, function, DOES_MORE):
                     helpers.add(function)
         for function in helpers:
             yield from callers(source, function)

@@ -12,7 +12,7 @@ from premortem.lint.kinds import SCALER
 from premortem.lint.provenance import functions_called
 from premortem.lint.rule import Rule
 from premortem.lint.rules.amp_clip_before_unscale import enabled, same_scaler
-from premortem.lint.source import Loop, Source, dotted
+from premortem.lint.source import Loop, Source, dotted, receiver
 from premortem.lint.training import Step, backwards, calls_in, is_test, steps
 
 
@@ -51,7 +51,7 @@ class AmpStepWithoutUpdate(Rule):
             loops = source.loops_around(step.call)
             if is_test(source, step.call) or self._handed_on(source, step.scaler):
                 continue
-            updates = [call for call in source.calls_to("update") if same_scaler(call, step.scaler)]
+            updates = source.once(_updates).get(step.scaler.rpartition(".")[2], [])
             # A step in a function of its own is repeated too, by whoever owns the scaler: this file.
             if not loops and not source.kinds.surely(step.scaler, SCALER):
                 continue
@@ -96,10 +96,23 @@ class AmpStepWithoutUpdate(Rule):
     @staticmethod
     def _handed_on(source: Source, scaler: str) -> bool:
         """Whether a function that is not in this file gets the scaler: it can update it."""
-        for call in source.nodes(ast.Call):
-            if functions_called(source, call):
-                continue
-            given = [*call.args, *(keyword.value for keyword in call.keywords)]
-            if any(dotted(value) == scaler for value in given):
-                return True
-        return False
+        return scaler in source.once(_given_away)
+
+
+def _updates(source: Source) -> dict[str, list[ast.Call]]:
+    """Calls of `update()` by the last name of what they are called on."""
+    found: dict[str, list[ast.Call]] = {}
+    for call in source.calls_to("update"):
+        found.setdefault(dotted(receiver(call)).rpartition(".")[2], []).append(call)
+    return found
+
+
+def _given_away(source: Source) -> frozenset[str]:
+    """Every name that is handed to a function that is not in this file."""
+    return frozenset(
+        text
+        for call in source.nodes(ast.Call)
+        if (call.args or call.keywords) and not functions_called(source, call)
+        for value in (*call.args, *(keyword.value for keyword in call.keywords))
+        if (text := dotted(value))
+    )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -9,8 +10,12 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
+from premortem.lint.said import says
 from premortem.lint.source import Source
 from premortem.lint.training import Backward, backwards, is_test, without_grad
+
+# Somewhere gradients are switched on again: by hand, or by a condition.
+SWITCHED_ON = re.compile(r"^enable_grad$|^set_grad_enabled\(")
 
 
 class BackwardInNoGrad(Rule):
@@ -37,14 +42,13 @@ class BackwardInNoGrad(Rule):
     )
 
     def wants(self, data: bytes) -> bool:
-        return (
-            b".backward(" in data
-            and (b"no_grad" in data or b"inference_mode" in data or b"set_grad_enabled" in data)
-            and b"enable_grad" not in data
-            and b"set_grad_enabled(True" not in data
+        return b".backward(" in data and (
+            b"no_grad" in data or b"inference_mode" in data or b"set_grad_enabled" in data
         )
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        if says(source, source.tree, SWITCHED_ON):
+            return
         for backward in backwards(source):
             if not without_grad(source, backward.call) or is_test(source, backward.call):
                 continue

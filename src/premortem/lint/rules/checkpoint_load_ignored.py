@@ -12,8 +12,8 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.handlers import is_broad, is_logging
 from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, last_name
-from premortem.lint.training import names_in
+from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.training import inside, names_in
 
 
 class CheckpointLoadIgnored(Rule):
@@ -32,7 +32,8 @@ class CheckpointLoadIgnored(Rule):
 
     ## When it stays silent
     When the handler does something about it: another way to load, a value that tells the caller, an exit, a raise.
-    When a loop loads one tensor at a time with `strict=False`: there the ones that do not fit are left out on purpose.
+    When the model that is loaded is made in the same `try`, and when a load that works leaves the function and another
+    way to load follows. When a loop loads one tensor at a time with `strict=False`: there the ones that do not fit are left out on purpose.
     """
 
     card: ClassVar[Card] = Card(
@@ -56,6 +57,9 @@ class CheckpointLoadIgnored(Rule):
                 not loads
                 or self._handled_inside(source, block, loads[0])
                 or _one_by_one(source, block, loads)
+                or _is_one_of_several_ways(source, block)
+                or _is_built_here(source, block, loads)
+                or _is_skipped_whole(source, block, loads)
             ):
                 continue
             for handler in block.handlers:
@@ -76,6 +80,48 @@ class CheckpointLoadIgnored(Rule):
             if isinstance(above, ast.Try):
                 return True
         return False
+
+
+def _is_one_of_several_ways(source: Source, block: ast.Try) -> bool:
+    """Whether a load that works leaves the function, and what follows is another way to get a model."""
+    last = block.body[-1]
+    if not isinstance(last, (ast.Return, ast.Break)) and not any(
+        isinstance(one, ast.Return) for one in source.within(last, nested=False)
+    ):
+        return False
+    flow = source.flow(source.scope(block))
+    return any(
+        isinstance(one, ast.Call) and "load" in last_name(one).lower() and not inside(source, one, block)
+        for handler in block.handlers
+        for statement in flow.after(handler)
+        for one in source.within(statement, nested=False)
+    )
+
+
+def _is_built_here(source: Source, block: ast.Try, loads: list[ast.Call]) -> bool:
+    """Whether the model that is loaded is made in the same `try`: when that fails, there is no model to go on with."""
+    bound = {
+        dotted(node)
+        for statement in block.body
+        for node in source.within(statement, nested=False)
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
+    }
+    return all(dotted(receiver(load)) in bound for load in loads)
+
+
+def _is_skipped_whole(source: Source, block: ast.Try, loads: list[ast.Call]) -> bool:
+    """Whether all that is done with the model is done in the same `try`, and a failure goes on to the next one."""
+    leaves = all(isinstance(one.body[-1], (ast.Continue, ast.Return, ast.Break)) for one in block.handlers)
+    models = {dotted(receiver(load)) for load in loads}
+    used = [
+        node
+        for statement in block.body
+        for node in source.within(statement, nested=False)
+        if isinstance(node, ast.Call) and node.lineno > loads[-1].lineno
+    ]
+    return leaves and any(
+        dotted(call.func) in models or any(dotted(one) in models for one in call.args) for call in used
+    )
 
 
 def _one_by_one(source: Source, block: ast.Try, loads: list[ast.Call]) -> bool:

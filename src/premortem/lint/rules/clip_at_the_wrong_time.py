@@ -10,7 +10,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source
-from premortem.lint.training import BACKWARDS, CLIPS, Step, calls_in, helpers, one_cell, steps
+from premortem.lint.training import BACKWARDS, CLIPS, Step, calls_in, helpers, one_cell, steps_in
 
 
 class ClipAtTheWrongTime(Rule):
@@ -40,13 +40,12 @@ class ClipAtTheWrongTime(Rule):
         return b"clip_grad_" in data and b".backward(" in data and b".step(" in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        every = steps(source)
         for statement in source.expressions:
             clip = statement.value
             if not isinstance(clip, ast.Call) or not source.names.all_in(clip.func, CLIPS):
                 continue
             scope = source.scope(clip)
-            own = [one for one in every if source.scope(one.call) is scope]
+            own = steps_in(source, scope)
             if len({one.optimizer for one in own}) == 1 and self._idle(source, scope, clip, own):
                 if not self._helped(source, scope, project):
                     yield self.report(

@@ -62,7 +62,7 @@ class DataParallelUnwrappedCall(Rule):
                 remedy=f"Call `{lost.owner}.module.{lost.method}(...)`; in training call it from `forward`, which is "
                 "all that runs on several devices.",
             )
-        if b".backward(" in source.data and b"all_reduce" not in source.data:
+        if "backward" in source.calls and not any("all_reduce" in name for name in source.calls):
             yield from self._bare_calls(source)
 
     def _bare_calls(self, source: Source) -> Iterator[Diagnostic]:

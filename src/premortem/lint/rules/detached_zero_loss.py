@@ -14,7 +14,7 @@ from premortem.lint.facts import Facts
 from premortem.lint.handlers import words
 from premortem.lint.rule import Rule
 from premortem.lint.source import Function, Source, argument, constant, dotted, last_name, receiver
-from premortem.lint.training import backwards
+from premortem.lint.training import backwards, backwards_in
 
 _MAKERS = frozenset(
     "torch.tensor torch.zeros torch.ones torch.full torch.Tensor torch.FloatTensor torch.zeros_like".split()
@@ -205,7 +205,7 @@ def _used_as_loss(source: Source, statement: ast.Assign, name: str) -> bool:
     if not others or any(_adds(source, one, name) for one in others):
         return False
     called_loss = "loss" in words(name.rpartition(".")[2])
-    uses = [back.loss for back in backwards(source) if source.scope(back.call) is scope]
+    uses = [back.loss for back in backwards_in(source, scope)]
     if called_loss or _stands_in_for_nan(source, statement, name):
         uses += _returned(source, scope, name)
     flow = source.flow(scope)

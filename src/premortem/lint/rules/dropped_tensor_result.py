@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -9,9 +10,10 @@ from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.facts import Facts
 from premortem.lint.names import LOCAL
-from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else
+from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else, is_surely_tensor
 from premortem.lint.rule import Rule
 from premortem.lint.source import TRIES, Source, dotted, last_name
+from premortem.lint.suppress import comments
 
 # Only tensors have these, or hardly anything else.
 TENSORS_ONLY = frozenset("permute unsqueeze contiguous clamp masked_fill nan_to_num".split())
@@ -31,6 +33,10 @@ MODULE_ATTRIBUTES = frozenset(
 IN_PLACE = frozenset(("inplace", "out"))
 # Around these, a call is made to see whether it fails or how long it takes.
 TRIALS = ("raises", "warns", "profile", "timer", "benchmark", "suppress", "mode")
+
+
+# How editors mark the cells of a script.
+CELLS = re.compile(rb"(?m)^(?:# %%|#####)")
 
 
 class DroppedTensorResult(Rule):
@@ -72,7 +78,7 @@ class DroppedTensorResult(Rule):
                 one.arg in IN_PLACE for one in call.keywords
             ):
                 continue
-            if self._is_shown(source, statement) or self._is_tried(source, statement):
+            if self.is_shown(source, statement) or self.is_tried(source, statement):
                 continue
             if is_something_else(source, target) or not is_needed(source, statement, target):
                 continue
@@ -113,7 +119,7 @@ class DroppedTensorResult(Rule):
                     return False  # it says itself that it is something else
                 proofs += source.names.all_in(annotation, TENSOR_TYPES)
         # A method that nothing but a tensor has is proof enough by itself.
-        return bool(proofs) or method in TENSORS_ONLY
+        return bool(proofs) or method in TENSORS_ONLY or is_surely_tensor(source, target)
 
     @staticmethod
     def _is_guarded(source: Source, target: ast.Subscript) -> bool:
@@ -143,17 +149,20 @@ class DroppedTensorResult(Rule):
         return node.attr in TENSOR_METHODS and isinstance(parent, ast.Call) and parent.func is node
 
     @staticmethod
-    def _is_shown(source: Source, statement: ast.Expr) -> bool:
+    def is_shown(source: Source, statement: ast.Expr) -> bool:
         """The last expression of a cell is printed: in a notebook, and in scripts that are cut into cells."""
         if source.parent(statement) is not source.tree:
             return False
         if not source.cells:
-            return b"# %%" in source.data or b"\n#####" in source.data
+            return CELLS.search(source.data) is not None and any(
+                CELLS.match(comment.encode())
+                for _line, comment in comments(source.data.decode(errors="replace"))
+            )
         following = [one for one in source.tree.body if one.lineno > statement.lineno]
         return not following or source.cell_at(following[0].lineno) != source.cell_at(statement.lineno)
 
     @staticmethod
-    def _is_tried(source: Source, statement: ast.Expr) -> bool:
+    def is_tried(source: Source, statement: ast.Expr) -> bool:
         for above in source.ancestors(statement):
             if isinstance(above, TRIES) and above.handlers and len(above.body) == 1:  # type: ignore[attr-defined]
                 return True

@@ -11,6 +11,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.provenance import values
 from premortem.lint.rule import Rule
+from premortem.lint.said import says
 from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import is_test
 
@@ -18,8 +19,8 @@ WIPED = ("/tmp/", "/var/tmp/", "/dev/shm/", "/kaggle/temp/", "/content/")  # noq
 KEPT = ("/content/drive/", "/content/gdrive/", "/content/mnt/")
 # Words of a file that takes its results elsewhere, or throws them away on purpose.
 TAKEN = re.compile(
-    rb"shutil\.|os\.replace|os\.rename|upload|wandb\.save|[Aa]rtifact|log_model|push_to_hub|files\.download|gsutil|boto3"
-    rb"|rsync|\.copy\(|\.rename\(|drive\.mount|TemporaryDirectory|NamedTemporaryFile|make_archive|zipfile|FileLink"
+    r"^shutil$|^replace\(|^rename\(|upload|^wandb$|[Aa]rtifact|log_model|push_to_hub|^download\(|gsutil|boto3"
+    r"|rsync|^copy\(|^mount\(|TemporaryDirectory|NamedTemporaryFile|make_archive|zipfile|FileLink"
 )
 TRAINS = (b".backward(", b".fit(", b"Trainer(")
 # Which argument of a call is the place where checkpoints go: (keyword, position).
@@ -61,7 +62,7 @@ class EphemeralOutputPath(Rule):
         return any(place in data for place in places) and any(word in data for word in TRAINS)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        if TAKEN.search(source.data):
+        if says(source, source.tree, TAKEN, given=True):
             return
         found: list[tuple[ast.Call, str]] = []
         for call in source.calls_to(

@@ -11,11 +11,14 @@ from premortem.lint.facts import Facts
 from premortem.lint.provenance import callers, functions_called
 from premortem.lint.rule import Rule
 from premortem.lint.rules.evaluation_without_no_grad import evaluation_loops
+from premortem.lint.said import says
 from premortem.lint.source import Function, Source
 from premortem.lint.training import calls_in, helpers
 
-MODES = re.compile(rb"\.eval\(|\.train\((?:False|mode)|eval_mode|\.training\b|set_mode")
-SWITCHES = re.compile(rb"Dropout|BatchNorm|InstanceNorm|DropPath|torchvision\.models|timm\.|from_pretrained")
+MODES = re.compile(r"^\.eval\($|^\.train\(…$|eval_mode|^training$|set_mode")
+SWITCHES = re.compile(
+    r"^\.train\($|Dropout|BatchNorm|InstanceNorm|DropPath|^torchvision$|^timm$|^from_pretrained\($"
+)
 
 
 class EvaluationWithoutEval(Rule):
@@ -41,14 +44,15 @@ class EvaluationWithoutEval(Rule):
     )
 
     def wants(self, data: bytes) -> bool:
-        return b".backward(" in data and b"torch" in data and not MODES.search(data)
+        return b".backward(" in data and b"torch" in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        cares = b".train()" in source.data or SWITCHES.search(source.data)
-        if not cares or not source.names.imports("torch"):
+        if not source.names.imports("torch") or says(source, source.tree, MODES):
+            return
+        if not says(source, source.tree, SWITCHES):
             return
         for function in source.functions:
-            for over, model in evaluation_loops(source, function):
+            for over, model in evaluation_loops(source, function, recorded=False):
                 if not self._after_training(source, function) or self._switched(source, function, project):
                     break
                 yield self.report(
@@ -73,6 +77,6 @@ class EvaluationWithoutEval(Rule):
 
     @staticmethod
     def _switched(source: Source, function: Function, project: Facts) -> bool:
-        if "backward" in source.text(function) or project.called_in_eval(function.name):
+        if calls_in(source, function, "backward") or project.called_in_eval(function.name):
             return True
         return any(project.does(name, "eval") for name in helpers(source, function))

@@ -11,10 +11,10 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
-from premortem.lint.source import FUNCTIONS, Function, Source, dotted, last_name, receiver
+from premortem.lint.said import says
+from premortem.lint.source import FUNCTIONS, Function, Source, constant, dotted, last_name, receiver
 from premortem.lint.training import (
     calls_in,
-    inside,
     is_loader,
     is_model,
     is_test,
@@ -29,12 +29,21 @@ EVALUATES = re.compile(
     r"(?:_|\d|$)"
 )
 NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|collate|^test_|build|get_|make")
-# `volatile` is how torch before 0.4 said it.
+# Work that needs gradients, or says how it does without.
 GRADIENTS = re.compile(
-    r"grad|inference_mode|backward|volatile=True|attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain"
+    r"attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain|^volatile$|^autograd$|^grads?(?:_|\(|$)|(?<!no)_grads?(?:_|\(|$)|gradient"
 )
-FROZEN = re.compile(r"requires_grad(?:_\(| *= *)False")
+SWITCHES = (
+    "no_grad",
+    "inference_mode",
+    "enable_grad",
+    "set_grad_enabled",
+    "backward",
+    "grad",
+    "requires_grad_",
+)
 EVALUATION_DATA = re.compile(r"val|test|eval|dev")
+TRAINS = re.compile(r"^(?:train|step|zero_grad|backward|fit)\($|optimi[sz]er")
 HARMLESS_DECORATORS = frozenset(("staticmethod", "classmethod", "timer", "timeit"))
 
 
@@ -63,23 +72,33 @@ class EvaluationWithoutNoGrad(Rule):
     triggers: ClassVar[tuple[bytes, ...]] = (b"torch",)
 
     def wants(self, data: bytes) -> bool:
-        return b"torch" in data and (b"loader" in data or b"batches" in data or b"_dl" in data)
+        return b"torch" in data and b"for " in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        if not source.names.imports("torch") or b"set_grad_enabled(False)" in source.data:
+        for over, what in self._found(source, project):
+            yield self._told(source, over, what)
+
+    @classmethod
+    def loops(cls, source: Source, project: Facts) -> list[ast.expr]:
+        """What the loops iterate over that this rule reports."""
+        return [over for over, _what in cls._found(source, project)]
+
+    @classmethod
+    def _found(cls, source: Source, project: Facts) -> Iterator[tuple[ast.expr, str]]:
+        if not source.names.imports("torch") or _off_for_good(source):
             return
         for function in source.functions:
             for over, model in evaluation_loops(source, function):
                 if _takes_gradients(source, function) or frozen(source, function, model):
                     break
-                if self._guarded(source, function, project):
+                if cls._guarded(source, function, project):
                     break
-                yield self._told(source, over, f"`{function.name}` runs `{model}`")
+                yield over, f"`{function.name}` runs `{model}`"
                 break
         for loop, model in inline_loops(source):
             around = source.function(loop)
-            if around is None or not self._guarded(source, around, project):
-                yield self._told(source, loop.iter, f"this evaluation runs `{model}`")
+            if around is None or not cls._guarded(source, around, project):
+                yield loop.iter, f"this evaluation runs `{model}`"
 
     def _told(self, source: Source, over: ast.expr, what: str) -> Diagnostic:
         return self.report(
@@ -99,8 +118,13 @@ class EvaluationWithoutNoGrad(Rule):
         return project.called_without_grad(function.name)
 
 
-def evaluation_loops(source: Source, function: Function) -> Iterator[tuple[ast.expr, str]]:
-    """The loaders, with the model, over which a function that is called an evaluation runs a model."""
+def evaluation_loops(
+    source: Source, function: Function, *, recorded: bool = True
+) -> Iterator[tuple[ast.expr, str]]:
+    """The loaders, with the model, over which a function that is called an evaluation runs a model.
+
+    `recorded`: only where gradients are on.
+    """
     name = function.name.lower()
     if not EVALUATES.search(name) or NOT_EVALUATION.search(name):
         return
@@ -113,25 +137,58 @@ def evaluation_loops(source: Source, function: Function) -> Iterator[tuple[ast.e
             continue
         if not is_loader(source, over):
             continue
-        for call in calls_in(source, loop):
-            model = dotted(call.func)
-            if model and is_model(source, model) and (call.args or call.keywords):
-                yield over, model
-                break
+        if model := next(_models_called(source, loop, recorded=recorded), ""):
+            yield over, model
+
+
+def _models_called(source: Source, node: ast.AST, depth: int = 2, *, recorded: bool = True) -> Iterator[str]:
+    """`model` of `model(x)` and `model.forward(x)` below this node, and in the helpers it calls."""
+    for call in calls_in(source, node):
+        if (recorded and without_grad(source, call)) or not (call.args or call.keywords):
+            continue
+        name = dotted(call.func).removesuffix(".forward")
+        if name and is_model(source, name):
+            yield name
+        elif depth and (helper := source.callee(call)) is not None:
+            if not recorded or not (helper.decorator_list or _takes_gradients(source, helper)):
+                yield from _models_called(source, helper, depth - 1, recorded=recorded)
 
 
 def _takes_gradients(source: Source, node: ast.AST) -> bool:
-    """Whether the text below this node speaks of gradients; a context that is not entered does not count."""
-    text = source.text(node)
-    for bare in not_entered(source):
-        if inside(source, bare, node):
-            text = text.replace(source.text(bare), "", 1)
-    return GRADIENTS.search(text) is not None
+    """Whether the code below this node works with gradients, or switches them; a bare `no_grad()` does neither."""
+    bare = not_entered(source)
+    switches = [call for call in calls_in(source, node, *SWITCHES) if call not in bare]
+    return bool(switches) or says(source, node, GRADIENTS)
+
+
+def _off_for_good(source: Source) -> bool:
+    """`torch.set_grad_enabled(False)` as a statement: from there on nothing is recorded."""
+    return any(
+        isinstance(one.value, ast.Call)
+        and last_name(one.value) == "set_grad_enabled"
+        and one.value.args
+        and constant(one.value.args[0]) is False
+        for one in source.expressions
+    )
+
+
+def _freezes(source: Source, scope: ast.AST) -> bool:
+    """`parameter.requires_grad = False`, `model.requires_grad_(False)` somewhere in this scope."""
+    for node in source.within(scope):
+        if isinstance(node, ast.Assign) and constant(node.value) is False:
+            if any(isinstance(one, ast.Attribute) and one.attr == "requires_grad" for one in node.targets):
+                return True
+        elif isinstance(node, ast.Call) and last_name(node) == "requires_grad_":
+            if node.args and constant(node.args[0]) is False:
+                return True
+    return False
 
 
 def frozen(source: Source, scope: ast.AST, model: str) -> bool:
     """`model.freeze()` of Lightning: no parameter asks for a gradient, so nothing is recorded."""
-    return any(dotted(receiver(call)) == model for call in calls_in(source, scope, "freeze"))
+    if any(dotted(receiver(call)) == model for call in calls_in(source, scope, "freeze")):
+        return True
+    return isinstance(scope, FUNCTIONS) and _freezes(source, scope)
 
 
 def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
@@ -143,21 +200,31 @@ def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
             continue
         if isinstance(scope, FUNCTIONS) and EVALUATES.search(scope.name.lower()):
             continue
-        if FROZEN.search(
-            source.text(scope) if isinstance(scope, FUNCTIONS) else source.data.decode(errors="replace")
-        ):
+        if _freezes(source, scope):
             continue
         flow = source.flow(scope)
         back = [*calls_in(source, scope, "train", "backward"), *source.loops_around(switch)]
+        # A function that switches to evaluation and never trains evaluates, whatever its data is called.
+        only = isinstance(scope, FUNCTIONS) and not says(source, scope, TRAINS)
+        reached = flow.after(switch, back)
         for loop in source.within(scope, nested=False):
-            if not isinstance(loop, ast.For) or loop in source.loops_around(switch):
+            if not isinstance(loop, ast.For) or loop not in reached or loop in source.loops_around(switch):
                 continue
-            if not one_cell(source, switch, loop) or not flow.reaches(switch, loop, back):
+            if not one_cell(source, switch, loop):
                 continue
             name = dotted(iterated(loop.iter))
-            if not EVALUATION_DATA.search(name.lower()) or not is_loader(source, loop.iter):
+            if not (only or EVALUATION_DATA.search(name.lower())) or not is_loader(source, loop.iter):
                 continue
             if without_grad(source, loop) or _takes_gradients(source, loop) or frozen(source, scope, model):
                 continue
-            if any(dotted(call.func) == model for call in calls_in(source, loop)):
+            if model in _models_called(source, loop) or any(
+                dotted(call.func) == model and not _is_given_a_model(source, call)
+                for call in calls_in(source, loop)
+            ):
                 yield loop, model
+
+
+def _is_given_a_model(source: Source, call: ast.Call) -> bool:
+    """`method(x, model=model)`: not a model but something that works with one, and may need its gradients."""
+    given = [*call.args, *(one.value for one in call.keywords)]
+    return any(dotted(one) and is_model(source, dotted(one)) for one in given)

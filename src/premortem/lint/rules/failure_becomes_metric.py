@@ -11,9 +11,9 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
-from premortem.lint.handlers import gives_up, is_broad, names_metric, words
+from premortem.lint.handlers import gives_up, is_broad, names_metric, statements, words
 from premortem.lint.rule import Rule
-from premortem.lint.source import Function, Source, argument, constant, last_name
+from premortem.lint.source import Function, Source, argument, constant, last_name, receiver
 
 # Calls that look a number up rather than compute it.
 _LOOKUPS = frozenset(
@@ -62,25 +62,67 @@ class FailureBecomesMetric(Rule):
         self, source: Source, handler: ast.ExceptHandler, computed: set[str]
     ) -> Iterator[Diagnostic]:
         function = source.function(handler)
-        for statement in handler.body:
+        for statement in statements(source, handler):
             if isinstance(statement, ast.Assign):
                 named = [_name(part) for target in statement.targets for part in _parts(target)]
+                measured = {*_given_back(source, function), *filter(names_metric, named)}
+                if isinstance(statement.value, ast.Dict) and _metrics(source, statement.value):
+                    measured.update(named)
                 # A return in the `try` stands for whatever the function gives back.
                 names = [
-                    one for one in named if names_metric(one) and (one in computed or "return" in computed)
+                    one for one in named if one in measured and (one in computed or "return" in computed)
                 ]
             elif isinstance(statement, ast.Return) and "return" in computed and function is not None:
                 measures = names_metric(function.name) or _evaluates(source, function)
+                measures = measures or bool(_metrics(source, statement.value))
                 names = [function.name] if measures else []
+            elif isinstance(statement, ast.Expr) and _is_kept(statement.value):
+                # `scores.append(0.0)` where the `try` appends what it computed.
+                kept = statement.value
+                assert isinstance(kept, ast.Call)  # noqa: S101 - says `_is_kept`
+                holder = _name(receiver(kept) or kept.func)
+                names = [holder] if f"{holder}.append" in computed and names_metric(holder) else []
+                if names and _is_finite(source, kept.args[0]):
+                    yield self._said(source, statement, kept.args[0])
+                continue
             else:
                 continue
             if names and statement.value is not None and _is_finite(source, statement.value):
-                yield self.report(
-                    source,
-                    statement,
-                    f"any failure above becomes {source.text(statement.value)}, as if it had been measured",
-                    remedy='Let it fail, or use `float("nan")` and leave it out of decisions.',
-                )
+                yield self._said(source, statement, statement.value)
+
+    def _said(self, source: Source, statement: ast.stmt, value: ast.expr) -> Diagnostic:
+        return self.report(
+            source,
+            statement,
+            f"any failure above becomes {source.text(value)}, as if it had been measured",
+            remedy='Let it fail, or use `float("nan")` and leave it out of decisions.',
+        )
+
+
+def _given_back(source: Source, function: Function | None) -> set[str]:
+    """The names that a function named after a metric returns."""
+    if function is None or not names_metric(function.name):
+        return set()
+    return {
+        one.value.id
+        for one in source.within(function, nested=False)
+        if isinstance(one, ast.Return) and isinstance(one.value, ast.Name)
+    }
+
+
+def _metrics(source: Source, value: ast.expr | None) -> list[ast.expr]:
+    """The numbers that a dict gives for metrics: 0.0 of `{"loss": 0.0, "name": "x"}`."""
+    if not isinstance(value, ast.Dict):
+        return []
+    return [
+        number
+        for key, number in zip(value.keys, value.values, strict=True)
+        if isinstance(name := constant(key), str) and names_metric(name) and _is_finite(source, number)
+    ]
+
+
+def _is_kept(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and last_name(value) == "append" and len(value.args) == 1
 
 
 def _evaluates(source: Source, function: Function) -> bool:
@@ -94,7 +136,8 @@ def _evaluates(source: Source, function: Function) -> bool:
 
 
 def _knows_training(source: Source) -> bool:
-    return b"torch" in source.data or b"keras" in source.data or b"sklearn" in source.data
+    packages = ("torch", "keras", "sklearn", "tensorflow", "lightning", "pytorch_lightning", "transformers")
+    return any(source.names.imports(package) for package in packages)
 
 
 def _computed(source: Source, block: ast.Try) -> set[str]:
@@ -105,6 +148,8 @@ def _computed(source: Source, block: ast.Try) -> set[str]:
             if isinstance(node, (ast.Assign, ast.AugAssign)) and _computes(source, node.value):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 found.update(_name(part) for target in targets for part in _parts(target))
+            elif isinstance(node, ast.Call) and _is_kept(node) and _computes(source, node.args[0]):
+                found.add(f"{_name(receiver(node) or node.func)}.append")
             elif isinstance(node, ast.Return) and node.value is not None:
                 # Computed in the return itself, or before it: `return psnr.item()`.
                 named = {
@@ -148,6 +193,8 @@ def _name(target: ast.expr) -> str:
 
 
 def _is_finite(source: Source, value: ast.expr) -> bool:
+    if isinstance(value, ast.Dict):
+        return bool(_metrics(source, value))
     if isinstance(value, (ast.Tuple, ast.List)):
         return bool(value.elts) and all(_is_finite(source, one) for one in value.elts)
     if isinstance(value, ast.Call) and last_name(value) in _TENSORS:

@@ -48,9 +48,8 @@ class LossScaledOnlyInCondition(Rule):
             if not backward.name:
                 continue
             top: ast.AST = loops[0] if loops else source.scope(backward.call)
-            divided = [
-                (one, divisor(one, backward.name)) for one in source.assignments.get(backward.name, ())
-            ]
+            same = source.assigned_in(backward.name, source.scope(backward.call))
+            divided = [(one, divisor(one, backward.name)) for one in same]
             for statement, by in divided:
                 if by is None or not inside(source, statement, top):
                     continue

@@ -12,7 +12,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.layers import has_weights
 from premortem.lint.rule import Rule
-from premortem.lint.source import FUNCTIONS, Function, Source, dotted, last_name, receiver
+from premortem.lint.source import FUNCTIONS, Function, Source, argument, constant, dotted, last_name, receiver
 
 _CONTAINERS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
 # Reading a list through these does not register anything.
@@ -85,6 +85,8 @@ class ModulesInPlainContainer(Rule):
         if any(isinstance(one, FUNCTIONS) and one.name in _OWN_REGISTRY for one in owner.body):
             return False
         called = False
+        if any(_freezes(node) for node in source.within(owner)):
+            return False  # filters that are set by hand: nothing to train or save
         for node in source.within(owner):
             if isinstance(node, ast.Call) and last_name(node) in _REGISTERS:
                 return False
@@ -211,3 +213,14 @@ def _without_grad(source: Source, node: ast.AST) -> bool:
         and any(last_name(item.context_expr) in {"no_grad", "inference_mode"} for item in up.items)
         for up in source.ancestors(node)
     )
+
+
+def _freezes(node: ast.AST) -> bool:
+    """`layer.weight = nn.Parameter(kernel, requires_grad=False)`, `layer.weight.requires_grad = False`."""
+    if not isinstance(node, ast.Assign):
+        return False
+    last = [one.attr for one in node.targets if isinstance(one, ast.Attribute)]
+    if "requires_grad" in last:
+        return constant(node.value) is False
+    given = argument(node.value, "requires_grad") if isinstance(node.value, ast.Call) else None
+    return "weight" in last and constant(given) is False

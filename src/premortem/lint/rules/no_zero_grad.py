@@ -11,7 +11,8 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, dotted, last_name, receiver
+from premortem.lint.said import says
+from premortem.lint.source import Loop, Source, argument, dotted, last_name, receiver
 from premortem.lint.training import (
     Backward,
     Step,
@@ -20,10 +21,13 @@ from premortem.lint.training import (
     helpers,
     is_test,
     owned_parameters,
-    steps,
+    steps_in,
 )
 
 MEASURES = re.compile(r"bench|profil|measure|timing")
+
+
+CLEARS = re.compile(r"zero_?grad", re.IGNORECASE)
 
 
 class NoZeroGrad(Rule):
@@ -52,13 +56,12 @@ class NoZeroGrad(Rule):
         return b".backward(" in data and b".step(" in data and b"optim" in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        every = steps(source)
         told: set[ast.AST] = set()
         for backward in backwards(source):
             loops = source.loops_around(backward.call)
             if not loops or is_test(source, backward.call) or _measures(source, backward.call):
                 continue
-            for step in every:
+            for step in steps_in(source, source.scope(backward.call)):
                 shared = [loop for loop in source.loops_around(step.call) if loop in loops]
                 if not shared or shared[-1] in told:
                     continue
@@ -81,7 +84,7 @@ class NoZeroGrad(Rule):
         built = values(source, node) if node is not None else None
         if built is None:
             # Handed in, or made elsewhere: its name, and a file that never clears anything, must do.
-            if b"zero_grad" in source.data or source.kinds.of(name) - {"optimizer"}:
+            if says(source, source.tree, CLEARS) or source.kinds.of(name) - {"optimizer"}:
                 return False
             built = []
         if any(source.kinds.of_value(value) != "optimizer" for value in built):
@@ -89,6 +92,8 @@ class NoZeroGrad(Rule):
         if any(last_name(value) == "LBFGS" for value in built):
             return False
         models = {owner for value in built for owner in owned_parameters(source, value)}
+        if any(_is_of_bare_tensors(value) for value in built):
+            return False  # a number that is moved to show how a schedule works
         changed = bound_in(source, loop)
         if changed & {name, *models} or any(model.partition(".")[0] in changed for model in models):
             return False
@@ -120,6 +125,12 @@ class NoZeroGrad(Rule):
                 if dotted(call.func) not in source.assignments:
                     return True  # an inherited method
         return any(project.does(name, "zero_grad") for name in helpers(source, loop))
+
+
+def _is_of_bare_tensors(value: ast.expr) -> bool:
+    """`SGD([p], lr=1)`: no model's parameters."""
+    given = argument(value, "params", 0) if isinstance(value, ast.Call) else None
+    return isinstance(given, (ast.List, ast.Tuple)) and all(isinstance(one, ast.Name) for one in given.elts)
 
 
 def _owner(step: Step) -> ast.expr | None:

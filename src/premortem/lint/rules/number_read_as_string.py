@@ -24,6 +24,7 @@ _WANTED = re.compile(
     | :\ *(?:None|[-+]?[iI]nf|nan|NaN)\s*(?:$|\#)
     """
 )
+DEEPEST = 2  # `optim.lr`
 # A project with one of these turns such text into numbers, whatever reads the file.
 _READS_NUMBERS = frozenset(("resolver", "yacs", "jsonargparse", "typed"))
 # Read by other programs, not by the training code.
@@ -65,6 +66,7 @@ class NumberReadAsString(ConfigRule):
     def check(self, config: Config, project: Facts) -> Iterator[Diagnostic]:
         if not config.yaml or _OTHER_FILES.search(config.path.replace("\\", "/")):
             return
+        told: set[str] = set()
         for entry in config.entries:
             # `!!float 1e-4` says what it is.
             if not entry.plain or b"!" in config.data[entry.start : entry.end]:
@@ -73,8 +75,9 @@ class NumberReadAsString(ConfigRule):
             if not better:
                 continue
             severity = self._severity(entry, project)
-            if severity is None:
-                continue
+            if severity is None or (entry.name in told and len(entry.key) > 1):
+                continue  # one key of a list of layers is enough
+            told.add(entry.name)
             yield self.report(
                 config,
                 entry,
@@ -91,7 +94,9 @@ class NumberReadAsString(ConfigRule):
         loaders = project.yaml_loaders
         if loaders & _READS_NUMBERS or (loaders and "pyyaml" not in loaders) or project.converts(entry.name):
             return None
-        certain = loaders == {"pyyaml"} and project.reads(entry.key)
+        # An entry of a list, or one far down, is more often the description of something than a setting.
+        plain = len(entry.key) <= DEEPEST and not any(part.isdigit() for part in entry.key)
+        certain = loaders == {"pyyaml"} and plain and project.reads(entry.key)
         return Severity.ERROR if certain else Severity.INFO
 
 

@@ -10,7 +10,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.source import Assignment, Function, Source, dotted, last_name, receiver
-from premortem.lint.training import calls_in, is_test, names_in, one_cell, owned_parameters, steps
+from premortem.lint.training import calls_in, is_test, names_in, one_cell, owned_parameters, steps, steps_in
 
 # Layers that own parameters.
 LAYERS = frozenset(
@@ -62,7 +62,10 @@ class OptimizerBeforeModelChange(Rule):
                 continue
             told: set[ast.AST] = set()
             owned = _owned(source, built.value)
-            for model, (change, what) in ((name, one) for name in owned for one in _changes(source, name)):
+            scope = source.scope(built)
+            for model, (change, what) in (
+                (name, one) for name in owned for one in _changes(source, name, scope)
+            ):
                 if change not in told and self._between(source, built, change, optimizer, model):
                     told.add(change)
                     yield self.report(
@@ -75,18 +78,18 @@ class OptimizerBeforeModelChange(Rule):
     @staticmethod
     def _between(source: Source, built: ast.Assign, change: Assignment, optimizer: str, model: str) -> bool:
         scope = source.scope(built)
-        if source.scope(change) is not scope or not one_cell(source, built, change):
+        if not one_cell(source, built, change):
             return False
         flow = source.flow(scope)
-        renewed: list[ast.AST] = [
-            one for one in source.assignments.get(optimizer, ()) if source.scope(one) is scope
-        ]
-        renewed += source.calls_to("add_param_group")
+        renewed: list[ast.AST] = [*source.assigned_in(optimizer, scope)]
+        renewed += calls_in(source, scope, "add_param_group")
         others = [one for one in renewed if one is not built]
-        again = [
-            one for one, _what in _changes(source, model) if one is not change and source.scope(one) is scope
-        ]
+        again = [one for one, _what in _changes(source, model, scope) if one is not change]
         if not flow.reaches(built, change, [*others, *again]):
+            return False
+        # It is built again somewhere behind the change: a way around that may be one that is never taken.
+        loops = source.loops_around(change)
+        if any(flow.reaches(change, one, [*loops, *again]) for one in renewed):
             return False
         if not optimizer.startswith("self."):
             return any(
@@ -107,16 +110,16 @@ def _owned(source: Source, value: ast.expr) -> list[str]:
 
 def _uses(source: Source, scope: ast.AST, optimizer: str, model: str) -> Iterator[ast.AST]:
     """Where this scope steps the optimizer, or hands both on."""
-    for step in steps(source):
-        if step.optimizer == optimizer and source.scope(step.call) is scope:
+    for step in steps_in(source, scope):
+        if step.optimizer == optimizer:
             yield step.call
     for end in source.within(scope, nested=False):
         if isinstance(end, ast.Return) and isinstance(end.value, ast.Tuple):
             if {optimizer, model} <= {dotted(part) for part in end.value.elts}:
                 yield end
-    for call in source.nodes(ast.Call):
+    for call in calls_in(source, scope):
         given = {dotted(value) for value in (*call.args, *(one.value for one in call.keywords))}
-        if optimizer in given and {model, model.partition(".")[0]} & given and source.scope(call) is scope:
+        if optimizer in given and {model, model.partition(".")[0]} & given:
             yield call
 
     if scope is source.tree:
@@ -139,22 +142,30 @@ def _stepping(source: Source, optimizer: str, model: str) -> set[Function | None
     return found
 
 
-def _changes(source: Source, model: str) -> Iterator[tuple[Assignment, str]]:
+def _changes(source: Source, model: str, scope: ast.AST) -> Iterator[tuple[Assignment, str]]:
     """Statements that give a model other parameters than it had, with the beginning of a sentence."""
-    for statement in source.assignments.get(model, ()):
+    for statement in source.assigned_in(model, scope):
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             if len(statement.targets) == 1 and dotted(statement.targets[0]) == model:
                 if _is_new(source, statement.value, model) or _owns(source, statement.value):
                     yield statement, f"`{model}` is made anew"
                 elif source.names.all_in(statement.value.func, ADDS_PARAMETERS):
                     yield statement, f"`{model}` gets adapters"
-    prefix = model + "."
+    for target, statement in source.once(_new_layers).get((scope, model), ()):
+        yield statement, f"`{target}` is replaced by a new layer"
+
+
+def _new_layers(source: Source) -> dict[tuple[ast.AST, str], list[tuple[str, Assignment]]]:
+    """`model.head = nn.Linear(…)` by the scope it is in and each name it changes: "model"."""
+    found: dict[tuple[ast.AST, str], list[tuple[str, Assignment]]] = {}
     for target, statements in source.assignments.items():
-        if target.startswith(prefix):
+        owner = target
+        while "." in owner:
+            owner = owner.rpartition(".")[0]
             for statement in statements:
-                value = statement.value
-                if isinstance(value, ast.Call) and _owns(source, value):
-                    yield statement, f"`{target}` is replaced by a new layer"
+                if isinstance(statement.value, ast.Call) and _owns(source, statement.value):
+                    found.setdefault((source.scope(statement), owner), []).append((target, statement))
+    return found
 
 
 def _is_new(source: Source, value: ast.Call, model: str) -> bool:
@@ -170,7 +181,16 @@ def _is_new(source: Source, value: ast.Call, model: str) -> bool:
         return True
     made = source.kinds.of_value(value) == "module" and bool(names)
     made = made and all(name.startswith("<local>.") for name in names)
-    return made and model.partition(".")[0] not in names_in(source, value)
+    return made and not _derives(source, value, model.partition(".")[0])
+
+
+def _derives(source: Source, value: ast.expr, model: str) -> bool:
+    """`model = wrap(raw)` where `raw = unwrap(model)`: the parameters are still the ones it had."""
+    if model in names_in(source, value):
+        return True
+    flow = source.flow(source.scope(value))
+    held = [node for node in source.within(value) if isinstance(node, ast.Name)]
+    return any(model in names_in(source, origin) for name in held for origin in flow.origins(name))
 
 
 def _owns(source: Source, value: ast.Call) -> bool:

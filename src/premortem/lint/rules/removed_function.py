@@ -122,16 +122,14 @@ class RemovedFunction(Rule):
             yield self._said(source, call.func, name, since, pin)
 
     def _said(self, source: Source, node: ast.AST, name: str, since: Minor, pin: Pin) -> Diagnostic:
-        still = pin.minors[0] < since or (
-            since <= signatures.releases(pin.distribution)[0] and pin.allows_older
-        )
-        tail = f", which {pin} allows" if still else f"; the version here is {pin}"
+        still = pin.allows_before(since)
+        tail = f", which {pin} allows" if still else f"; {pin.here}"
         return self.report(
             source,
             node,
             f"`{name}` is gone since {pin.distribution} {spelled(since)}{tail}",
             remedy=INSTEAD.get(_listed(name), "Look for its replacement in the release notes."),
-            severity=Severity.WARNING if still else Severity.ERROR,
+            severity=Severity.WARNING if still or pin.assumed else Severity.ERROR,
         )
 
 

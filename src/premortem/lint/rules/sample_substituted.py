@@ -10,11 +10,14 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
-from premortem.lint.handlers import gives_up, is_broad, logs
+from premortem.lint.handlers import gives_up, is_broad, logs, statements
+from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
-from premortem.lint.source import Function, Source, last_name, receiver
+from premortem.lint.source import Function, Source, dotted, last_name, receiver
 
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
+_MADE_OF = frozenset("fromarray from_numpy as_tensor tensor to_tensor".split())
+HOPS = 3  # calls from `__getitem__` to what reads the file
 
 
 class SampleSubstituted(Rule):
@@ -42,7 +45,10 @@ class SampleSubstituted(Rule):
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for block in source.tries:
             function = source.function(block)
-            if function is None or function.name != "__getitem__" or not _is_dataset(source, function):
+            if function is None or not (
+                (_is_dataset(source, function) and _gives_samples(source, function))
+                or _reads_for_dataset(source, function)
+            ):
                 continue
             for handler in block.handlers:
                 if is_broad(handler) and not gives_up(source, handler):
@@ -59,7 +65,7 @@ class SampleSubstituted(Rule):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
         told = logs(source, handler)
-        for statement in handler.body:
+        for statement in statements(source, handler):
             value = getattr(statement, "value", None)
             if not isinstance(statement, (ast.Return, ast.Assign)) or value is None:
                 continue
@@ -68,7 +74,7 @@ class SampleSubstituted(Rule):
                 and any(isinstance(one, ast.Name) and one.id == index for one in statement.targets)
             ):
                 what, blank = "another sample", False
-            elif _is_blank(value) and (
+            elif _is_blank(source, value) and (
                 isinstance(statement, ast.Return)
                 or any(isinstance(one, ast.Name) and one.id in bound for one in statement.targets)
             ):
@@ -94,6 +100,33 @@ def _is_dataset(source: Source, function: Function) -> bool:
     return any("dataset" in name.lower() for name in names)
 
 
+def _reads_for_dataset(source: Source, function: Function) -> bool:
+    """A function of this file that a dataset's `__getitem__`, or a method it calls, gets its samples from."""
+    if source.class_of(function) is not None:
+        return False
+    for call in callers(source, function):
+        around = source.function(call)
+        if around is not None and _is_dataset(source, around) and _gives_samples(source, around):
+            return True
+    return False
+
+
+def _gives_samples(source: Source, function: Function) -> bool:
+    """`__getitem__`, or a method that it calls, directly or through another."""
+    owner = source.class_of(function)
+    reached, names = {"__getitem__"}, {"__getitem__"}
+    for _hop in range(HOPS if owner is not None and function.name != "__getitem__" else 0):
+        names = {
+            last_name(call)
+            for one in (source.method(owner, name) for name in names if owner is not None)
+            if one is not None
+            for call in source.within(one)
+            if isinstance(call, ast.Call) and dotted(receiver(call)) == "self"
+        } - reached
+        reached |= names
+    return function.name in reached
+
+
 def _another(value: ast.expr, index: str) -> bool:
     """`self[other]` or `self.__getitem__(other)`, with another index than the one that failed."""
     if isinstance(value, ast.Call) and last_name(value) == "__getitem__" and value.args:
@@ -107,13 +140,28 @@ def _another(value: ast.expr, index: str) -> bool:
     return isinstance(inner, ast.Name) and inner.id == "self" and not same
 
 
-def _is_blank(value: ast.expr) -> bool:
+def _is_blank(source: Source, value: ast.expr, depth: int = 4) -> bool:
+    """`torch.zeros(3, 64, 64)`, `Image.new(...)`, `np.ones(shape) * 128`, and tuples, dicts and helpers that give one."""
+    if depth == 0:
+        return False
     if isinstance(value, (ast.Tuple, ast.Dict)):
         parts = value.elts if isinstance(value, ast.Tuple) else value.values
-        return bool(parts) and _is_blank(parts[0])
+        return any(_is_blank(source, one, depth - 1) for one in parts)
+    if isinstance(value, ast.BinOp):
+        return _is_blank(source, value.left, depth - 1) and isinstance(value.right, ast.Constant)
     if not isinstance(value, ast.Call):
         return False
     if last_name(value) in _BLANK:
         return isinstance(value.func, ast.Attribute)
+    if last_name(value) in _MADE_OF and value.args:
+        return _is_blank(source, value.args[0], depth - 1)
+    helper = source.callee(value)
+    if helper is not None:
+        returned = [one.value for one in source.within(helper, nested=False) if isinstance(one, ast.Return)]
+        flow = source.flow(helper)
+        return bool(returned) and all(
+            one is not None and any(_is_blank(source, made, depth - 1) for made in flow.origins(one))
+            for one in returned
+        )
     inner = receiver(value)
-    return inner is not None and _is_blank(inner)
+    return inner is not None and _is_blank(source, inner, depth - 1)

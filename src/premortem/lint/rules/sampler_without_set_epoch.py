@@ -42,10 +42,10 @@ class SamplerWithoutSetEpoch(Rule):
     )
 
     def wants(self, data: bytes) -> bool:
-        return b"DistributedSampler" in data and b".backward(" in data and b"set_epoch" not in data
+        return b"DistributedSampler" in data and b".backward(" in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        if any(source.names.imports(package) for package in FRAMEWORKS):
+        if any(source.names.imports(package) for package in FRAMEWORKS) or "set_epoch" in source.calls:
             return
         told: set[Loop] = set()
         for loop in source.loops:

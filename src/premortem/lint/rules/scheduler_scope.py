@@ -13,7 +13,7 @@ from premortem.lint.provenance import callers, functions_called, values
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import (
-    backwards,
+    backwards_in,
     calls_in,
     conditions,
     is_epochs,
@@ -167,7 +167,7 @@ def _watches_batches(source: Source, made: ast.Call, call: ast.Call) -> str:
     given = call.args[0]
     while isinstance(given, ast.Call) and last_name(given) in {"item", "detach"} and receiver(given):
         given = receiver(given)  # type: ignore[assignment]
-    losses = {one.name for one in backwards(source) if source.scope(one.call) is source.scope(call)}
+    losses = {one.name for one in backwards_in(source, source.scope(call))}
     if dotted(given) and dotted(given) in losses:
         return f"ReduceLROnPlateau takes {few} steps without progress for a plateau: with single batches that is noise"
     return ""

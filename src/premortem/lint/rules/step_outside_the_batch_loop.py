@@ -12,7 +12,7 @@ from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, dotted, receiver
 from premortem.lint.training import (
     Step,
-    backwards,
+    backwards_in,
     calls_in,
     conditions,
     helpers,
@@ -54,19 +54,18 @@ class StepOutsideTheBatchLoop(Rule):
         return b"zero_grad(" in data and b".backward(" in data and b".step(" in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        every = steps(source)
         for clear in source.calls_to("zero_grad"):
             owner = dotted(receiver(clear))
             loops = source.loops_around(clear)
             if not owner or not loops or conditions(source, clear, loops[0]) or is_test(source, clear):
                 continue
-            own = [one for one in every if one.optimizer == owner]
+            own = [one for one in _steps_of(source, owner) if source.scope(one.call) is source.scope(clear)]
             if (self._late(source, clear, own) or both_late(source, clear, own)) and not any(
                 project.does(name, verb)
                 for name in helpers(source, loops[0])
                 for verb in ("step", "backward")
             ):
-                late = next(one for one in own if source.scope(one.call) is source.scope(clear))
+                late = own[0]
                 yield self.report(
                     source,
                     late.call,
@@ -81,8 +80,12 @@ class StepOutsideTheBatchLoop(Rule):
         passes = calls_in(source, loop, "backward", "manual_backward")
         if not passes or any(source.loops_around(one)[:1] != (loop,) for one in passes):
             return False
-        here = [one.call for one in own if source.scope(one.call) is scope]
-        if len(here) != len(own) or len(here) != 1 or not one_cell(source, clear, *here):
+        here = [one.call for one in own]
+        if (
+            len(here) != 1
+            or len(_steps_of(source, own[0].optimizer)) != 1
+            or not one_cell(source, clear, *here)
+        ):
             return False
         (step,) = here
         if inside(source, step, loop) or any(inside(source, one, loop) for one in source.calls_to("step")):
@@ -99,8 +102,8 @@ def both_late(source: Source, clear: ast.Call, own: list[Step]) -> bool:
     scope = source.scope(clear)
     if isinstance(loop, ast.While) or not is_loader(source, loop.iter):
         return False
-    here = [one.call for one in own if source.scope(one.call) is scope]
-    late = [one for one in backwards(source) if source.scope(one.call) is scope]
+    here = [one.call for one in own]
+    late = backwards_in(source, scope)
     if len(here) != 1 or len(late) != 1 or not one_cell(source, clear, *here):
         return False
     if inside(source, here[0], loop) or inside(source, late[0].call, loop) or not late[0].name:
@@ -144,3 +147,14 @@ def _carried(source: Source, loop: Loop, loss: str) -> bool:
         )
         for use in source.within(loop, nested=False)
     )
+
+
+def _steps_of(source: Source, optimizer: str) -> list[Step]:
+    return source.once(_steps_by_optimizer).get(optimizer, [])
+
+
+def _steps_by_optimizer(source: Source) -> dict[str, list[Step]]:
+    found: dict[str, list[Step]] = {}
+    for one in steps(source):
+        found.setdefault(one.optimizer, []).append(one)
+    return found

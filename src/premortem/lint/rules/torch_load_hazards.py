@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from premortem.lint import drift
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
+from premortem.lint.said import says
 from premortem.lint.source import Source, argument, constant, dotted
 from premortem.lint.target import Pin
 
@@ -21,7 +23,7 @@ STRICT = (2, 6)  # the first release in which `weights_only` is True unless it i
 OF_MODULES = frozenset(
     "eval train parameters named_parameters state_dict load_state_dict modules children".split()
 )
-PREPARED = (b"safe_globals", b"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+PREPARED = re.compile(r"safe_globals|^TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD$")
 CAUGHT = frozenset("Exception BaseException UnpicklingError RuntimeError".split())
 
 
@@ -65,7 +67,7 @@ class TorchLoadHazards(Rule):
     def _whole_model(self, source: Source, call: ast.Call, pin: Pin) -> Diagnostic | None:
         if pin.newest is None or pin.newest < STRICT or not _reads_weights_only(call):
             return None
-        if any(word in source.data for word in PREPARED) or argument(call, "pickle_module", 2) is not None:
+        if says(source, source.tree, PREPARED, given=True) or argument(call, "pickle_module", 2) is not None:
             return None
         use = _use_as_module(source, call)
         if use is None or drift.is_guarded(source, call, CAUGHT):
@@ -75,9 +77,9 @@ class TorchLoadHazards(Rule):
             source,
             call,
             f"a whole model is loaded (`{use}` below), but since torch 2.6 `torch.load` reads weights only;"
-            + (f" {pin} allows that" if older else f" the version here is {pin}"),
+            + (f" {pin} allows that" if older else f" {pin.here}"),
             remedy="Save and load `model.state_dict()`; or give `weights_only=False` for a file you trust.",
-            severity=Severity.WARNING if older else Severity.ERROR,
+            severity=Severity.WARNING if older or pin.assumed else Severity.ERROR,
         )
 
     def _habit(self, source: Source, call: ast.Call, project: Facts, pin: Pin) -> Diagnostic | None:
@@ -140,7 +142,7 @@ def _is_all_it_holds(source: Source, scope: ast.AST, held: ast.expr, statement: 
 
 
 def _other_device(source: Source) -> str:
-    if b"DistributedDataParallel" in source.data:
+    if "DistributedDataParallel" in source.calls:
         return "this file trains with several processes"
     for available in source.calls_to("is_available"):
         if source.names.all_in(available.func, {"torch.cuda.is_available"}):

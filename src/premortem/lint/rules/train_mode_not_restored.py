@@ -12,12 +12,13 @@ from premortem.lint.facts import Facts
 from premortem.lint.flow import Flow
 from premortem.lint.provenance import callers, functions_called, given
 from premortem.lint.rule import Rule
+from premortem.lint.said import says, words
 from premortem.lint.source import Loop, Source, constant, dotted, last_name, receiver
 from premortem.lint.training import calls_in, helpers, is_optimizer, is_test, one_cell, without_grad
 
-SWITCHES = re.compile(rb"Dropout|dropout|Norm|DropPath|torchvision|timm|from_pretrained|torch\.hub")
+SWITCHES = re.compile(r"[Dd]ropout|Norm|DropPath|^torchvision$|^models$|^timm$|^from_pretrained\($|^hub$")
 
-BACK = re.compile(r"\.train\(|_mode\b")  # how a function switches back to training mode
+BACK = re.compile(r"^\.train\($|_mode(?:\(…?)?$")  # how a function switches back to training mode
 
 
 class TrainModeNotRestored(Rule):
@@ -71,7 +72,7 @@ class TrainModeNotRestored(Rule):
         for function in {source.function(call) for call in source.calls_to("backward")} - {None}:
             # One that sets evaluation mode itself trains in it on purpose: a frozen backbone.
             if function is not None and not (
-                BACK.search(source.text(function)) or calls_in(source, function, "eval")
+                says(source, function, BACK) or calls_in(source, function, "eval")
             ):
                 yield from (call for call in callers(source, function) if source.callee(call) is function)
 
@@ -83,7 +84,7 @@ class TrainModeNotRestored(Rule):
                 yield call, dotted(receiver(call))
                 continue
             for function in functions_called(source, call):
-                if BACK.search(source.text(function)):
+                if says(source, function, BACK):
                     continue
                 for inner in calls_in(source, function, "eval"):
                     name = dotted(receiver(inner))
@@ -143,7 +144,7 @@ def _can_train(source: Source, call: ast.Call) -> bool:
     name = last_name(call)
     function = source.callee(call)
     if function is not None:
-        return bool(BACK.search(source.text(function)))
+        return says(source, function, BACK)
     if name == "train":
         return not (call.args and constant(call.args[0]) is False)
     return "train" in name.lower() or name.endswith("mode")
@@ -166,4 +167,13 @@ def _cares(source: Source, model: str) -> bool:
         if last_name(value) in source.module_classes
         or any(name.startswith("torch.nn.") for name in source.names.of(value.func))
     ]
-    return not own or bool(SWITCHES.search(source.data))
+    if not own:
+        return True
+    classes = [cls for value in own for cls in source.classes if cls.name == last_name(value)]
+    if len(classes) == len(own):
+        # Parts of other classes of this file, or of other files, can have a mode of their own.
+        parts = {word for cls in classes for word in words(source, cls)} & source.module_classes
+        return any(
+            says(source, cls, SWITCHES) for cls in (*classes, *(c for c in source.classes if c.name in parts))
+        )
+    return says(source, source.tree, SWITCHES)

@@ -142,11 +142,12 @@ class UnknownKeyword(Rule):
     def _said(self, source: Source, call: ast.Call, refused: list[ast.keyword], use: Use) -> Diagnostic:
         """One report for a call: whoever mends it looks at all of its keywords."""
         lost = [_Refused.of(keyword, use) for keyword in refused]
-        older = all(one.older for one in lost)
+        # Releases before the tables may have taken it.
+        older = all(one.older for one in lost) or use.pin.allows_older
         if not any(one.gone for one in lost):
-            tail = f" in {use.pin}"
+            tail = f"; {use.pin.here}" if use.pin.assumed else f" in {use.pin}"
         else:
-            tail = f", which {use.pin} allows" if older else f"; the version here is {use.pin}"
+            tail = f", which {use.pin} allows" if older else f"; {use.pin.here}"
         fix = None
         for one in lost:
             if one.is_verbose_of_scheduler(use):
@@ -157,7 +158,7 @@ class UnknownKeyword(Rule):
             f"`{use.name}` {_what_happened(lost, use)}{tail}",
             remedy=" ".join(dict.fromkeys(one.remedy(use, alone=len(lost) == 1) for one in lost)),
             fix=fix,
-            severity=Severity.WARNING if older else Severity.ERROR,
+            severity=Severity.WARNING if older or use.pin.assumed else Severity.ERROR,
         )
 
     def _too_many(self, source: Source, surplus: ast.expr, use: Use) -> Diagnostic:
@@ -168,9 +169,9 @@ class UnknownKeyword(Rule):
             source,
             surplus,
             f"`{use.name}` takes {max(places)} arguments in {use.package} {spelled(newest)}: the last one was `verbose`"
-            + (f"; {use.pin} allows that version" if older else f"; the version here is {use.pin}"),
+            + (f"; {use.pin} allows that version" if older else f"; {use.pin.here}"),
             remedy="Leave the last argument out.",
-            severity=Severity.WARNING if older else Severity.ERROR,
+            severity=Severity.WARNING if older or use.pin.assumed else Severity.ERROR,
         )
 
 

@@ -11,6 +11,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.provenance import values
 from premortem.lint.rule import Rule
+from premortem.lint.said import says
 from premortem.lint.source import Source, argument, constant, dotted, last_name
 from premortem.lint.training import calls_in, is_test, iterated, names_in, without_grad
 
@@ -18,8 +19,8 @@ LOADER = frozenset(("torch.utils.data.DataLoader",))
 EVALUATION = re.compile(r"test|val|eval|infer|predict|query", re.IGNORECASE)
 # Words of a file in which the order is made, or means something.
 ORDERED = re.compile(
-    rb"shuffle\(|randperm|permutation|random_split|SubsetRandomSampler|sample\(frac|seq_len|sequence_length|look_?back"
-    rb"|window|forecast|time_?series|stock|timestep|horizon|stateful|bptt|replay|IterableDataset|streaming",
+    r"shuffle\(|randperm|permutation|random_split|SubsetRandomSampler|^frac$|seq_len|sequence_length|look_?back"
+    r"|window|forecast|time_?series|stock|timestep|horizon|stateful|bptt|replay|IterableDataset|streaming",
     re.IGNORECASE,
 )
 
@@ -47,9 +48,11 @@ class UnshuffledTrainingLoader(Rule):
     )
 
     def wants(self, data: bytes) -> bool:
-        return b"DataLoader(" in data and b".backward(" in data and not ORDERED.search(data)
+        return b"DataLoader(" in data and b".backward(" in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        if says(source, source.tree, ORDERED, given=True):
+            return
         trained: dict[ast.expr, str] = {}
         for loop in source.loops:
             if isinstance(loop, ast.While) or is_test(source, loop) or without_grad(source, loop):
@@ -90,7 +93,7 @@ class UnshuffledTrainingLoader(Rule):
         if not built:
             return False
         for one in built:
-            if not isinstance(one, ast.Call) or EVALUATION.search(source.text(one)):
+            if not isinstance(one, ast.Call) or says(source, one, EVALUATION, given=True):
                 return False
             if constant(argument(one, "train", 1)) is False:
                 return False

@@ -10,7 +10,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, dotted, last_name, receiver
-from premortem.lint.training import BACKWARDS, Step, calls_in, is_model, one_cell, owned_parameters, steps
+from premortem.lint.training import BACKWARDS, Step, calls_in, is_model, one_cell, owned_parameters, steps_in
 
 # Calls that surely compute no gradients.
 HARMLESS = frozenset(
@@ -48,13 +48,12 @@ class ZeroGradBeforeStep(Rule):
         return b"zero_grad(" in data and b"backward(" in data and b".step(" in data
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        every = steps(source)
         for clear in source.calls_to("zero_grad"):
             owner = dotted(receiver(clear))
             if not owner:
                 continue
             scope = source.scope(clear)
-            own = [one for one in every if source.scope(one.call) is scope]
+            own = steps_in(source, scope)
             wanted = [one for one in own if self._cleared(source, owner, one, own)]
             if wanted and self._between(source, scope, clear, wanted):
                 yield self.report(
@@ -89,10 +88,12 @@ class ZeroGradBeforeStep(Rule):
             if (isinstance(node, ast.Call) and last_name(node) not in HARMLESS)
             or (isinstance(node, ast.Attribute) and node.attr == "grad")
         ]
+        walls = {flow.statement(node) for node in (*passes, *unknown, *loops)}
+        near = flow.after(clear, walls)
         for step in wanted:
-            if not one_cell(source, clear, step.call):
+            if flow.statement(step.call) not in near or not one_cell(source, clear, step.call):
                 continue
-            if not flow.reaches(clear, step.call, [*passes, *unknown, *loops]):
+            if not flow.reaches(clear, step.call, walls):
                 continue
             # A way without a backward pass can be one that is never taken: there must be no other.
             if any(

@@ -1,0 +1,57 @@
+"""Comments and strings say nothing: with every word that a rule knows in them, the findings are the same."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import premortem.lint
+from premortem.lint import engine
+from premortem.lint.rules import ALL
+
+CASES = Path(__file__).parent / "cases"
+ROOM = Path(premortem.lint.__file__).parent
+
+
+def _words():
+    """Every word in a string of the rules, which is where keywords and patterns stand, and some from real files."""
+    found = {
+        "npu",
+        "Input",
+        "torch_npu",
+        "no_grad",
+        "# %%",
+        "grad",
+        "shuffle(",
+        "window",
+        "wandb.save",
+        "eval()",
+    }
+    for path in (*ROOM.glob("*.py"), *ROOM.glob("rules/*.py")):
+        for literal in re.findall(r'"([^"\n]{3,400})"', path.read_text()):
+            found.update(re.findall(r"[A-Za-z_]{3,}", literal))
+    return sorted(found - {"premortem", "ignore", "noqa", "coding"})
+
+
+WORDS = _words()
+LINES = ["# " + " ".join(WORDS[start : start + 8]) for start in range(0, len(WORDS), 8)]
+COMMENT = "\n".join(f"#{line[1:]}" for line in LINES)
+PROSE = '_TEXT_OF_THE_TEST = """\n' + "\n".join(line[2:].replace("\\", "") for line in LINES) + '\n"""\n'
+
+
+def _said(path, text, tmp_path):
+    copy = tmp_path / path.name
+    copy.write_text(text)
+    found = engine.lint([str(copy)], tmp_path, [rule() for rule in ALL])
+    return sorted((one.card.code, one.line, one.message) for one in found)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(CASES.glob("*/*_*.py")), ids=lambda path: f"{path.parent.name}/{path.name}"
+)
+def test_comments_and_strings_say_nothing(path, tmp_path):
+    text = path.read_text()
+    if not text.endswith("\n"):
+        text += "\n"
+    plain = _said(path, text, tmp_path)
+    assert _said(path, f"{text}{COMMENT}\n{PROSE}", tmp_path) == plain
