@@ -115,11 +115,11 @@ def _check_config(
     if len(config.data) > LARGE_CONFIG:
         return
     asking = [rule for rule in rules if isinstance(rule, ConfigRule) and rule.wants(config.data)]
-    if not asking and (len(config.data) <= SMALL_CONFIG or not config.yaml):
+    if asking or len(config.data) <= SMALL_CONFIG or not config.yaml:
         try:
             _ = config.entries
         except Unreadable as problem:
-            problem.aside = True  # it may be a template, and no rule has a question
+            problem.aside = problem.aside or not asking  # it may be a template, and no rule has a question
             raise
     for rule in asking:
         _run(rule, config.path, rule.check(config, project), checked)
