@@ -151,7 +151,7 @@ Report = tuple[dict[str, Any], list[Finding]]
 
 def reports(folder: Path) -> list[Report]:
     """What each rank of the newest launch has written, in every attempt; by attempt and rank."""
-    found = read(folder, "rank")
+    found = [each for each in read(folder, "rank") if {"launch", "started", "rank"} <= set(each[0])]
     if not found:
         return []
     newest = max(found, key=lambda each: str(each[0]["started"]))[0]["launch"]
@@ -166,12 +166,8 @@ def read(folder: Path, *kinds: str) -> list[Report]:
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             record = loads(read_text(path))
             run = record["run"]
-            numbers, names = {}, {}
-            if run.get("rank") is not None:
-                numbers = {"rank": int(run["rank"]), "attempt": int(run.get("attempt", 0))}
-                names = {name: str(run[name]) for name in ("launch", "started")}
-            elif "child" not in run:
-                continue
+            numbers = {name: int(run[name]) for name in ("rank", "attempt") if run.get(name) is not None}
+            names = {name: str(run[name]) for name in ("launch", "started") if name in run}
             findings = [Finding.from_json(each) for each in record["findings"]]
             found.append(({**run, **numbers, **names}, findings))
     return found

@@ -21,7 +21,7 @@ def loader(batch_size: int = 8):
 def points():
     installed = Subscriptions()
     yield installed
-    installed.undo()
+    installed.end()
 
 
 def test_numbers_that_are_named_like_a_batch_are_found():

@@ -58,6 +58,7 @@ def _yaml(text: str) -> Read:
 
 
 def _plain(reader: YAML, node: Node, key: Key, lines: dict[Key, int], around: tuple[Node, ...]) -> Any:
+    from ruamel.yaml.error import YAMLError
     from ruamel.yaml.nodes import MappingNode, SequenceNode
 
     lines.setdefault(key, node.start_mark.line + 1)
@@ -69,12 +70,19 @@ def _plain(reader: YAML, node: Node, key: Key, lines: dict[Key, int], around: tu
             _plain(reader, value, (*key, str(place)), lines, inner) for place, value in enumerate(node.value)
         ]
     if not isinstance(node, MappingNode):
-        return reader.constructor.construct_object(node)
+        try:
+            return reader.constructor.construct_object(node)
+        except YAMLError as error:
+            raise Broken(
+                f"this value cannot be read ({getattr(error, 'problem', error)})", line=lines[key]
+            ) from None
     merged: dict[str, Any] = {}
     own: dict[str, Any] = {}
     for name, value in node.value:
         if name.tag == _MERGE:
             for base in value.value if isinstance(value, SequenceNode) else [value]:
+                if not isinstance(base, MappingNode):
+                    raise Broken("what is merged here is not a mapping", line=base.start_mark.line + 1)
                 merged = {**_plain(reader, base, key, lines, inner), **merged}
             continue
         word = str(name.value)

@@ -204,7 +204,7 @@ class Lens:
             before, after = tuple(tensor.shape), tuple(result.shape)
             if len(before) > 1 and before != after and self.session.listening():
                 # Libraries regroup on purpose (attention heads): only the user's own call counts.
-                if is_user_code(sys._getframe(1).f_code.co_filename):
+                if is_user_code(sys._getframe(2).f_code.co_filename):  # 1 is the switch
                     with self.session.looking_at("lens"):
                         self._reshaped(op, before, after)
             return result
