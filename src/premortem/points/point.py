@@ -72,10 +72,13 @@ class Point:
         if not self._layers:
             self.hide()
 
-    def pass_by(self, *, on: bool) -> None:
-        """While `on`, the only layer lets every call go to the original; several layers are always called."""
+    def pass_by(self, straight: Any) -> None:
+        """Until `heed`, calls go `straight` there instead of to the only layer; several layers are always called."""
         if len(self._layers) == 1:
-            self.call = self._original() if on else self._chain
+            self.call = straight
+
+    def heed(self) -> None:
+        self.call = self._chain
 
     def show(self) -> None:
         """Put the switch in its place, if anybody subscribed and the original is there."""

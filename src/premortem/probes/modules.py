@@ -194,6 +194,9 @@ class Models:
 
     def _wrap_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         session = self.session
+        # Where inner calls go that nobody looks at. torch's own `__call__` only asks whether the module is compiled.
+        plain = original is getattr(nn.Module, "_wrapped_call_impl", None)
+        straight = nn.Module._call_impl if plain else original
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
             if self.depth:
@@ -207,12 +210,12 @@ class Models:
                 return original(module, *args, **kwargs)
             if session.resting and session.rest.takes(module, args, kwargs):
                 self.depth = 1
-                self._point.pass_by(on=True)  # every inner call is only passed on
+                self._point.pass_by(original if session.compiling_used else straight)
                 try:
                     return self._run(original, module, args, kwargs)
                 finally:
                     self.depth = 0
-                    self._point.pass_by(on=False)
+                    self._point.heed()
             if not self._has_weights(module) or transforming():
                 result = original(module, *args, **kwargs)
                 if not torch.is_grad_enabled():
@@ -227,14 +230,15 @@ class Models:
                 grad = torch.is_grad_enabled()
                 with session.looking_at("forward"):
                     note = self._enter(module, args, kwargs, grad)
-                self._point.pass_by(on=not self._audit)
+                if not self._audit:
+                    self._point.pass_by(original if session.compiling_used else straight)
                 result = self._run(original, module, args, kwargs)
                 with session.looking_at("forward"):
                     self._leave(module, note, grad, args, kwargs, result)
                 return result
             finally:
                 self.depth = 0
-                self._point.pass_by(on=False)
+                self._point.heed()
                 self._audit = False
 
         return __call__
