@@ -59,6 +59,12 @@ def numerics(result: dict[str, Any]) -> str:
     )
 
 
+def trust(result: dict[str, Any]) -> str:
+    """What bench/trust.py has counted."""
+    rows = [f"| {what} | {found['tried']} | {found['failed']} |" for what, found in result["parts"].items()]
+    return "\n".join(["| what was tried | cases | failed |", "|---|---|---|", *rows])
+
+
 def checkpoints(result: dict[str, Any]) -> str:
     """What bench/checkpoints.py has counted and timed."""
     rows = ["| killed with SIGKILL while it saved | times | torn | lost |", "|---|---|---|---|"]
