@@ -20,7 +20,9 @@ from xml.etree import ElementTree as ET
 HOME = Path(__file__).parent.parent
 PARTS = {
     "scripts and projects compared with plain Python": ["tests/transparent"],
-    "secrets planted, and every byte searched": ["tests/redaction"],
+    "secrets recognised, look-alikes left alone, and real runs searched for planted ones": [
+        "tests/redaction"
+    ],
     "hostile files, by each verb that reads them": ["tests/hostile/test_readers.py"],
     "kinds of files changed at random, 200 of each": ["tests/hostile/test_fuzz.py"],
     "foreign capsules, journals and keys": ["tests/test_trust.py", "tests/replay/test_permission.py"],
