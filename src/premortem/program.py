@@ -23,6 +23,7 @@ from premortem import redaction
 from premortem.errors import Stopped, UsageError
 from premortem.events import Site
 from premortem.logs import unread
+from premortem.points.disguise import is_ours
 from premortem.private_imports import step_aside
 
 INTERRUPTED = 130  # what a shell calls death by Ctrl-C
@@ -269,7 +270,7 @@ def forget_our_frames(error: BaseException, seen: set[int] | None = None) -> Non
 
 
 def _without_ours(trace: TracebackType | None) -> TracebackType | None:
-    kept = [entry for entry in _entries(trace) if not _ours(entry)]
+    kept = [entry for entry in _entries(trace) if not is_ours(entry.tb_frame)]
     first: TracebackType | None = None
     for entry in reversed(kept):
         entry.tb_next = first
@@ -281,12 +282,6 @@ def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
     while trace is not None:
         yield trace
         trace = trace.tb_next
-
-
-def _ours(entry: TracebackType) -> bool:
-    # By the module's name rather than its folder: a script that lies beside premortem is the user's.
-    name = entry.tb_frame.f_globals.get("__name__")
-    return isinstance(name, str) and name.partition(".")[0] == "premortem"
 
 
 def _last_site(error: BaseException) -> Site | None:

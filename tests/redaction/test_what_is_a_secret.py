@@ -74,7 +74,7 @@ HARMLESS_SETTINGS = [
     ("password", True),
     ("credentials", "svc.json"),
     ("secret_dir", "x1y2z3"),
-    ("PWD", "/work/abc123def456ghi"),
+    ("PWD", "/data/abc123def456ghi"),
     ("SSH_AUTH_SOCK", "/tmp/ssh-a1b2c3d4/agent.1"),
     ("TOKENIZERS_PARALLELISM", "false"),
     ("author", "Jane Doe 123abc"),

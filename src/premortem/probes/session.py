@@ -169,8 +169,9 @@ class Look:
         self._functions = torch._C.DisableTorchFunction()
         self._functions.__enter__()
         self._session.modes = torch._C._len_torch_dispatch_stack()
-        self._modes = _disable_current_modes() if self._session.modes else None
-        if self._modes is not None and self._locally is None:
+        alone = self._session.modes and self._locally is None
+        self._modes = _disable_current_modes() if alone else None
+        if self._modes is not None:
             self._modes.__enter__()
         self._grad = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
@@ -179,7 +180,7 @@ class Look:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
     ) -> bool:
         torch._C._set_grad_enabled(self._grad)
-        if self._modes is not None and self._locally is None:
+        if self._modes is not None:
             self._modes.__exit__(None, None, None)
         self._functions.__exit__(None, None, None)
         if self._scope is not None:
