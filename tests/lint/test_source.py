@@ -284,20 +284,6 @@ def test_kinds(program, expected):
     assert parsed.kinds.of("x") == expected
 
 
-def test_kinds_at_a_place():
-    parsed = source(
-        """
-        import torch
-        x = torch.zeros(1)
-        first(x)
-        x = torch.optim.SGD(p)
-        second(x)
-        """
-    )
-    at = {last_name(call): parsed.kinds.at(call.args[0]) for call in parsed.calls_to("first", "second")}
-    assert at == {"first": {"tensor"}, "second": {"optimizer"}}
-
-
 def test_a_released_source_holds_nothing():
     parsed = source("import torch\ntorch.load(f)\n")
     _ = parsed.names, parsed.flow(parsed.tree)

@@ -31,7 +31,7 @@ def read(path: str, data: bytes, module: str = "") -> tuple[Source, list[Unreada
         cells = list(_code_cells(notebook))
     except json.JSONDecodeError as error:
         why = f"line {error.lineno} is not JSON" if data.strip() else "it is empty"
-        empty = not data.strip()  # somebody will write it one day
+        empty = not data.strip()  # it may be written later
         raise Unreadable(f"this is not a notebook: {why}", error.lineno, error.colno, aside=empty) from None
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
         raise Unreadable("this is not a notebook: it has no cells") from None

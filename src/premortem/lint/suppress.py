@@ -25,7 +25,7 @@ class Suppressions:
     def __init__(self, data: bytes, *, python: bool) -> None:
         self._lines: dict[int, frozenset[str]] = {}
         self._file: frozenset[str] = frozenset()
-        self._said: list[tuple[int, int, int, frozenset[str]]] = []  # line, column, end column, words
+        self._comments: list[tuple[int, int, int, frozenset[str]]] = []  # line, column, end column, words
         if not MARKS.search(data):
             return
         text = data.decode("utf-8-sig", errors="replace")
@@ -39,7 +39,7 @@ class Suppressions:
                 continue
             words = _words(match["words"])
             column = lines[number - 1].find(match[0]) + 1
-            self._said.append((number, column, column + len(match[0]), words))
+            self._comments.append((number, column, column + len(match[0]), words))
             if match["rest"]:
                 self._file |= words
                 continue
@@ -59,7 +59,7 @@ class Suppressions:
 
     def unknown(self, known: frozenset[str]) -> Iterator[tuple[int, int, int, str]]:
         """Words that name no rule: line, column, end column, word. Reasons may stand beside a word that does."""
-        for line, column, end, words in self._said:
+        for line, column, end, words in self._comments:
             named = words & (known | EVERYTHING)
             for word in sorted(words - named):
                 if not named or _CODE.fullmatch(word):
