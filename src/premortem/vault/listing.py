@@ -1,4 +1,4 @@
-"""The checkpoints of a place, told from the names of its files and from their manifests."""
+"""The checkpoints of a place, as the names of its files and their manifests show them."""
 
 from __future__ import annotations
 
@@ -71,9 +71,7 @@ def checkpoints(place: Place, only: str = "") -> list[Found]:
             if not place.local(name):
                 remark = "no manifest: not sent by premortem, or not sent to its end"
             elif _is_kept(str(place.local(name))):
-                remark = (
-                    "its manifest is missing: whether it is the file that was put aside here cannot be told"
-                )
+                remark = "its manifest is missing: it may not be the file that was kept here"
             found.append(Found(name, "file", (name,), size, time=place.written(name), remark=remark))
     return sorted(found, key=lambda each: (each.time or 0.0, each.step or 0, each.name))
 
