@@ -37,10 +37,10 @@ _LONGEST_GAP = (
     900.0  # seconds between two steps that are planned for: an evaluation, not a whole other training
 )
 _PATIENCE = 60.0  # seconds for which a mirror that only fails is waited for ...
-_NO_ANSWER = 20.0  # ... and one that has never said anything: it is not there
-_WORTH_A_REMARK = 600.0  # seconds of training; before that, a place that only might go is nobody's worry
+_NO_ANSWER = 20.0  # ... and one that has never answered: it is not there
+_WORTH_A_REMARK = 600.0  # seconds of training; before that, a folder that may be lost is not reported
 _LOOK_EVERY = 1.0  # seconds between two looks at the room that is left
-_TROUBLE = 3  # attempts in a row after which a mirror is said to fail
+_TROUBLE = 3  # attempts in a row after which a mirror is reported as failing
 
 
 class Safekeeping:
@@ -95,7 +95,7 @@ class Safekeeping:
 
     @property
     def saves(self) -> bool:
-        """Whether a save of ours is wanted when a signal comes: not from somebody who only observes."""
+        """Whether a save of ours is wanted when a signal comes: not under the policy `observe`."""
         return self.saving.changes or self.mirror is not None or self.deadline is not None
 
     @property
@@ -152,13 +152,13 @@ class Safekeeping:
         return None
 
     def _save(self, step: int) -> Path | None:
-        """Our own save of models, optimizers, schedulers and scaler. A failure is told, never raised."""
+        """Our own save of models, optimizers, schedulers and scaler. A failure is reported, never raised."""
         began = time.monotonic()
         if not whose_turn():
             return None
         try:
             if is_sharded(self.attachment.in_training()[0]):
-                raise VaultError("the model is spread over several processes")  # noqa: TRY301 - told like the rest
+                raise VaultError("the model is spread over several processes")  # noqa: TRY301 - reported like the rest
             path = keep(self.folder, step, self.attachment.training_state())
             self.saved_at, self._seconds = step, time.monotonic() - began
             if self.sending is not None:

@@ -7,7 +7,7 @@
     optimizer.step()     once, as always
 
 No rank has to ask another: what comes out of a split forward is what would have come out of a whole one, and it takes
-part in the same number of collective operations. A backward pass that failed on one rank cannot be mended by it alone,
+part in the same number of collective operations. A backward pass that failed on one rank cannot be repaired by that rank alone,
 so that there it stays an error.
 """
 

@@ -37,7 +37,7 @@ class CheckpointDoesNotReadBack(Detector):
             yield self.finding(
                 event,
                 f"`{event.path}` was written twice and is damaged each time: {event.damaged}",
-                cause="The disk does not give back what it was given.",
+                cause="Reading the file back gives other bytes than were written: the disk is faulty.",
                 remedy="Save to another disk. What was at this path before is still there.",
                 path=event.path,
             )

@@ -43,8 +43,8 @@ class CounterRestarts(OfResumed):
             event,
             f"the run goes on with `{file_of(event)}` of {counts(name)} {saved}, optimizer included, but `{name}` "
             f"starts at {value}",
-            cause=f"The file says how far it was, and the loop does not ask. {known}",
-            remedy=f"Begin the loop where the file ends, or say that {counts(name)}s are counted anew on purpose.",
+            cause=f"The file holds the counter, but the loop does not start from it. {known}",
+            remedy=f"Begin the loop where the file ends, or ignore this finding if {counts(name)}s are meant to start again.",
             severity=Severity.WARNING if asked else Severity.INFO,
             counter=name,
             value=value,

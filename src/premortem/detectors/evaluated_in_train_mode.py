@@ -124,7 +124,7 @@ class EvaluatedInTrainMode(Detector):
         name = self._name(event)
         seen = self.fact(Models).seen.get(event.model)
         if event.forgotten:
-            why = "A functional dropout that is not told `training=self.training` is always on."
+            why = "A functional dropout without `training=self.training` is always on."
             remedy = "Pass `training=self.training` to `F.dropout`, and `dropout_p=self.p if self.training else 0.0` to attention."
         else:
             hidden = seen.hidden[0] if seen is not None and seen.hidden else None

@@ -239,7 +239,7 @@ class FrozenByLeftover(Detector):
         finding = self.finding(
             event,
             f"the new optimizer took over {parameters_of(names)}, and all of them are still frozen",
-            cause="the earlier optimizer did not hold them: this phase was to train them, but nobody unfroze them",
+            cause="the earlier optimizer did not hold them: this phase should train them, but no code unfroze them",
             remedy=f"call `{place(names) or 'model'}.requires_grad_(True)` before this optimizer is built",
             severity=Severity.WARNING,
             module=place(names),
@@ -268,7 +268,7 @@ class FrozenByLeftover(Detector):
                 event,
                 f"`{attribute} = {value}` does nothing: {parameters_of(names)} "
                 f"{'stays' if len(names) == 1 else 'stay'} {'frozen' if value else 'trainable'}",
-                cause="torch reads no such attribute there, so the assignment made a new one that nobody looks at",
+                cause="torch reads no such attribute there, so the assignment made a new one without effect",
                 remedy=f"call `.requires_grad_({value})` on the module, or set `requires_grad` of each parameter",
                 module=owner or None,
                 parameter=names[0],

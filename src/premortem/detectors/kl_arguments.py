@@ -59,7 +59,7 @@ class KlArguments(Detector):
             event,
             f"kl_div: {wrong}",
             cause="kl_div(input, target) expects log-probabilities as input and probabilities as target; with "
-            "anything else the number it returns is no divergence, and minimising it teaches nothing.",
+            "anything else it does not return a divergence, and the model learns nothing from minimising it.",
             remedy="F.kl_div(F.log_softmax(student, dim=-1), F.softmax(teacher, dim=-1), reduction='batchmean')",
             input_min=event.input_min,
             input_max=event.input_max,

@@ -98,11 +98,13 @@ class RanksApart(Detector):
             return
         self.over = True
         ranks = odd(every, passes)
-        made = ", ".join(f"rank {d.rank} {count}" for d, count in list(zip(every, passes, strict=True))[:4])
+        made = ", ".join(
+            f"{count} on rank {d.rank}" for d, count in list(zip(every, passes, strict=True))[:4]
+        )
         yield self.finding(
             event,
-            f"the ranks have stepped at different moments before step {event.step}: forward passes since they were last "
-            f"compared, for as many steps: {made}",
+            f"before step {event.step} the ranks made the same number of steps, but different numbers of forward passes: "
+            f"{made}",
             cause="A step was left out on some ranks only. Their pieces of the weights lag behind those of the others.",
             remedy="Step on every rank or on none: a condition must not depend on the rank or on its own data.",
             ranks=ranks,

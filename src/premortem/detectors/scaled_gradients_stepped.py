@@ -49,7 +49,7 @@ class ScaledGradientsStepped(Detector):
                 yield self.finding(
                     event,
                     f"{event.kind} steps on gradients that are still multiplied by the GradScaler's scale",
-                    cause="backward() ran on scaler.scale(loss), and nobody unscaled the gradients before step()",
+                    cause="backward() ran on scaler.scale(loss), and nothing unscaled the gradients before step()",
                     remedy="call `scaler.step(optimizer)` and `scaler.update()` instead of `optimizer.step()`",
                     steps=THRICE,
                 )

@@ -76,7 +76,7 @@ class SigmoidBeforeBceWithLogits(TakesScores):
         return self.finding(
             event,
             f"{fn} is given the output of {op}, not raw scores: it can only say probabilities from 0.5 to 0.73",
-            cause="The loss applies sigmoid itself; applied twice, the answer no is out of reach.",
+            cause="The loss applies sigmoid itself; applied twice, the output never falls below 0.5, so the model cannot predict the negative class.",
             remedy=f"Remove the {op} and return raw scores, or use binary_cross_entropy on the probabilities.",
             fn=fn,
             input_op=op,

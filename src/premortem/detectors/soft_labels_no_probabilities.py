@@ -11,7 +11,7 @@ from premortem.findings import Finding, Severity
 
 
 class SoftLabelsNoProbabilities(Detector):
-    """cross_entropy is given soft labels that are no probabilities: some are negative or above one.
+    """cross_entropy is given soft labels that are not probabilities: some are negative or above one.
 
     ## Why it matters
     With a target of the same shape as the scores, cross_entropy weighs the log-probability of each class with it. A
@@ -53,7 +53,7 @@ class SoftLabelsNoProbabilities(Detector):
         self.over = True
         yield self.finding(
             event,
-            f"cross_entropy is given soft labels from {low:.3g} to {high:.3g} that are no probabilities",
+            f"cross_entropy is given soft labels from {low:.3g} to {high:.3g} that are not probabilities",
             cause="Each class's log-probability is weighed with its label; negative or large weights make a loss "
             "that grows or falls without end.",
             remedy="Give probabilities that sum to one (softmax of the teacher's scores, one-hot), or integer classes.",

@@ -52,7 +52,9 @@ class StatisticsNeverCollected(Detector):
     def _found(self, event: EvaluationEnded) -> Finding:
         name = self.fact(Models).name(event.model)
         copy = (
-            "it is a copy whose buffers nobody updates" if not event.trained else "its statistics never move"
+            "it is a copy whose buffers are never updated"
+            if not event.trained
+            else "its statistics never move"
         )
         return self.finding(
             event,

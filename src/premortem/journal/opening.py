@@ -61,7 +61,7 @@ class Opened:
             while rows := cursor.fetchmany(_FETCHED):
                 count += len(rows)
                 if count > most:
-                    raise self.refused(f"it answers with more than {most:,} rows where a run writes fewer")
+                    raise self.refused(f"a query returns more than {most:,} rows where a run writes fewer")
                 if not _LIMITED:
                     self._small(rows)
                 yield from rows
@@ -76,7 +76,7 @@ class Opened:
             if str(name).lower() not in _TABLES:
                 continue
             if kind != "table":
-                raise self.refused(f"`{name}` is no table in it but a {kind}")
+                raise self.refused(f"`{name}` is a {kind}, not a table")
             if not _PLAIN.match(str(sql)) or _COMPUTED.search(str(sql)):
                 raise self.refused(f"`{name}` is a table in it whose values are computed")
 
@@ -87,7 +87,7 @@ class Opened:
         if "interrupted" in str(error):
             return JournalError(
                 f"the journal {self.path} is damaged, or made to keep its reader busy: "
-                f"one question to it took more than {self.patience:g} seconds"
+                f"one query took more than {self.patience:g} seconds"
             )
         return JournalError(f"the journal {self.path} is damaged ({error})")
 

@@ -89,7 +89,7 @@ class Evaluation:
                     for name, value in values.items():
                         self._take(tallies[name], self.measures[name], value, count, prediction, target)
                     samples += count
-                except Exception as error:  # noqa: BLE001 - whatever a model or measure raises; it is counted and told
+                except Exception as error:  # noqa: BLE001 - whatever a model or measure raises; it is counted and reported
                     failures.append(_failure(seen, error))
                 seen += 1
                 if total is not None and len(failures) > (1 - self.minimum) * total + 1e-9:

@@ -99,7 +99,7 @@ class Shelves:
         return self._generation[sample] == held.generation and bool(self._start[sample])
 
     def reserve(self, size: int, *, evict: bool) -> list[Run] | None:
-        """Room for so many bytes that nobody else will write to; None when there is none."""
+        """Room for so many bytes that no other process will write to; None when there is none."""
         pages = -(-size // PAGE)
         while self.evict and evict and pages > self._room() and self.counter("oldest"):
             self._drop(self.counter("oldest") - 1)

@@ -66,7 +66,7 @@ _MODEL_PASSES = _set(
 )
 _KEPT_IN_FILES = _set("pwd credential credentials creds cred secret secrets")
 _PUBLIC_KEYS = _set("public pub primary foreign hot keyboard any arrow")
-# Said after the name of a secret, and it is one still.
+# Words that may follow the name of a secret.
 _STILL = _set(
     "backup b base bytes current decoded default dev encoded encrypted env hash hashed hex main new old plain plaintext primary "
     "prod production raw salt secondary staging string test val value values"

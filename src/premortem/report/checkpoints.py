@@ -57,7 +57,7 @@ def _own(run: Run, folder: Path) -> list[Saved]:
     found: dict[Path, Saved] = {}
     for event in [*run.events("CheckpointSaved"), *run.events("SaveChecked")]:
         path = home / str(event["path"])
-        if not event["path"] or folder in path.parents:  # what premortem itself saves is told below
+        if not event["path"] or folder in path.parents:  # what premortem itself saves is listed below
             continue
         each = found.setdefault(path, Saved(str(path), event["step"], event.get("bytes"), "saved", ""))
         each.step, each.bytes = max(each.step or 0, event["step"]), event.get("bytes") or each.bytes

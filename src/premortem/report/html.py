@@ -144,7 +144,7 @@ def prose(text: object) -> Markup:
     from markupsafe import Markup, escape
 
     parts = str(text).split("`")
-    if len(parts) % 2 == 0:  # a backtick that nobody closed
+    if len(parts) % 2 == 0:  # a backtick without its partner
         return escape(str(text))
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else escape(part)

@@ -1,4 +1,4 @@
-"""A run as it is told: everything that a page shows, read from the journal once."""
+"""Everything that a page shows of a run, read from the journal once."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def telling(*journals: Path) -> Iterator[None]:
         raise
     except Exception as error:
         which = " or ".join(map(str, journals))
-        said = f"{type(error).__name__}: {error}"[:300]
-        raise JournalError(f"the journal {which} is damaged ({said})") from error
+        why = f"{type(error).__name__}: {error}"[:300]
+        raise JournalError(f"the journal {which} is damaged ({why})") from error
 
 
 def _read(journal: Path) -> Story:

@@ -76,8 +76,8 @@ def ending(meta: Mapping[str, Any], journal: Path) -> str:
                 f"It was stopped: {message}." if message == run_requests.REASON else "premortem stopped it."
             )
         case "crashed":
-            said = f": {message}" if message else ""
-            return words.sentence(f"It crashed with `{meta.get('error') or 'an exception'}`{said}")
+            detail = f": {message}" if message else ""
+            return words.sentence(f"It crashed with `{meta.get('error') or 'an exception'}`{detail}")
         case "exited":
             return f"It ended itself with exit code {meta.get('exit_code')}."
         case "interrupted":

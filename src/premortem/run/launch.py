@@ -326,7 +326,9 @@ class Supervision:
         if self.options.mirror is None:
             return None
         if self.journal is None:
-            self.console.problem("without a run folder there is no mirror; the run goes on without both")
+            self.console.problem(
+                "there is no run folder, so there is no mirror either; the run goes on without them"
+            )
             return None
         from premortem.vault.mirror import Mirror
 
@@ -334,7 +336,9 @@ class Supervision:
         mirror = Mirror(self.options.mirror, folder / "mirror")
         adopted = mirror.adopt(folder.parent)
         if adopted:
-            self.console.problem(f"the mirror gets {adopted} more, which earlier runs could not send")
+            self.console.problem(
+                f"the mirror also gets {adopted} checkpoints that earlier runs could not send"
+            )
         return mirror
 
     # --- while it runs -----------------------------------------------------------------------
@@ -390,7 +394,7 @@ class Supervision:
         return safe is not None and safe.saves and safe.busy
 
     def _grace(self) -> float:
-        """A step that takes longer than others wait is no hang: it is waited for, to be saved after."""
+        """A slow step is not a hang: wait for its end, and save after it."""
         safe = self.watcher.safekeeping if self.watcher is not None else None
         return safe.patience if safe is not None and safe.saves else 0.0
 

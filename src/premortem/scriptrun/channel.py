@@ -1,6 +1,6 @@
 """What the script's process tells: one line of JSON for each thing, written at once.
 
-Whatever the script does next, and however it ends, what was told stays told.
+A result that was sent stays, whatever the script does next and however it ends.
 """
 
 from __future__ import annotations

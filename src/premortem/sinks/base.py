@@ -39,7 +39,7 @@ class Outcome:
 
 
 class Sink:
-    """Told of a run, on a thread of its own; what it raises ends it, and nothing else."""
+    """Gets the findings of a run, on a thread of its own. An exception ends the sink, and nothing else."""
 
     name = "sink"
     script = ""  # the name of what runs

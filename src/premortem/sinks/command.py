@@ -26,7 +26,7 @@ class Command(Notifier):
             raise UsageError(f"`--notify` cannot read the command `{command}`") from None
         if shutil.which(first) is None:
             raise UsageError(
-                f"`--notify {first}`: neither https://, nor mailto:, nor a command that is there"
+                f"`--notify {first}` is not an https:// address, a mailto: address or an installed command"
             )
         self._command = command
         self.name = f"the command `{first}`"

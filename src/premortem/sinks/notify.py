@@ -33,7 +33,7 @@ class Notifier(Sink):
         head, *rest = lines(finding)
         if self._sent == MOST:
             rest.append(
-                "That is the last message about a single finding; the journal of the run has them all."
+                "This is the last message about a single finding; the journal of the run has all of them."
             )
         self.send(Message(self._about(head), rest, finding))
 

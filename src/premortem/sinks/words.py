@@ -9,7 +9,7 @@ from premortem.redaction import redacted
 
 
 def place(where: Where) -> str:
-    """File name and line: the folders above are nobody's business elsewhere."""
+    """File name and line, without the folders above: they may be private."""
     file = Path(where.file).name if where.file else ""
     line = f"{file}:{where.line}" if file and where.line else file
     return ", ".join(part for part in (line, where.module, where.parameter) if part)

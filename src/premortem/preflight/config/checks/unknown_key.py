@@ -48,7 +48,7 @@ class UnknownKey(Check):
                     continue
                 left = "takes its default" if near in reads.optional else "does not find it"
                 yield self.finding(
-                    f"nobody reads `{'.'.join(key)}`; the code reads `{near}` ({place(reads.names[near])}) and {left}",
+                    f"no code reads `{'.'.join(key)}`; the code reads `{near}` ({place(reads.names[near])}) and {left}",
                     cause="The two are spelled differently.",
                     remedy=f"Write `{near}`.",
                     where=where,
