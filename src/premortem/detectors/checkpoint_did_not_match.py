@@ -14,7 +14,7 @@ _MANY = 12  # times as many keys on either side: then a few equal names are a co
 
 
 class CheckpointDidNotMatch(Detector):
-    """`load_state_dict` fitted none or hardly any of the weights it was given, and nothing said so.
+    """`load_state_dict` fitted none or hardly any of the weights it was given, and no error was raised.
 
     ## Why it matters
     With `strict=False`, or with a dict that was filtered first, keys that do not match are dropped in silence, and

@@ -17,7 +17,7 @@ class CheckpointNotSaved(Detector):
     From here on nothing that is learnt is kept. A script that catches the exception trains on for nothing.
 
     ## Usual causes
-    Checkpoints of every epoch that nobody removes; a quota; a checkpoint that grows with the run.
+    Checkpoints of every epoch that are never removed; a quota; a checkpoint that grows with the run.
 
     ## What to do
     Make room, or save to another disk. The old file at that path is untouched.

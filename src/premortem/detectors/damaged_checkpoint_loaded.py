@@ -15,7 +15,7 @@ class DamagedCheckpointLoaded(Detector):
 
     ## Why it matters
     `torch.load` and safetensors do not look at checksums. One bit that turned over on the disk becomes a weight of
-    1e38, or a wrong one that nobody ever notices, and the training goes on from it.
+    1e38, or a wrong one that is hard to notice, and the training goes on from it.
 
     ## Usual causes
     A failing disk, cable or memory; a download or an upload that was cut off; a save that was killed half-way.
@@ -26,7 +26,7 @@ class DamagedCheckpointLoaded(Detector):
 
     ## When it stays silent
     Nothing is known that the bytes could contradict: the old format of torch, safetensors, and files that were saved
-    with `torch.serialization.set_crc32_options(False)`, unless they were saved in a run under premortem and nobody has
+    with `torch.serialization.set_crc32_options(False)`, unless they were saved in a run under premortem and no program has
     touched them since. What is read from memory (`io.BytesIO`), from an address, or with `safetensors.safe_open` is
     not looked at. Of thousands of small files, only some are.
     """

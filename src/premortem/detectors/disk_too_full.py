@@ -19,7 +19,7 @@ class DiskTooFull(Detector):
     saves loses both.
 
     ## Usual causes
-    Checkpoints of every epoch that nobody removes; a quota; a disk shared with a dataset or a cache.
+    Checkpoints of every epoch that are never removed; a quota; a disk shared with a dataset or a cache.
 
     ## What to do
     Remove old checkpoints, save fewer of them, or save to another disk.

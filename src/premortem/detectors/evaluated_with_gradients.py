@@ -12,7 +12,7 @@ from premortem.findings import Finding, Severity
 
 
 class EvaluatedWithGradients(Detector):
-    """An evaluation builds autograd graphs that nobody uses.
+    """An evaluation builds autograd graphs that are never used.
 
     ## Why it matters
     It costs memory and time: every activation is kept for a backward pass that never comes.

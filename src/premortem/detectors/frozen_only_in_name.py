@@ -19,7 +19,7 @@ class FrozenOnlyInName(Detector):
     fails; the result is worse, or the other model breaks.
 
     ## Usual causes
-    A setting like `frozen_stages=2` that takes effect in a method nobody calls (`train()`, `freeze()`), or that is
+    A setting like `frozen_stages=2` that takes effect in a method that is never called (`train()`, `freeze()`), or that is
     undone by a later `requires_grad_(True)`.
 
     ## What to do

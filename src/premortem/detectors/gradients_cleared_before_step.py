@@ -23,7 +23,7 @@ class GradientsClearedBeforeStep(Detector):
     `zero_grad()`, forward, `backward()`, `step()`, in this order.
 
     ## When it stays silent
-    When nobody called `zero_grad()` and the run has met NaN: a helper that replaces NaN by 0 empties gradients too.
+    When the script did not call `zero_grad()` and the run has met NaN: a helper that replaces NaN by 0 empties gradients too.
     """
 
     card = Card(

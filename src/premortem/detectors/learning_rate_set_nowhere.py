@@ -14,7 +14,7 @@ class LearningRateSetNowhere(Detector):
     """A learning rate is assigned where the optimizer does not look for it.
 
     ## Why it matters
-    `optimizer.lr = 0.001` makes a new attribute that nobody reads: the optimizer goes on with the rate in its
+    `optimizer.lr = 0.001` makes a new attribute that torch does not read: the optimizer goes on with the rate in its
     parameter groups, and the schedule that was meant never happens. Python does not complain.
 
     ## Usual causes

@@ -36,7 +36,7 @@ class MetricFrozen(Detector):
     the printed number is stale.
 
     ## Usual causes
-    Predictions computed once and judged again and again; a copy of the model that nobody updates; a variable of the
+    Predictions computed once and judged again and again; a copy of the model that is never updated; a variable of the
     first epoch that is printed in every one.
 
     ## What to do

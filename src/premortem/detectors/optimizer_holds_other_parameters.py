@@ -10,7 +10,7 @@ from premortem.findings import Finding, Severity
 
 
 class OptimizerHoldsOtherParameters(Detector):
-    """An optimizer steps parameters that the loss never reaches, while those it does reach belong to nobody.
+    """An optimizer steps parameters that the loss never reaches, while no optimizer holds those it does reach.
 
     ## Why it matters
     The loss has gradients, `step()` runs, and nothing is learned: the tensors that are updated are not the

@@ -16,7 +16,7 @@ class OptimizerRebuiltEveryStep(Detector):
     ## Why it matters
     Momentum and the moments of Adam live in the optimizer. Built anew, they start from zero at every step:
     Adam degenerates to the sign of the gradient, momentum does nothing, and a scheduler that drives the first
-    optimizer drives nobody.
+    optimizer has no effect.
 
     ## Usual causes
     - the construction slipped into the batch loop

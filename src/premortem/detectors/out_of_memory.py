@@ -54,15 +54,15 @@ class OutOfMemory(Detector):
     without `torch.no_grad()`; losses or outputs that are kept with their graph; another process on the device.
 
     ## What to do
-    If memory grew from step to step, mend the line that is named. If there was enough in sum but not in one piece,
+    If memory grew from step to step, fix the line that is named. If there was enough in sum but not in one piece,
     set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. Otherwise take smaller batches and accumulate, use
     autocast or checkpointing; `premortem fit` predicts what each of them saves.
 
     Policy `protect` runs a batch that does not fit in parts, where it can be shown that the samples do not influence
-    each other: see batch-split. Why it did not is said in the finding.
+    each other: see batch-split. The finding names the reason.
 
     ## When it stays silent
-    When the script catches the error itself and goes on: that is told as `info`. Looking for the largest batch works
+    When the script catches the error itself and goes on: that is reported as `info`. Looking for the largest batch works
     like that.
     """
 

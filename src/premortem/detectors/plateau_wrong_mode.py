@@ -39,7 +39,7 @@ class Plateau:
 
 
 class PlateauWrongMode(Detector):
-    """ReduceLROnPlateau is told to minimise a metric that should rise, or to maximise one that should fall.
+    """ReduceLROnPlateau is set to minimise a metric that should rise, or to maximise one that should fall.
 
     ## Why it matters
     Every improvement counts as a bad epoch, so the learning rate is cut again and again exactly while training

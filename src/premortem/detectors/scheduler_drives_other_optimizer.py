@@ -25,7 +25,7 @@ class SchedulerDrivesOtherOptimizer(Detector):
     """A scheduler is stepped whose optimizer does not train any more: another one took over its parameters.
 
     ## Why it matters
-    The schedule moves a learning rate that nobody uses. The optimizer that really trains keeps the rate it was
+    The schedule moves a learning rate that has no effect. The optimizer that really trains keeps the rate it was
     built with.
 
     ## Usual causes

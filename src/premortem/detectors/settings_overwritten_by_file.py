@@ -29,7 +29,7 @@ class SettingsOverwrittenByFile(OfResumed):
 
     ## When it stays silent
     The values agree, or the script writes its own again before the first step. A rate that had been lowered before it
-    was saved, and is lower than the one the optimizer was built with, is only told as information.
+    was saved, and is lower than the one the optimizer was built with, is only reported as information.
     """
 
     card = Card(

@@ -38,7 +38,7 @@ class ShapesDoNotFit(Detector):
 
     ## What to do
     The last line of your own code is named, with the shapes that meet there and the way they took from the model's input,
-    layer by layer. Where the likely slip can be told, its line is named instead. Use `squeeze(1)` and `flatten(1)` rather than
+    layer by layer. Where the likely mistake is known, its line is named instead. Use `squeeze(1)` and `flatten(1)` rather than
     `squeeze()` and `view` with a fixed batch size, and `drop_last=True` where a small batch has no place.
     """
 

@@ -11,7 +11,7 @@ _TRAINED = 2  # steps during a pass, from which on the loader is one that is tra
 
 
 class ShuffleRepeatsEveryEpoch(Detector):
-    """A shuffling `DistributedSampler` is never told which epoch it is.
+    """A shuffling `DistributedSampler` never gets a call of `set_epoch`.
 
     ## Why it matters
     Its order depends on the epoch alone, and that stays 0: every epoch brings the same batches in the same order, and

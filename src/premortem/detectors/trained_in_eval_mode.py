@@ -47,7 +47,7 @@ class TrainedInEvalMode(Detector):
     collected at all. The run looks healthy and generalises worse, or does not learn.
 
     ## Usual causes
-    `validate()` calls `model.eval()` and nobody calls `model.train()` before the next epoch; `model.train()` stands
+    `validate()` calls `model.eval()` and no code calls `model.train()` before the next epoch; `model.train()` stands
     before the loop over epochs instead of in it.
 
     ## What to do

@@ -14,7 +14,7 @@ from premortem.preflight.wording import place
 
 
 class UnknownKey(Check):
-    """A key of the config is read by nobody, and one letter away is a key that the code reads and the config lacks.
+    """No code reads a key of the config, and one letter away is a key that the code reads and the config lacks.
 
     ## Why it matters
     `weight_deacy: 0.05` changes nothing: the code takes its default, and the run is not the one that was meant.
