@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from premortem.lint import text, tree
-from premortem.lint.source import Source, Unreadable, argument, constant, dotted, last_name
+from premortem.lint.parsing import Unreadable
+from premortem.lint.source import Source
+from premortem.lint.tree import argument, constant, dotted, last_name
 from tests.lint.reading import source
 
 LOOP = """

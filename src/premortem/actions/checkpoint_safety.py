@@ -125,9 +125,9 @@ class Safekeeping:
         self.saving.settle()
         self.loading.settle()
         if step == 1 and not self.mirror and (storage := nothing_lasts()):
-            self._tell_storage(Path.cwd(), storage)
+            self._report_storage(Path.cwd(), storage)
         if self._doubtful is not None and now - self._began > _WORTH_A_REMARK:
-            self._tell_storage(*self._doubtful)
+            self._report_storage(*self._doubtful)
             self._doubtful = None
         if self.saved_at is None and (self.mirror or self.deadline):
             self.saved_at = step
@@ -223,11 +223,11 @@ class Safekeeping:
             self._judged.add(folder)
             storage = judge(folder)
             if storage is not None and storage.certain:
-                self._tell_storage(folder, storage)
+                self._report_storage(folder, storage)
             elif storage is not None:
                 self._doubtful = (folder, storage)
 
-    def _tell_storage(self, folder: Path, storage: Storage) -> None:
+    def _report_storage(self, folder: Path, storage: Storage) -> None:
         self.session.emit(
             StorageSeen(
                 step=self.session.step,
@@ -245,7 +245,7 @@ class Safekeeping:
             return
         failures = self.mirror.failures
         if failures >= _TROUBLE and not self._failing:
-            self._tell_mirror(ended=False)
+            self._report_mirror(ended=False)
         self._failing = failures >= _TROUBLE
 
     def flush(self, seconds: float) -> bool:
@@ -253,15 +253,15 @@ class Safekeeping:
         if self.mirror is None:
             return True
         began = time.monotonic()
-        told = False
+        announced = False
         while not self._flushed(min(1.0, seconds)):
             waited = time.monotonic() - began
             failing = self.mirror.failures and waited > _PATIENCE
             silent = not self.mirror.remote.answered and waited > _NO_ANSWER
             if waited > seconds or self._impatient or failing or silent:
                 return False
-            if not told and waited > 2.0:
-                told = True
+            if not announced and waited > 2.0:
+                announced = True
                 self._say(f"waiting for the mirror {self.mirror.remote.shown}")
         return True
 
@@ -280,7 +280,7 @@ class Safekeeping:
         if self.mirror is None:
             return
         if not self.flush(seconds):
-            self._tell_mirror(ended=True)
+            self._report_mirror(ended=True)
             self._say(self._unsent(self.mirror))
         self.mirror.close()
 
@@ -299,7 +299,7 @@ class Safekeeping:
         self._closed.set()
         self.doors.remove()
 
-    def _tell_mirror(self, *, ended: bool) -> None:
+    def _report_mirror(self, *, ended: bool) -> None:
         if self.mirror is None:
             return
         status = self.mirror.status()

@@ -102,7 +102,7 @@ class Loading:
         while self._found:
             check = self._found.popleft()
             if not check.unfinished():
-                self._tell(check)
+                self._report(check)
 
     def finish(self, seconds: float) -> None:
         """The run is over: what is still being compared is waited for."""
@@ -193,7 +193,7 @@ class Loading:
             self._looked += time.thread_time() - began
             check.done.set()
 
-    def _tell(self, check: Check) -> None:
+    def _report(self, check: Check) -> None:
         shelf, sending = self.saving.shelf, self.saving.sending
         kept = load_checks.newest_whole(shelf.folder.parent, check.path)
         self.session.emit(

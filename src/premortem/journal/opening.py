@@ -68,7 +68,7 @@ class Opened:
                 # What is done with the rows takes no time of the query's.
                 self._budget = untrusted.Budget(self.patience)
         except sqlite3.DatabaseError as error:
-            raise self._said(error) from error
+            raise self._described(error) from error
 
     def check_tables(self) -> None:
         """Whether what has the name of a table is one."""
@@ -83,7 +83,7 @@ class Opened:
     def refused(self, what: str) -> JournalError:
         return JournalError(f"the journal {self.path} is not one that premortem has written: {what}")
 
-    def _said(self, error: sqlite3.DatabaseError) -> JournalError:
+    def _described(self, error: sqlite3.DatabaseError) -> JournalError:
         if "interrupted" in str(error):
             return JournalError(
                 f"the journal {self.path} is damaged, or made to keep its reader busy: "
@@ -102,7 +102,7 @@ class Opened:
         except sqlite3.OperationalError as error:
             connection.close()
             if "interrupted" in str(error):
-                raise self._said(error) from error
+                raise self._described(error) from error
             # SQLite must be able to write beside a WAL journal even to read it, and this folder
             # does not let it (read-only, or someone else's): read a copy.
             return self._copied()

@@ -65,7 +65,7 @@ class Fault(NamedTuple):
 
 
 class Run:
-    """A run as its journal tells it. Opens the run's folder or the file in it, and changes neither.
+    """A run as its journal holds it. Opens the run's folder or the file in it, and changes neither.
 
     Raises JournalError when there is no journal, or none that can be read.
     """

@@ -55,7 +55,7 @@ class Journal:
         self._on_problem = on_problem
         self._pid = os.getpid()
         self._open = True
-        self._told = False
+        self._reported = False
         self._backlog: deque[Entry] = deque()
         self._dropped = 0
         self._faults: Counter[str] = Counter()
@@ -173,9 +173,9 @@ class Journal:
     def _give_up(self, error: Exception) -> None:
         """From here on everything is dropped, and this is the one sentence about it."""
         self._open = False
-        if self._told:
+        if self._reported:
             return
-        self._told = True
+        self._reported = True
         reason = error.strerror if isinstance(error, OSError) else error
         sentence = f"the journal {self.path} cannot be written ({reason}); the run goes on without it"
         with suppress(Exception):  # there is no reader left

@@ -13,8 +13,9 @@ from pathlib import Path
 from premortem.lint import signatures
 from premortem.lint.project_facts import Facts
 from premortem.lint.signatures import Minor, Symbol
-from premortem.lint.source import Source, caught, dotted, once_per_file
+from premortem.lint.source import Source, once_per_file
 from premortem.lint.target import UNKNOWN, Pin, Target
+from premortem.lint.tree import caught, dotted
 from premortem.lint.words_used import mentions
 
 # A file without one of these imports nothing that is known.

@@ -14,8 +14,9 @@ from premortem.lint.cache import hash_of
 from premortem.lint.configs import SUFFIXES as CONFIGS
 from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic, Edit, Fix, edited
-from premortem.lint.parsing import reencoded
-from premortem.lint.source import Source, Unreadable, grouped
+from premortem.lint.parsing import Unreadable, reencoded
+from premortem.lint.source import Source
+from premortem.lint.tree import grouped
 
 TURNS = 8  # rounds of fixing and looking again; a fix that needs more is chasing its tail
 

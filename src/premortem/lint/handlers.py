@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from premortem import metric_words
-from premortem.lint.source import caught, last_name
+from premortem.lint.tree import caught, last_name
 from premortem.lint.words_used import mentions
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from premortem.lint.source import own_method
+from premortem.lint.tree import own_method
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source

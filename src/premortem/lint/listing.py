@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from premortem.files import untrusted
 from premortem.lint import notebooks
 from premortem.lint.parsing import Unreadable, reencoded
-from premortem.lint.source import Cell
+from premortem.lint.placed import Cell
 from premortem.lint.text import Lines
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from premortem.lint import drift, signatures
 from premortem.lint.project_facts import Facts
 from premortem.lint.signatures import Minor
-from premortem.lint.source import Source, dotted
+from premortem.lint.source import Source
 from premortem.lint.target import Pin
+from premortem.lint.tree import dotted
 from premortem.lint.words_used import mentions
 
 # A file with one of these knows that versions differ; what its functions use may be guarded where they are called.

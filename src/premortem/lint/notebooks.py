@@ -13,8 +13,9 @@ from typing import Any
 
 from premortem.files.untrusted import loads
 from premortem.lint.diagnostics import Edit
-from premortem.lint.parsing import can_be_read
-from premortem.lint.source import Cell, Source, Unreadable
+from premortem.lint.parsing import Unreadable, can_be_read
+from premortem.lint.placed import Cell
+from premortem.lint.source import Source
 
 # Magics whose cell is still Python.
 _PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%memit", "%%py")

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from premortem.lint.source import dotted, last_name, once_per_file, own_method
+from premortem.lint.source import once_per_file
+from premortem.lint.tree import dotted, last_name, own_method
 from premortem.lint.values import built_from, from_elsewhere
 
 if TYPE_CHECKING:

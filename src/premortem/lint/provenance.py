@@ -10,18 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.flow import Definition
-from premortem.lint.source import (
-    FUNCTIONS,
-    Assignment,
-    Function,
-    Source,
-    dotted,
-    given,
-    grouped,
-    last_name,
-    once_per_file,
-    receiver,
-)
+from premortem.lint.source import Source, once_per_file
+from premortem.lint.tree import FUNCTIONS, Assignment, Function, dotted, given, grouped, last_name, receiver
 
 DEPTH = 8
 

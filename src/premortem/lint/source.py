@@ -14,69 +14,27 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from premortem.lint.buckets import Buckets
 from premortem.lint.names import Names
-from premortem.lint.parsing import Unreadable, reencoded
+from premortem.lint.parsing import reencoded
 from premortem.lint.placed import Cell
 from premortem.lint.tree import (
     FUNCTIONS,
     LOOPS,
-    MOVES,
     SCOPES,
-    TRIES,
     Assignment,
     Function,
     Loop,
     Parents,
-    Scope,
-    argument,
     below,
-    caught,
-    constant,
-    dotted,
-    given,
     grouped,
-    is_broad,
     last_name,
     own_method,
     parameters,
-    parts,
     receiver,
-    unmoved,
 )
 
 if TYPE_CHECKING:
     from premortem.lint.flow import Flow
     from premortem.lint.kinds import Kinds
-
-# Rules find all they need here.
-__all__ = [
-    "FUNCTIONS",
-    "LIGHTNING_MODULES",
-    "LOOPS",
-    "MOVES",
-    "SCOPES",
-    "TRIES",
-    "Assignment",
-    "Cell",
-    "Function",
-    "Loop",
-    "Scope",
-    "Source",
-    "Unreadable",
-    "argument",
-    "caught",
-    "constant",
-    "dotted",
-    "given",
-    "grouped",
-    "is_broad",
-    "last_name",
-    "once_per_file",
-    "own_method",
-    "parameters",
-    "parts",
-    "receiver",
-    "unmoved",
-]
 
 Answer = TypeVar("Answer")
 

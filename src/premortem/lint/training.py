@@ -11,18 +11,8 @@ import re
 from dataclasses import dataclass
 
 from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
-from premortem.lint.source import (
-    FUNCTIONS,
-    LOOPS,
-    Loop,
-    Source,
-    constant,
-    dotted,
-    grouped,
-    last_name,
-    once_per_file,
-    receiver,
-)
+from premortem.lint.source import Source, once_per_file
+from premortem.lint.tree import FUNCTIONS, LOOPS, Loop, constant, dotted, grouped, last_name, receiver
 from premortem.lint.words_used import words
 from premortem.metric_words import speaks_of_epochs
 

@@ -9,11 +9,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from premortem.lint.names import LOCAL
-from premortem.lint.source import FUNCTIONS, MOVES, argument, dotted, last_name, unmoved
+from premortem.lint.tree import FUNCTIONS, MOVES, argument, dotted, last_name, unmoved
 
 if TYPE_CHECKING:
     from premortem.lint.flow import Definition
-    from premortem.lint.source import Function, Source
+    from premortem.lint.source import Source
+    from premortem.lint.tree import Function
 
 _WRAPPERS = frozenset(
     "torch.compile torch.nn.parallel.DataParallel torch.nn.parallel.DistributedDataParallel "

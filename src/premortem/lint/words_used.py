@@ -6,7 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from premortem.lint.source import FUNCTIONS, once_per_file
+from premortem.lint.source import once_per_file
+from premortem.lint.tree import FUNCTIONS
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source

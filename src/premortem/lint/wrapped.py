@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.lint.source import Source, dotted, last_name, receiver, unmoved
+from premortem.lint.source import Source
 from premortem.lint.training import is_test
+from premortem.lint.tree import dotted, last_name, receiver, unmoved
 
 DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
 PARALLEL = frozenset((DISTRIBUTED, "torch.nn.parallel.DataParallel"))

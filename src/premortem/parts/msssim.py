@@ -60,7 +60,7 @@ class MSSSIM(torch.nn.Module):
         self.scales = scales
         self._calls = 0
         self._brightest = 0.0  # share of the range that targets have used
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
         scales = self._fitting(prediction, target)
@@ -140,8 +140,8 @@ class MSSSIM(torch.nn.Module):
             )
 
     def _say_once(self, sentence: str) -> None:
-        if not torch.compiler.is_compiling() and sentence not in self._said:
-            self._said.add(sentence)
+        if not torch.compiler.is_compiling() and sentence not in self._warned:
+            self._warned.add(sentence)
             warnings.warn(sentence, stacklevel=2)
 
 

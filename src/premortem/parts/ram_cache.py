@@ -98,7 +98,7 @@ class RamCache(Dataset[Any]):
             found = (self._read(place),)
             if not self._held.reason(place):  # else it is known not to fit
                 _code, why = self._keep(place, found[0], evict=True)
-                if why and self._held.count("told") == 1:
+                if why and self._held.count("warned") == 1:
                     warnings.warn(why, stacklevel=2)
         return self.transform(found[0]) if self.transform else found[0]
 

@@ -11,7 +11,7 @@ WORD = 8
 COUNTERS = {
     name: place
     for place, name in enumerate(
-        "fresh free spare newest oldest held used hits misses evicted checked random told".split()
+        "fresh free spare newest oldest held used hits misses evicted checked random warned".split()
     )
 }
 COLUMNS = "start size tail generation newer older reason".split()  # of each sample

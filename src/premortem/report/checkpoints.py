@@ -72,7 +72,7 @@ def _own(run: Run, folder: Path) -> list[Saved]:
 
 def _near(path: Path, folder: Path) -> bool:
     """In the project of the run, or where the report is made. A journal from elsewhere may name any path of this machine, and
-    its report must not tell what is there."""
+    its report must not show what is there."""
     project = next((each.parent for each in folder.parents if each.name == HOME.name), None)
     places = [each.resolve() for each in (Path.cwd(), project) if each is not None]
     return any(Path(os.path.normpath(path)).is_relative_to(place) for place in places)

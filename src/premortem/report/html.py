@@ -35,9 +35,9 @@ def drawings(story: Story) -> dict[str, Drawing]:
     shown = {**story.curves, **grouped(story.metrics)}
     if shown:
         items["timeline"] = partial(plots.timeline, shown, story.findings, story.marks, story.steps)
-    for place, told in enumerate(story.findings):
-        if told.window:
-            items[f"window-{place}"] = partial(plots.window, told)
+    for place, view in enumerate(story.findings):
+        if view.window:
+            items[f"window-{place}"] = partial(plots.window, view)
     for heat in story.heats:
         items[f"heat-{heat.what}"] = partial(plots.heat, heat)
     if story.memory:

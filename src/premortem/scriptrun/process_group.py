@@ -36,7 +36,7 @@ def printed(shared: Path, rank: int) -> Path:
 
 
 def lead(places: int, play: Callable[[int], None], tell: Callable[..., None]) -> None:
-    """Start them all, and tell in which order they ended, and how. `play` does not return."""
+    """Start them all, and report in which order they ended, and how. `play` does not return."""
     leader = os.getpid()
     pids: dict[int, int] = {}
     for rank in range(places):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem import redaction
-from premortem.scriptrun.channel import told
+from premortem.scriptrun.channel import results
 from premortem.scriptrun.environment import environment
 from premortem.scriptrun.process_group import Place, to_json
 from premortem.scriptrun.sandbox import Guarantee, first_level
@@ -175,7 +175,7 @@ class ScriptRun:
             if printed.exists()
             else "",
             seconds=seconds,
-            lines=told(run / "told.jsonl"),
+            lines=results(run / "told.jsonl"),
             guarantee=Guarantee(record["level"], record["refused"], fell),
             layers=Layers.from_json(str(run / record["store"]), record["layers"]),
         )

@@ -33,9 +33,9 @@ class Outcome:
         """`2 errors, 1 warning`"""
         nouns = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
         counted = Counter(finding.severity for finding in self.findings)
-        told = [f"{n} {nouns[s]}{'' if n == 1 else 's'}" for s in Severity if (n := counted[s])]
+        counts = [f"{n} {nouns[s]}{'' if n == 1 else 's'}" for s in Severity if (n := counted[s])]
         nothing = "nothing to report" if self.steps else "no training step was seen"
-        return ", ".join(told) or nothing
+        return ", ".join(counts) or nothing
 
 
 class Sink:

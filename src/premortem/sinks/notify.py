@@ -38,9 +38,9 @@ class Notifier(Sink):
         self.send(Message(self._about(head), rest, finding))
 
     def ended(self, outcome: Outcome) -> None:
-        told = f"{outcome.reason} after {outcome.steps} steps: {outcome.verdict}"
+        text = f"{outcome.reason} after {outcome.steps} steps: {outcome.verdict}"
         codes = [f"{f.severity.value} {f.code} {f.name}" for f in outcome.findings[:MOST]]
-        self.send(Message(self._about(told), codes))
+        self.send(Message(self._about(text), codes))
 
     def send(self, message: Message) -> None:
         raise NotImplementedError

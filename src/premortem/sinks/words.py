@@ -17,8 +17,8 @@ def place(where: Where) -> str:
 
 def in_one_line(finding: Finding) -> str:
     at = place(finding.where)
-    told = f"{finding.severity.value} at step {finding.step}: {finding.message}{f' ({at})' if at else ''}"
-    return redacted(" ".join(told.split()))
+    line = f"{finding.severity.value} at step {finding.step}: {finding.message}{f' ({at})' if at else ''}"
+    return redacted(" ".join(line.split()))
 
 
 def lines(finding: Finding) -> list[str]:

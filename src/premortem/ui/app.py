@@ -80,7 +80,7 @@ class Pages:
             return self._sorry(name, "There is no such run in this folder. It may have been deleted.", 404)
         try:
             opened = self._stories.open(journal)
-            with story.telling(journal):
+            with story.readable(journal):
                 return self._page(
                     "run.html",
                     name=name,
@@ -102,7 +102,7 @@ class Pages:
             opened = self._stories.open(journal)
             if request.path_params["plot"] not in opened.drawings:
                 return PlainTextResponse("there is no such plot", 404)
-            with story.telling(journal):
+            with story.readable(journal):
                 text = opened.plot(request.path_params["plot"])
         except JournalError:
             return PlainTextResponse("there is no such plot", 404)
@@ -112,14 +112,14 @@ class Pages:
         what = request.path_params["what"]
         journal = self._runs.find(request.path_params["name"])
         if journal is None or what not in run_requests.ALL:
-            return JSONResponse({"said": "There is no such run, or no such request."}, 404)
+            return JSONResponse({"status": "There is no such run, or no such request."}, 404)
         try:
             if not self._stories.open(journal).running:
-                return JSONResponse({"said": "This run is over."}, 409)
+                return JSONResponse({"status": "This run is over."}, 409)
             run_requests.ask(journal.parent, what)
         except (JournalError, OSError) as error:
-            return JSONResponse({"said": f"This request cannot be sent to the run ({error})."}, 409)
-        return JSONResponse({"said": "Sent. The run will do it at the end of its current step."}, 202)
+            return JSONResponse({"status": f"This request cannot be sent to the run ({error})."}, 409)
+        return JSONResponse({"status": "Sent. The run will do it at the end of its current step."}, 202)
 
     def static(self, request: Request) -> Response:
         file = self._files.get(request.path_params["name"])

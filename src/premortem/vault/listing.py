@@ -15,9 +15,10 @@ from pathlib import Path
 from premortem.errors import VaultError
 from premortem.files.untrusted import loads, why
 from premortem.vault import formats
+from premortem.vault.blocks import Advance
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.mirror import SUFFIX
-from premortem.vault.places import Advance, Place
+from premortem.vault.places import Place
 from premortem.vault.store import STATE
 
 SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".tar", ".pt2")

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
-from premortem.lint.source import Loop, dotted, last_name, receiver
 from premortem.lint.training import (
     Backward,
     backwards,
@@ -16,6 +15,7 @@ from premortem.lint.training import (
     is_test,
     without_grad,
 )
+from premortem.lint.tree import Loop, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
 
 # A value that came through one of these carries no graph.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument, constant, dotted, last_name, receiver
 from premortem.lint.training import CLIPPING, CLIPS, backwards, backwards_in, calls_in, helpers, steps_in
+from premortem.lint.tree import argument, constant, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
 
 # A function that clips and does one of these is more than a helper that clips.

@@ -7,8 +7,9 @@ from premortem.lint.kinds import SCALER
 from premortem.lint.provenance import functions_called
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.rules.amp_clip_before_unscale import enabled, same_scaler
-from premortem.lint.source import Loop, dotted, grouped, once_per_file, receiver
+from premortem.lint.source import once_per_file
 from premortem.lint.training import Step, backwards, calls_in, is_test, steps
+from premortem.lint.tree import Loop, dotted, grouped, receiver
 
 
 class AmpStepWithoutUpdate(Rule):

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Loop, dotted
 from premortem.lint.training import Backward, backwards, calls_in, inside, names_in, steps
+from premortem.lint.tree import Loop, dotted
 
 
 class BackwardOnlyOnTheLastBatch(Rule):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
-from premortem.lint.source import dotted
+from premortem.lint.tree import dotted
 
 # Methods whose bare mention is never of use, whatever they are a method of.
 _ALWAYS = frozenset("zero_grad backward empty_cache synchronize".split())

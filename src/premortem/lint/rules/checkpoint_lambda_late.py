@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import dotted
 from premortem.lint.training import names_in
+from premortem.lint.tree import dotted
 
 CHECKPOINT = frozenset(("torch.utils.checkpoint.checkpoint",))
 

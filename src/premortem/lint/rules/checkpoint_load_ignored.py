@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from premortem.lint.handlers import is_logging
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument, constant, dotted, is_broad, last_name, receiver
 from premortem.lint.training import inside, names_in
+from premortem.lint.tree import argument, constant, dotted, is_broad, last_name, receiver
 
 
 class CheckpointLoadIgnored(Rule):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument, constant, last_name
+from premortem.lint.tree import argument, constant, last_name
 
 _LOADER = frozenset(("torch.utils.data.DataLoader",))
 _ARGUMENTS = frozenset(f"transformers.{name}" for name in ("TrainingArguments", "Seq2SeqTrainingArguments"))

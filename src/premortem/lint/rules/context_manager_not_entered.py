@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import TRIES
 from premortem.lint.training import is_test, not_entered
+from premortem.lint.tree import TRIES
 
 
 class ContextManagerNotEntered(Rule):

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Loop, dotted, given, last_name, receiver
 from premortem.lint.training import (
     backwards,
     calls_in,
@@ -15,6 +14,7 @@ from premortem.lint.training import (
     one_cell,
     without_grad,
 )
+from premortem.lint.tree import Loop, dotted, given, last_name, receiver
 from premortem.lint.wrapped import DISTRIBUTED, PARALLEL, lost_methods
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from premortem.lint.handlers import words
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Function, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import backwards, backwards_in
+from premortem.lint.tree import Function, argument, constant, dotted, last_name, receiver
 
 _MAKERS = frozenset(
     "torch.tensor torch.zeros torch.ones torch.full torch.Tensor torch.FloatTensor torch.zeros_like".split()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from premortem.lint.flow import Flow
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument, constant, last_name, receiver
+from premortem.lint.tree import argument, constant, last_name, receiver
 
 _LAST_TO_SECOND = (0, 3, 1, 2)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.rules.dropped_tensor_result import DroppedTensorResult
-from premortem.lint.source import dotted
 from premortem.lint.training import is_test
+from premortem.lint.tree import dotted
 
 # Functions that leave what they are given as it was.
 PURE = frozenset(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from premortem.lint.provenance import values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument, constant, dotted, last_name, receiver
 from premortem.lint.training import is_test
+from premortem.lint.tree import argument, constant, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
 
 WIPED = ("/tmp/", "/var/tmp/", "/dev/shm/", "/kaggle/temp/", "/content/")  # noqa: S108 - looked for, not used

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.rules.evaluation_without_no_grad import EvaluationWithoutNoGrad
-from premortem.lint.source import Loop, dotted, last_name, receiver
 from premortem.lint.training import is_model
+from premortem.lint.tree import Loop, dotted, last_name, receiver
 
 # What comes out of these carries no graph.
 NUMBERS = frozenset("item float int detach numpy tolist argmax max topk eq sum_item round".split())

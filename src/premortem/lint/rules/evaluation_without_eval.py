@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from premortem.lint.provenance import callers, functions_called
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.rules.evaluation_without_no_grad import evaluation_loops
-from premortem.lint.source import Function
 from premortem.lint.training import calls_in, helpers
+from premortem.lint.tree import Function
 from premortem.lint.words_used import mentions
 
 MODES = re.compile(r"^\.eval\($|^\.train\(…$|eval_mode|^training$|set_mode")

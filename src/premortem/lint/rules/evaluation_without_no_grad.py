@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import FUNCTIONS, Function, constant, dotted, last_name, receiver
 from premortem.lint.training import (
     calls_in,
     is_loader,
@@ -18,6 +17,7 @@ from premortem.lint.training import (
     switches_off,
     without_grad,
 )
+from premortem.lint.tree import FUNCTIONS, Function, constant, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
 
 EVALUATES = re.compile(

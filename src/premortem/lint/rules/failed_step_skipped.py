@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from premortem.lint.handlers import gives_up, hides_runtime_errors
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Loop, is_broad
+from premortem.lint.tree import Loop, is_broad
 
 
 class FailedStepSkipped(Rule):

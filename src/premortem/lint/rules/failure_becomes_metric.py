@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from premortem.lint.handlers import gives_up, names_metric, statements, words
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Function, argument, constant, is_broad, last_name, parts, receiver
 from premortem.lint.training import names_in
+from premortem.lint.tree import Function, argument, constant, is_broad, last_name, parts, receiver
 
 # Calls that look a number up rather than compute it.
 _LOOKUPS = frozenset(

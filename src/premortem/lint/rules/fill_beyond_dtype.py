@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
-from premortem.lint.source import argument, constant, dotted, last_name, receiver
+from premortem.lint.tree import argument, constant, dotted, last_name, receiver
 from premortem.lint.values import from_elsewhere
 
 LARGEST_HALF = 65504.0

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from premortem.lint import drift
 from premortem.lint.rule import Card, Diagnostic, Edit, Facts, Fix, Rule, Severity, Source
-from premortem.lint.source import constant, dotted
 from premortem.lint.training import backwards
+from premortem.lint.tree import constant, dotted
 
 
 class GoneBeforeAll(Rule):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Edit, Facts, Fix, Rule, Severity, Source
-from premortem.lint.source import last_name
+from premortem.lint.tree import last_name
 
 # Losses of torch.nn whose first two parameters are options, never predictions and targets.
 _CLASSES = frozenset(

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument, constant, last_name, receiver
 from premortem.lint.training import backwards, is_test, names_in, steps
+from premortem.lint.tree import argument, constant, last_name, receiver
 
 VARIABLE = frozenset(("torch.autograd.Variable", "torch.autograd.variable.Variable"))
 TENSOR = frozenset(("torch.tensor", "torch.as_tensor", "torch.FloatTensor"))

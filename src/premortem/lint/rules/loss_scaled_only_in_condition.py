@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Assignment, Loop, dotted, receiver
 from premortem.lint.training import Backward, backwards, calls_in, inside, names_in
+from premortem.lint.tree import Assignment, Loop, dotted, receiver
 
 ACCUMULATION = re.compile(r"accum|grad_acc|acc_steps|acc_step", re.IGNORECASE)
 

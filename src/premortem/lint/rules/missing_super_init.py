@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import LIGHTNING_MODULES, Function, last_name, receiver
+from premortem.lint.source import LIGHTNING_MODULES
+from premortem.lint.tree import Function, last_name, receiver
 
 _REGISTERS = frozenset("register_buffer register_parameter add_module register_module".split())
 _MODULES = LIGHTNING_MODULES | {"torch.nn.Module"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from premortem.lint.layers import builds_layer, has_weights
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import FUNCTIONS, Function, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import names_in, without_grad
+from premortem.lint.tree import FUNCTIONS, Function, argument, constant, dotted, last_name, receiver
 
 _CONTAINERS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
 # Reading a list through these does not register anything.

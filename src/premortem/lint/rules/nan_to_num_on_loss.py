@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from premortem.lint.handlers import words
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Function, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import WITHOUT_GRAD
+from premortem.lint.tree import Function, argument, constant, dotted, last_name, receiver
 from premortem.lint.values import from_elsewhere
 
 _FUNCTIONS = frozenset(("torch.nan_to_num", "torch.nan_to_num_"))

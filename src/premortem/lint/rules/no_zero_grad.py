@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Loop, argument, dotted, last_name, receiver
 from premortem.lint.training import (
     Backward,
     Step,
@@ -17,6 +16,7 @@ from premortem.lint.training import (
     owned_parameters,
     steps_in,
 )
+from premortem.lint.tree import Loop, argument, dotted, last_name, receiver
 from premortem.lint.words_used import mentions
 
 MEASURES = re.compile(r"bench|profil|measure|timing")

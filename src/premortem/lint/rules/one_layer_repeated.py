@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from premortem.lint.layers import builds_layer
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import constant, dotted
 from premortem.lint.training import names_in
+from premortem.lint.tree import constant, dotted
 
 _CONTAINERS = frozenset(("torch.nn.ModuleList", "torch.nn.Sequential"))
 _ON_PURPOSE = re.compile(r"shar|tie|tied|recur|univers|iterat|unroll|weight_?sharing", re.IGNORECASE)

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from premortem.lint.layers import WITH_WEIGHTS
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Assignment, Function, dotted, last_name, once_per_file, receiver
+from premortem.lint.source import once_per_file
 from premortem.lint.training import calls_in, is_test, names_in, one_cell, owned_parameters, steps, steps_in
+from premortem.lint.tree import Assignment, Function, dotted, last_name, receiver
 
 CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))
 NEW_MODELS = ("torchvision.models.", "timm.create_model", "copy.deepcopy", "torch.load", "torch.hub.load")

@@ -4,7 +4,6 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument, constant, dotted, last_name
 from premortem.lint.training import (
     bound_in,
     calls_in,
@@ -14,6 +13,7 @@ from premortem.lint.training import (
     owned_parameters,
     steps,
 )
+from premortem.lint.tree import argument, constant, dotted, last_name
 
 
 class OptimizerBuiltInTheLoop(Rule):

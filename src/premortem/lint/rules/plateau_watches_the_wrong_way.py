@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from premortem.lint.provenance import values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.rules.plateau_without_metric import PLATEAU
-from premortem.lint.source import argument, constant, dotted, last_name, receiver
 from premortem.lint.training import is_test
+from premortem.lint.tree import argument, constant, dotted, last_name, receiver
 
 BETTER_HIGH = re.compile(
     r"(?:^|_)(?:acc|accuracy|f1|auc|auroc|miou|iou|dice|psnr|ssim|precision|recall)\d*(?:_|$)"

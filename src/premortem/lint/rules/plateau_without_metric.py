@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from premortem.lint.provenance import values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import receiver
+from premortem.lint.tree import receiver
 
 PLATEAU = frozenset(("torch.optim.lr_scheduler.ReduceLROnPlateau",))
 

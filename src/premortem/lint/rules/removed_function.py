@@ -9,8 +9,8 @@ from premortem.lint import drift, signatures
 from premortem.lint.drift import spelled
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.signatures import Minor
-from premortem.lint.source import dotted
 from premortem.lint.target import Pin
+from premortem.lint.tree import dotted
 
 # Gone before the oldest release in the tables, or private but widely used: name → the first release without it.
 GONE_EARLY: dict[str, Minor] = {

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Edit, Facts, Fix, Rule, Severity, Source
-from premortem.lint.source import constant, dotted
+from premortem.lint.tree import constant, dotted
 
 _MEANT = "requires_grad"
 _TYPOS = frozenset(

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
-from premortem.lint.source import constant, dotted, last_name, receiver
+from premortem.lint.tree import constant, dotted, last_name, receiver
 
 _ITERATES = frozenset("children modules named_children named_modules".split())
 # Only modules have these.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from premortem.lint.handlers import gives_up, logs, statements
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Function, dotted, is_broad, last_name, receiver
+from premortem.lint.tree import Function, dotted, is_broad, last_name, receiver
 
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
 _MADE_OF = frozenset("fromarray from_numpy as_tensor tensor to_tensor".split())

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from premortem.lint.provenance import callers, values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Loop, argument, constant, given
 from premortem.lint.training import calls_in, helpers, is_epochs, is_test, iterated
+from premortem.lint.tree import Loop, argument, constant, given
 
 SAMPLER = frozenset(("torch.utils.data.DistributedSampler",))
 LOADER = frozenset(("torch.utils.data.DataLoader",))

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from premortem.lint.provenance import callers, functions_called, values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Loop, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import (
     backwards_in,
     calls_in,
@@ -17,6 +16,7 @@ from premortem.lint.training import (
     iterated,
     one_cell,
 )
+from premortem.lint.tree import Loop, argument, constant, dotted, last_name, receiver
 from premortem.metric_words import speaks_of_epochs
 
 SCHEDULERS = "torch.optim.lr_scheduler."

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from premortem.lint.provenance import functions_called
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Loop, dotted, last_name
 from premortem.lint.training import (
     bound_in,
     calls_in,
@@ -16,6 +15,7 @@ from premortem.lint.training import (
     names_in,
     without_grad,
 )
+from premortem.lint.tree import Loop, dotted, last_name
 
 SEEDS = frozenset(
     "torch.manual_seed torch.random.manual_seed torch.cuda.manual_seed torch.cuda.manual_seed_all random.seed "

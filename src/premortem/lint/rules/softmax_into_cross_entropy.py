@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.lint.outputs import Outputs, losses
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument
+from premortem.lint.tree import argument
 
 
 class AppliedTwice(Rule):

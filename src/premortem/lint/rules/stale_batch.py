@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Loop, dotted, last_name
 from premortem.lint.training import calls_in, is_loader, is_model, is_test
+from premortem.lint.tree import Loop, dotted, last_name
 
 
 class StaleBatch(Rule):

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Loop, dotted, grouped, once_per_file, receiver
+from premortem.lint.source import once_per_file
 from premortem.lint.training import (
     Step,
     backwards_in,
@@ -18,6 +18,7 @@ from premortem.lint.training import (
     one_cell,
     steps,
 )
+from premortem.lint.tree import Loop, dotted, grouped, receiver
 
 # Calls that add to what they belong to.
 GROWS = ("append", "extend", "add", "insert", "update", "push")

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument, constant
+from premortem.lint.tree import argument, constant
 
 _SWITCH = "torch._dynamo.config.suppress_errors"
 _CONFIG = "torch._dynamo.config"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from premortem.lint import drift
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument, constant, dotted
 from premortem.lint.target import Pin
+from premortem.lint.tree import argument, constant, dotted
 from premortem.lint.words_used import mentions
 
 LOAD = frozenset(("torch.load",))

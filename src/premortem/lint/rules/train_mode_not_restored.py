@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from premortem.lint.flow import Flow
 from premortem.lint.provenance import callers, functions_called
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import Loop, constant, dotted, given, last_name, receiver
 from premortem.lint.training import calls_in, helpers, is_optimizer, is_test, one_cell, without_grad
+from premortem.lint.tree import Loop, constant, dotted, given, last_name, receiver
 from premortem.lint.words_used import mentions, words
 
 SWITCHES = re.compile(r"[Dd]ropout|Norm|DropPath|^torchvision$|^models$|^timm$|^from_pretrained\($|^hub$")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from premortem.lint.provenance import values
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import argument, constant, dotted, last_name
 from premortem.lint.training import calls_in, is_test, iterated, names_in, without_grad
+from premortem.lint.tree import argument, constant, dotted, last_name
 from premortem.lint.words_used import mentions
 
 LOADER = frozenset(("torch.utils.data.DataLoader",))

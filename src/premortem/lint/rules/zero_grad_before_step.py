@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
-from premortem.lint.source import dotted, last_name, receiver
 from premortem.lint.training import BACKWARDS, Step, calls_in, is_model, one_cell, owned_parameters, steps_in
+from premortem.lint.tree import dotted, last_name, receiver
 
 # Calls that surely compute no gradients.
 HARMLESS = frozenset(
