@@ -1,6 +1,8 @@
-"""Bytes in the unit in which a person reads them. How they are written is for each page to say."""
+"""Numbers, sizes and lists of names as a person reads them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
@@ -13,3 +15,23 @@ def scaled(count: float, largest: str = UNITS[-1]) -> tuple[float, str]:
             return number, unit
         number /= 1024
     return number, largest
+
+
+def size(amount: float) -> str:
+    """`1.5 GiB`, `120 MiB`."""
+    number, unit = scaled(amount)
+    if unit == "bytes":
+        return f"{number:.0f} B"
+    return f"{number:.0f} {unit}" if abs(number) >= 100 else f"{number:.1f} {unit}"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """`1 file`, `1,204 files`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def some(names: Iterable[str], most: int = 4) -> str:
+    """A few of many names: `a`, `b`, `c`, `d` and 2 more."""
+    listed = list(names)
+    shown = ", ".join(f"`{name}`" for name in listed[:most])
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"

@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-FAMILIES: tuple[str, ...] = (
-    "optimizer-ownership",
-    "grad-flow",
-    "update-order",
-    "accumulation",
-    "scheduler",
-    "lr",
-    "eval-mode",
-    "eval-stale",
-    "numerics-nan",
-    "numerics-overflow",
-    "numerics-masked",
-    "data-empty",
-    "data-labels",
-    "data-order",
-    "data-augment",
-    "data-scale",
-    "shape",
-    "init-saturation",
-    "vanishing",
-    "exploding",
-    "clipping",
-    "weight-decay",
-    "checkpoint",
-    "persistence",
-    "loss-definition",
-    "memory-leak",
-    "memory-fit",
-    "gan",
-    "environment",
-    "config",
-    "api-drift",
-    "compile",
-    "throughput",
-    "distributed",
+from premortem.amounts import count
+
+FAMILIES: tuple[str, ...] = tuple(
+    "optimizer-ownership grad-flow update-order accumulation scheduler lr eval-mode eval-stale "
+    "numerics-nan numerics-overflow numerics-masked data-empty data-labels data-order data-augment "
+    "data-scale shape init-saturation vanishing exploding clipping weight-decay checkpoint "
+    "persistence loss-definition memory-leak memory-fit gan environment config api-drift compile "
+    "throughput distributed".split()
 )
 
 
@@ -125,3 +100,12 @@ class Finding:
                 "where": Where(**record["where"]),
             }
         )
+
+
+NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
+
+
+def tally(severities: Iterable[Severity]) -> str:
+    """`2 errors, 1 warning`; "" for none."""
+    counts = Counter(severities)
+    return ", ".join(count(counts[each], NOUNS[each]) for each in Severity if counts[each])

@@ -27,14 +27,8 @@ NAMES = {
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pipfile.lock")
 LISTS = ("requirements.txt", "*require*.txt", "constraints*.txt")
 METADATA = ("pyproject.toml", "setup.cfg", "setup.py", "pipfile", "*env*.y*ml", "*conda*.y*ml")
-INSTRUCTIONS = (
-    "dockerfile*",
-    "*.dockerfile",
-    "*install*.sh",
-    "setup*.sh",
-    "install*.md",
-    "install*.txt",
-    "readme*",
+INSTRUCTIONS = tuple(
+    "dockerfile* *.dockerfile *install*.sh setup*.sh install*.md install*.txt readme*".split()
 )
 # Folders whose files speak for the folder they are in, and what counts in them.
 BELOW = {

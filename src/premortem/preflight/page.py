@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TextIO
 
@@ -14,10 +13,10 @@ from rich.text import Text
 
 from premortem import __version__, redaction
 from premortem.files.plain import dumps
-from premortem.findings import Finding, Severity
+from premortem.findings import NOUNS, Finding, Severity, tally
 from premortem.preflight.project import Part, Project
 from premortem.preflight.wording import place
-from premortem.terminal.console import COLOURS, NOUNS, WIDTH, Console
+from premortem.terminal.console import COLOURS, WIDTH, Console
 
 REMARKS = 3  # shown of a section; --findings has them all
 BROKEN, DOUBTFUL, FINE = "broken", "doubtful", "fine"
@@ -119,10 +118,7 @@ def _verdict_line(project: Project, parts: Sequence[Part], seconds: float, *, in
 
 
 def _counted(findings: Sequence[Finding]) -> str:
-    counts = Counter(finding.severity for finding in findings)
-    return ", ".join(
-        f"{counts[one]} {NOUNS[one]}{'' if counts[one] == 1 else 's'}" for one in Severity if counts[one]
-    )
+    return tally(finding.severity for finding in findings)
 
 
 def _printable(text: str) -> str:

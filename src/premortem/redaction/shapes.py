@@ -10,90 +10,17 @@ import re
 # A text without any of these, in lower case, holds no secret that is recognised by its name ...
 NAME_HINTS = (
     *(
-        "pass",
-        "pwd",
-        "pw",
-        "secret",
-        "token",
-        "key",
-        "auth",
-        "cred",
-        "cookie",
-        "bearer",
-        "basic ",
-        "jwt",
-        "sessi",
-        "webhook",
+        "pass pwd pw secret token key auth cred cookie bearer jwt sessi webhook otp _pat -pat pat= pat: "
+        "recovery phrase mnemonic sig wandb".split()
     ),
-    *("otp", "_pat", "-pat", "pat=", "pat:", "recovery", "phrase", "mnemonic", "sig", "wandb"),
+    "basic ",
 )
 # ... and none that is recognised by its form without any of these.
-FORM_HINTS = (
-    *(
-        "hf_",
-        "api_org_",
-        "sk-",
-        "sk_",
-        "rk_",
-        "pk_",
-        "ghp_",
-        "gho_",
-        "ghu_",
-        "ghs_",
-        "ghr_",
-        "github_",
-        "glpat-",
-        "gldt-",
-        "glrt-",
-    ),
-    *(
-        "glptt-",
-        "glcbt-",
-        "glsoat-",
-        "glft-",
-        "glagent-",
-        "akia",
-        "asia",
-        "aroa",
-        "aida",
-        "abia",
-        "acca",
-        "xox",
-        "xapp-",
-        "aiza",
-    ),
-    *(
-        "ya29.",
-        "gocspx-",
-        "npm_",
-        "pypi-",
-        "dckr_",
-        "eyj",
-        "nvapi-",
-        "gsk_",
-        "r8_",
-        "pplx-",
-        "xai-",
-        "dop_v1_",
-        "shpat_",
-        "shpss_",
-    ),
-    *(
-        "shpca_",
-        "shppa_",
-        "sg.",
-        "hvs.",
-        "hvb.",
-        "dapi",
-        "whsec_",
-        "lin_api_",
-        "ntn_",
-        "figd_",
-        "sbp_",
-        "rnd_",
-        "wandb_v1_",
-        ":aa",
-    ),
+FORM_HINTS = tuple(
+    "hf_ api_org_ sk- sk_ rk_ pk_ ghp_ gho_ ghu_ ghs_ ghr_ github_ glpat- gldt- glrt- glptt- glcbt- "
+    "glsoat- glft- glagent- akia asia aroa aida abia acca xox xapp- aiza ya29. gocspx- npm_ pypi- "
+    "dckr_ eyj nvapi- gsk_ r8_ pplx- xai- dop_v1_ shpat_ shpss_ shpca_ shppa_ sg. hvs. hvb. dapi "
+    "whsec_ lin_api_ ntn_ figd_ sbp_ rnd_ wandb_v1_ :aa".split()
 )
 
 # The makers of these let them be recognised, so that they can be.

@@ -9,8 +9,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from premortem.amounts import count
 from premortem.journal import Run
-from premortem.report import setup, words
+from premortem.report import setup
 from premortem.report.story import Story, read
 
 BLOCK = 1000
@@ -47,7 +48,7 @@ class Comparison:
         if self.parting is None and not self.common:
             return "The two runs have no step in common."
         if self.parting is None:
-            return f"The two runs are the same to the last bit in {words.count(self.common, 'step')}."
+            return f"The two runs are the same to the last bit in {count(self.common, 'step')}."
         values = f"{precise(self.parting.left)} and {precise(self.parting.right)}"
         return f"The two runs part at step {self.parting.step:,}: the {self.parting.what} is {values}."
 

@@ -22,15 +22,7 @@ PER_CODE = 12  # findings of one diagnosis that are shown
 CONTEXT = 4  # lines of code on either side
 RADIUS = 150  # steps on either side of a finding
 WINDOWS = 6  # findings that get a plot of their own
-_NUMBERS = (
-    "numerics",
-    "exploding",
-    "vanishing",
-    "clipping",
-    "accumulation",
-    "init-saturation",
-    "loss-definition",
-)
+_NUMBERS = tuple("numerics exploding vanishing clipping accumulation init-saturation loss-definition".split())
 _RATES = ("lr", "scheduler")
 
 

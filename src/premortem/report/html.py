@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem import __version__
+from premortem import __version__, amounts
 from premortem.errors import MissingExtra
 from premortem.report import words
 from premortem.report.comparison import Comparison
@@ -99,7 +99,7 @@ def scene(*folders: Path) -> Environment:
         capital=words.capital,
         sentence=words.sentence,
     )
-    made.globals.update(count=words.count, version=__version__)
+    made.globals.update(count=amounts.count, version=__version__)
     return made
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from premortem import __version__
+from premortem.amounts import count
 from premortem.report import words
 from premortem.report.comparison import Comparison
 from premortem.report.curves import sparkline
@@ -83,7 +84,7 @@ def _timeline(story: Story) -> Iterator[str]:
         rows.append((name, *numbers, gaps + more or "–"))
     yield table(("series", "first", "lowest", "highest", "last", "not finite"), rows)
     if story.refused:
-        yield f"{words.count(story.refused, 'step')} refused: the update would not have been finite."
+        yield f"{count(story.refused, 'step')} refused: the update would not have been finite."
 
 
 def _gap(first: int, last: int, what: str) -> str:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from premortem.amounts import count
 from premortem.journal import Run
 from premortem.report import words
 
@@ -39,7 +40,7 @@ def _model(event: Mapping[str, Any]) -> Fact:
     if not isinstance(counts, Mapping):
         return Fact(f"model {event['name']}", event["kind"])
     frozen = counts["elements"] - counts["trainable"]
-    shown = words.count(counts["elements"], "parameter") + (f", {frozen:,} of them frozen" if frozen else "")
+    shown = count(counts["elements"], "parameter") + (f", {frozen:,} of them frozen" if frozen else "")
     return Fact(f"model {event['name']}", f"{event['kind']}, {shown}")
 
 
@@ -62,10 +63,10 @@ def _scheduler(event: Mapping[str, Any]) -> Fact:
 
 
 def _loader(event: Mapping[str, Any]) -> Fact:
-    samples = words.count(event["samples"], "sample") if event["samples"] is not None else "a stream"
+    samples = count(event["samples"], "sample") if event["samples"] is not None else "a stream"
     batch = f" in batches of {event['batch_size']}" if event["batch_size"] else ""
     order = "shuffled" if event["shuffle"] else "in order"
-    workers = words.count(event["workers"], "worker") if event["workers"] else "no workers"
+    workers = count(event["workers"], "worker") if event["workers"] else "no workers"
     return Fact(f"loader {event['loader']}", f"{samples}{batch}, {order}, {workers}")
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from premortem.amounts import count
 from premortem.files import run_requests
-from premortem.findings import Certainty, Severity
+from premortem.findings import Certainty, Severity, tally
 from premortem.report import words
 from premortem.report.finding_view import FindingView, worst
 
-NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
 QUIET = 60.0  # seconds without a word, after which a run whose process cannot be asked counts as over
 
 
@@ -54,8 +53,8 @@ def _sentence(
     crashed = meta.get("reason") == "crashed"
     if crashed:
         what = f"`{meta.get('error')}`" if meta.get("error") else "an exception"
-        return f"Nothing was wrong with the training in {words.count(steps, 'step')}; the script ended with {what}."
-    return f"Nothing wrong was seen in {words.count(steps, 'step')}."
+        return f"Nothing was wrong with the training in {count(steps, 'step')}; the script ended with {what}."
+    return f"Nothing wrong was seen in {count(steps, 'step')}."
 
 
 def _nothing_trained(meta: Mapping[str, Any]) -> str:
@@ -104,8 +103,4 @@ def alive(meta: Mapping[str, Any], journal: Path) -> bool:
 
 
 def found(views: Sequence[FindingView]) -> str:
-    counts = Counter(each.finding.severity for each in views)
-    return (
-        ", ".join(words.count(counts[each], NOUNS[each]) for each in Severity if counts[each])
-        or "no findings"
-    )
+    return tally(each.finding.severity for each in views) or "no findings"

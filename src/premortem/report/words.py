@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from premortem.amounts import scaled
+from premortem import amounts
 
 ITEMS = 6  # of a list or a mapping in a table
 LONG = 400  # characters of one value
@@ -21,17 +21,8 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if value == int(value) and abs(value) < 1e9 else f"{value:.4g}"
 
 
-def count(amount: int, noun: str, plural: str = "") -> str:
-    return f"{amount:,} {noun if amount == 1 else plural or noun + 's'}"
-
-
 def size(amount: float | None) -> str:
-    if amount is None or not math.isfinite(amount):
-        return "–"
-    number, unit = scaled(amount, "GiB")
-    if unit == "bytes":
-        return f"{number:.0f} B"
-    return f"{number:.0f} {unit}" if abs(number) >= 100 else f"{number:.1f} {unit}"
+    return "–" if amount is None or not math.isfinite(amount) else amounts.size(amount)
 
 
 def duration(seconds: float | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from premortem.events import StepStats
-from premortem.findings import Finding, Severity
+from premortem.findings import Finding, Severity, tally
 
 
 class Undelivered(Exception):  # noqa: N818 - reads as what it says
@@ -31,11 +31,8 @@ class Outcome:
     @property
     def verdict(self) -> str:
         """`2 errors, 1 warning`"""
-        nouns = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
-        counted = Counter(finding.severity for finding in self.findings)
-        counts = [f"{n} {nouns[s]}{'' if n == 1 else 's'}" for s in Severity if (n := counted[s])]
         nothing = "nothing to report" if self.steps else "no training step was seen"
-        return ", ".join(counts) or nothing
+        return tally(finding.severity for finding in self.findings) or nothing
 
 
 class Sink:

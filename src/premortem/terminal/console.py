@@ -22,7 +22,6 @@ import os
 import shlex
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -31,11 +30,11 @@ from rich.console import Console as Terminal
 from rich.text import Text
 
 from premortem import redaction
-from premortem.findings import Finding, Severity, Where
+from premortem.amounts import count
+from premortem.findings import Finding, Severity, Where, tally
 from premortem.terminal.printed_lines import unread
 
 COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold cyan"}
-NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
 WIDTH = 100  # longer lines are hard to read, however wide the window is
 LABEL = 7  # room for "where" and its like
 CONTEXT = 1  # lines of code shown on either side of the one to blame
@@ -200,16 +199,15 @@ def harmless(finding: Finding) -> Finding:
 
 
 def _verdict(findings: Sequence[Finding], steps: int, stopped: bool, where: str, reason: str) -> str:
-    counts = Counter(f.severity for f in findings)
-    found = ", ".join(_count(counts[s], NOUNS[s]) for s in Severity if counts[s])
+    found = tally(f.severity for f in findings)
     if not steps and not stopped:
         # Not "nothing to report": that would be read as "all is well".
         why = _clean(reason or "no optimizer made a step")
         return f"warning: premortem saw no training step: {why}{f' ({found})' if found else ''}"
     did = (
-        f"stopped this run after {_count(steps, 'step')}"
+        f"stopped this run after {count(steps, 'step')}"
         if stopped
-        else f"watched {_count(steps, 'step')}{where}"
+        else f"watched {count(steps, 'step')}{where}"
     )
     return f"premortem {did}: {found or 'nothing to report'}"
 
@@ -217,11 +215,7 @@ def _verdict(findings: Sequence[Finding], steps: int, stopped: bool, where: str,
 def _places(children: int, here: bool) -> str:
     if not children:
         return ""
-    return f" in {'this process and ' if here else ''}{_count(children, 'child process', 'es')}"
-
-
-def _count(number: int, noun: str, plural: str = "s") -> str:
-    return f"{number:,} {noun}{'' if number == 1 else plural}"
+    return f" in {'this process and ' if here else ''}{count(children, 'child process', 'child processes')}"
 
 
 def _place(where: Where) -> str:

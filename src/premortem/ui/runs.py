@@ -14,9 +14,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from premortem.amounts import count
 from premortem.findings import Severity
 from premortem.journal import Run, schema
-from premortem.report import finding_view, verdict, words
+from premortem.report import finding_view, verdict
 
 BUDGET = 0.4  # seconds of reading in one call
 PATIENCE = 3.0  # seconds for one question to one journal
@@ -190,7 +191,7 @@ def read(name: str, journal: Path, changed: float) -> Entry:
             steps=max(int(meta.get("steps") or 0), newest.step if newest is not None else 0),
             loss=newest.loss if newest is not None else None,
             tone="doubtful" if crashed else tone,
-            found=words.count(len(found), "finding") if found else "",
+            found=count(len(found), "finding") if found else "",
             message=heaviest.message if heaviest is not None else _ending(meta, journal),
         )
     except Exception as error:  # noqa: BLE001 - a journal from elsewhere costs its own row, and no other

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from premortem.amounts import some
 from premortem.vault import surroundings
 from premortem.vault.manifest import Manifest
-from premortem.vault.report import ResumeReport, some
+from premortem.vault.report import ResumeReport
 
 
 def compare_config(was: Mapping[str, Any], config: Any, report: ResumeReport) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from premortem.vault.report import ResumeReport, some
+from premortem.amounts import some
+from premortem.vault.report import ResumeReport
 from premortem.vault.wrapping import bare, unwrapped
 
 # One value for each element of the parameter; other state (Adafactor's rows) may have any shape.

@@ -9,11 +9,12 @@ restored     model, optimizer, scheduler, rng
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sized
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from premortem.amounts import some
 from premortem.errors import VaultError
 from premortem.vault.matching import Match
 
@@ -179,10 +180,3 @@ def report_match(match: Match, about: str, report: ResumeReport) -> None:
 
 def _count(names: Sized) -> str:
     return f"{len(names)} weight{' is' if len(names) == 1 else 's are'}"
-
-
-def some(names: Iterable[str], most: int = _SHOWN) -> str:
-    """A few of many names."""
-    listed = list(names)
-    shown = ", ".join(f"`{name}`" for name in listed[:most])
-    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from premortem.amounts import some
 from premortem.errors import UsageError, VaultError
 from premortem.vault import drift, optimizer_state, schedules, surroundings, training_objects
 from premortem.vault.health import examine
-from premortem.vault.report import ResumeReport, report_match, some
+from premortem.vault.report import ResumeReport, report_match
 from premortem.vault.resume_source import Saved
 from premortem.vault.wrapping import bare, unwrapped
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from premortem.amounts import some
 from premortem.vault import opening, sharded_reading, training_objects
 from premortem.vault.formats.distributed import Distributed
 from premortem.vault.matching import Spec, match
 from premortem.vault.rank_talk import from_first, gathered
-from premortem.vault.report import report_match, some
+from premortem.vault.report import report_match
 from premortem.vault.resume_plan import Resumption
 from premortem.vault.resume_source import OurSaved
 from premortem.vault.sharded_saving import state_of

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from premortem.amounts import some
 from premortem.errors import MissingExtra, Refused, VaultError
 from premortem.vault import records
 from premortem.vault.blocks import Advance, hashed, unwatched
 from premortem.vault.contents import Contents, open_contents
 from premortem.vault.health import Health, examine
 from premortem.vault.manifest import FileRecord, Manifest
-from premortem.vault.report import some
 from premortem.vault.tensor_bytes import needs_torch
 
 if TYPE_CHECKING:

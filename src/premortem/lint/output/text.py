@@ -6,22 +6,16 @@ A pipe is read by grep, editors and logs, so it gets no frames; and rich is not 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 
-from premortem.findings import Severity
+from premortem.amounts import count
+from premortem.findings import tally
 from premortem.lint.diagnostics import Diagnostic
-
-NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
 
 
 def place(diagnostic: Diagnostic) -> str:
     cell = f"cell {diagnostic.cell}:" if diagnostic.cell is not None else ""
     return f"{diagnostic.path}:{cell}{diagnostic.line}:{diagnostic.column}"
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def whole(report: Diagnostic) -> str:
@@ -35,8 +29,7 @@ def verdict(diagnostics: Sequence[Diagnostic], files: int) -> str:
     """One line about all of them."""
     if not diagnostics:
         return f"nothing to report in {count(files, 'file')}"
-    counts = Counter(one.severity for one in diagnostics)
-    found = ", ".join(count(counts[level], NOUNS[level]) for level in Severity if counts[level])
+    found = tally(one.severity for one in diagnostics)
     safe = sum(one.fix is not None and one.fix.safe for one in diagnostics)
     unsafe = sum(one.fix is not None and not one.fix.safe for one in diagnostics)
     hints = [f"{safe} can be fixed with `--fix`"] if safe else []

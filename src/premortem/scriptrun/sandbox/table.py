@@ -43,18 +43,7 @@ class Table:
             )
         for name in ("mkfifo", "mknod"):
             self._cover(name, lambda path, **_: self.tree.writing(path, copy=False, follow=False))
-        for name in (
-            "mkdir",
-            "rmdir",
-            "unlink",
-            "remove",
-            "rename",
-            "replace",
-            "link",
-            "symlink",
-            "listdir",
-            "scandir",
-        ):
+        for name in "mkdir rmdir unlink remove rename replace link symlink listdir scandir".split():
             self._put(
                 name, getattr(self, f"_{name.replace('remove', 'unlink').replace('replace', 'rename')}")
             )

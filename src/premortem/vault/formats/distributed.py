@@ -23,17 +23,9 @@ METADATA = ".metadata"
 # What `.metadata` is made of. It has no checksum, but a name that differs from one of these in one letter is damage.
 CLASSES = {
     f"torch.distributed.checkpoint.{name}"
-    for name in (
-        "metadata.Metadata",
-        "metadata.TensorStorageMetadata",
-        "metadata.TensorProperties",
-        "metadata._MEM_FORMAT_ENCODING",
-        "metadata.ChunkStorageMetadata",
-        "metadata.BytesStorageMetadata",
-        "metadata.MetadataIndex",
-        "metadata.StorageMeta",
-        "filesystem._StorageInfo",
-    )
+    for name in "metadata.Metadata metadata.TensorStorageMetadata metadata.TensorProperties "
+    "metadata._MEM_FORMAT_ENCODING metadata.ChunkStorageMetadata metadata.BytesStorageMetadata "
+    "metadata.MetadataIndex metadata.StorageMeta filesystem._StorageInfo".split()
 }
 
 

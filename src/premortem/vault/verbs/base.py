@@ -15,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from premortem import redaction
-from premortem.amounts import scaled
 from premortem.command_line import Parser
 from premortem.errors import VaultError
 from premortem.files.plain import dumps
@@ -85,13 +84,6 @@ def opened(path: Path) -> Iterator[Contents]:
         raise type(error)(f"`{path}`: {error}", record=error.record) from error
     with contents:
         yield contents
-
-
-def size(count: int) -> str:
-    number, unit = scaled(count)
-    if unit == "bytes":
-        return f"{number:.0f} B"
-    return f"{number:.0f} {unit}" if number >= 100 else f"{number:.1f} {unit}"
 
 
 def when(seconds: float | None) -> str:

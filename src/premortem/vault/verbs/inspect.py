@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
+from premortem.amounts import size
 from premortem.command_line import Parser
 from premortem.errors import UsageError
 from premortem.vault.contents import Contents
@@ -21,7 +22,6 @@ from premortem.vault.verbs.base import (
     print_json,
     progress,
     shape,
-    size,
     table,
     terminal,
     when,

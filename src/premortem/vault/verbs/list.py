@@ -8,10 +8,11 @@ from typing import Any
 
 from rich.text import Text
 
+from premortem.amounts import size
 from premortem.command_line import Parser
 from premortem.vault.listing import Found, checkpoints
 from premortem.vault.places import place_of
-from premortem.vault.verbs.base import Verb, parser, print_json, size, table, terminal, when, words
+from premortem.vault.verbs.base import Verb, parser, print_json, table, terminal, when, words
 
 _COLOURS = {"quarantined": "red", "checkpoint": "bold", "kept": "cyan"}
 

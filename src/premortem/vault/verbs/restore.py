@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.text import Text
 
+from premortem.amounts import size
 from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.files import private
@@ -25,7 +26,7 @@ from premortem.vault.manifest import Manifest, saved_at
 from premortem.vault.mirror import SUFFIX
 from premortem.vault.places import PASSED_BY, Place
 from premortem.vault.records import HOME
-from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, size, terminal, words
+from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, terminal, words
 from premortem.vault.verbs.choosing import candidates
 from premortem.vault.verify import Verdict, checksum, verify
 
