@@ -43,6 +43,7 @@ VERBS: dict[str, Verb] = {
     "ckpt": Verb("look at checkpoints, verify them, bring them back", "vault.verbs"),
     "drill": Verb("make mistakes in your script and score what is caught", "drill.command"),
     "casebook": Verb("five small systems and their faults, where casebook/ is at hand", "cli.casebook"),
+    "config": Verb("the settings of this project, and where each comes from", "cli.config"),
     "explain": Verb("what a finding means and what to do", "cli.explain"),
     "completion": Verb("let your shell complete premortem's words", "cli.completion"),
     "demo": Verb("see premortem at work in one minute", "demo.command"),
