@@ -173,3 +173,8 @@ def test_a_run_says_nothing_of_what_is_silenced_and_counts_it(tmp_path, way):
     assert "(1 silenced)" in done.stderr
     assert main(["report", "--format", "md", "-o", str(tmp_path / "r.md"), record["run"]["folder"]]) == 0
     assert "PM211" not in (tmp_path / "r.md").read_text()
+    assert main(["report", "-o", str(tmp_path / "r.json"), record["run"]["folder"]]) == 0
+    told = json.loads((tmp_path / "r.json").read_text())
+    assert told["findings"] == []
+    assert told["run"]["steps"] == 40
+    assert told["curves"]["loss"]
