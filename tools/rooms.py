@@ -180,6 +180,7 @@ ROOMS = (
         "notebook run testing",
         "lightning pytorch_lightning transformers pytest",
     ),
+    Room("agents", "for coding agents: an MCP server over the verbs", "journal report ui", "mcp"),
     Room("testing", "the door for tests", "run"),
     Room(
         "cli",

@@ -40,6 +40,8 @@ VERBS: dict[str, Verb] = {
     "ui": Verb("all runs on a local page, live while they train", "ui.command"),
     "lint": Verb("read training code and configs before they run", "lint.command"),
     "server": Verb("lint while you type, in your editor", "lint.server_command"),
+    "mcp": Verb("for coding agents: a Model Context Protocol server", "agents.command"),
+    "agents": Verb("a text about premortem for your AGENTS.md", "agents.text"),
     "ckpt": Verb("look at checkpoints, verify them, bring them back", "vault.verbs"),
     "drill": Verb("make mistakes in your script and score what is caught", "drill.command"),
     "casebook": Verb("five small systems and their faults, where casebook/ is at hand", "cli.casebook"),
