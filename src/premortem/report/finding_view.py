@@ -17,6 +17,7 @@ from premortem.findings import Finding, Severity
 from premortem.journal import Run
 from premortem.report import curves, words
 from premortem.report.curves import Curve
+from premortem.settings import shown
 
 PER_CODE = 12  # findings of one diagnosis that are shown
 CONTEXT = 4  # lines of code on either side
@@ -53,21 +54,21 @@ def roots(run: Run) -> list[Finding]:
     found: list[Finding] = []
     for finding in run.first_findings(PER_CODE):
         found = [*without_surpassed(found, finding), finding]
-    return fold(found, {entry.card.code: entry.card for entry in catalog.entries()}) if found else []
+    return shown(fold(found, {entry.card.code: entry.card for entry in catalog.entries()})) if found else []
 
 
 def views(run: Run) -> list[FindingView]:
     """Each root cause with all that belongs to it."""
     known, sources, kept = run.codes(), run.sources(), roots(run)
-    shown: Counter[str] = Counter(finding.code for finding in kept)
+    left: Counter[str] = Counter(finding.code for finding in kept)
     listed: list[FindingView] = []
     for finding in kept:
         view = FindingView(finding, evidence(finding))
         view.code = excerpt(finding, sources)
         view.patch = patch(finding, sources)
         view.page = page(finding.code)
-        shown[finding.code] -= 1
-        if not shown[finding.code]:  # the last of its kind counts the others
+        left[finding.code] -= 1
+        if not left[finding.code]:  # the last of its kind counts the others
             view.others = max(0, known.get(finding.code, 0) - PER_CODE)
         if len([each for each in listed if each.window]) < WINDOWS:
             view.window = window(run, finding)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from premortem.lint.names import LOCAL
 from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else, is_surely_tensor
 from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
-from premortem.lint.suppress import comments
 from premortem.lint.tree import TRIES, dotted, last_name
+from premortem.settings.comments import comments
 
 # Only tensors have these, or hardly anything else.
 TENSORS_ONLY = frozenset("permute unsqueeze contiguous clamp masked_fill nan_to_num".split())
