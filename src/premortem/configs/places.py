@@ -42,7 +42,7 @@ def compose_yaml(text: str) -> tuple[YAML, list[Node | None]]:
     reader = YAML(typ="safe", pure=True)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an anchor that is used again is no news
+            warnings.simplefilter("ignore")  # an anchor that is used again is not an error
             return reader, list(reader.compose_all(text))
     except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)

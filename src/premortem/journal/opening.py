@@ -1,4 +1,4 @@
-"""A journal opened for reading, whoever wrote it.
+"""A journal of any origin, opened for reading.
 
 A database is a program as much as a pickle is: a view that never ends can have the name of a table, a column can be computed, a
 page can point to itself. So nothing is allowed here but to select from the tables of the schema, each query has its
@@ -107,7 +107,7 @@ class Opened:
             # does not let it (read-only, or someone else's): read a copy.
             return self._copied()
         except sqlite3.DatabaseError:
-            pass  # damaged; whoever reads says so
+            pass  # damaged; reading it reports the error
         return connection
 
     def _copied(self) -> sqlite3.Connection:

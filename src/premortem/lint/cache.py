@@ -30,7 +30,7 @@ KEPT = 12  # combinations of settings per project; the oldest go
 
 
 def digest(*parts: object) -> str:
-    # A path can hold bytes that are no text.
+    # A path can hold bytes that are not text.
     return hash_of("\0".join(map(str, parts)).encode(errors="surrogatepass"))
 
 

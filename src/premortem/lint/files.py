@@ -64,7 +64,7 @@ def below(folder: str, excluded: Callable[[str], bool] = lambda path: False) -> 
         for name in sorted(names):
             if name.endswith(SUFFIXES) and not name.startswith(APPLE_DOUBLE):
                 file = os.path.join(here, name)  # noqa: PTH118 - many thousands of them
-                # A pipe or a device under such a name would block whoever opens it.
+                # A pipe or a device under such a name would block the process that opens it.
                 if not excluded(file) and (os.path.isfile(file) or os.path.islink(file)):  # noqa: PTH113, PTH114
                     yield file
 

@@ -80,7 +80,7 @@ def words(name: str) -> list[str]:
 def names_metric(name: str) -> bool:
     found = words(name)
     if not found or "reward" in found or "rewards" in found:
-        return False  # a reward of 0 for an answer that cannot be parsed is meant, and is no failure
+        return False  # a reward of 0 for an answer that cannot be parsed is meant, and is not a failure
     if found[-1] in {"fn", "func", "function", "name", "type", "weight", "weights", "scale", "index", "idx"}:
         return False
     # f1 and mAP are two words or half a word to the splitter.

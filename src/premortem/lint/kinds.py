@@ -1,7 +1,7 @@
 """What a name holds - a module, an optimizer, a scheduler, a scaler, a loader, a tensor - by positive evidence.
 
 Evidence is what the file binds or declares (`x = torch.optim.Adam(...)`, `x: nn.Module`), or a use that only one kind
-allows (`scaler.scale(loss).backward()`, `Adam(model.parameters())`). How a name is spelled is no evidence.
+allows (`scaler.scale(loss).backward()`, `Adam(model.parameters())`). The spelling of a name is not evidence.
 """
 
 from __future__ import annotations

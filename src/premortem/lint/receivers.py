@@ -18,7 +18,7 @@ TENSOR_TYPES = frozenset(
 
 
 def is_something_else(source: Source, target: ast.expr) -> bool:
-    """Whether `isinstance` says here that this is no tensor, or a test made it of a class that is not torch's."""
+    """Whether `isinstance` shows here that this is not a tensor, or a test made it of a class that is not torch's."""
     name = dotted(target)
     below: ast.AST = target
     for above in source.ancestors(target):

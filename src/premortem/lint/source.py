@@ -147,7 +147,7 @@ class Source(Buckets):
         return self._assigned_in.get((name, scope), [])
 
     def assigned_at(self, use: ast.expr) -> list[ast.expr]:
-        """What is assigned to a name that is used here; [] when some binding of it is no plain assignment."""
+        """What is assigned to a name that is used here; [] when some binding of it is not a plain assignment."""
         found = self.flow(self.scope(use)).definitions(use)
         values = [one.value for one in found if one.how == "assign" and one.value is not None]
         return values if len(values) == len(found) else []

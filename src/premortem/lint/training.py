@@ -22,7 +22,7 @@ _LOADER = re.compile(
     r"loader|(?:^|[._])(?:train|val|valid|test|eval)?_?dl$|batches$|data_?iter|dataset$|generator$"
 )
 _MODEL = re.compile(r"(?:^|[._])(?:model|net|network|unet|classifier)(?:_?[a-z0-9]{0,4})$")
-# Modules that are no models.
+# Modules that are not models.
 _PART = re.compile(r"loss|crit|metric|softmax|sigmoid|activ|sampl|transform|augment|norm|pool", re.IGNORECASE)
 _WRAPPERS = frozenset(("enumerate", "tqdm", "trange", "iter", "zip", "track", "log_every", "islice", "cycle"))
 _ENGINES = re.compile(r"(?:^|[._])(?:accelerator|accelerate|fabric)$")

@@ -44,7 +44,7 @@ VENDOR = re.compile(
       | [0-9]{8,10}:AA[A-Za-z0-9_-]{30,60}
     )"""
 )
-# Whoever knows such an address can write there.
+# Everyone who knows such an address can write there.
 WEBHOOK = re.compile(
     r"(?i)(https?://(?:hooks\.slack\.com/(?:services|workflows|triggers)"
     r"|(?:\w{1,20}\.)?discord(?:app)?\.com/api(?:/v\d+)?/webhooks|[\w-]{1,80}\.webhook\.office\.com|outlook\.office\.com/webhook"

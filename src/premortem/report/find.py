@@ -21,7 +21,7 @@ def journal_of(given: str | None) -> Path:
         if candidate.is_file():
             return candidate
     if path.exists() and not path.is_dir():
-        return path  # a pipe, a device: whoever reads it says so
+        return path  # a pipe, a device: reading it reports the error
     if not path.exists():
         raise UsageError(
             f"there is no `{given}`; a run is a folder in {HOME / 'runs'}, or what --folder named"

@@ -165,7 +165,7 @@ def _is_gauge(name: str) -> bool:
 
 
 def _metrics(numbers: Iterator[Number]) -> dict[str, Curve]:
-    """What the script printed about how well it goes. A number that is printed once is no series."""
+    """What the script printed about how well it goes. A number that is printed once is not a series."""
     found = _by_name(each for each in numbers if each.name not in _COUNTERS and not each.name.endswith("/s"))
     series = {name: curve for name, curve in found.items() if curve.count > 1}
     ranked = sorted(series, key=lambda name: (not _is_metric(name), -series[name].count))[:METRICS]

@@ -23,7 +23,7 @@ class Webhook(Notifier):
         host = urlsplit(url).hostname
         if not host:
             raise UsageError("`--notify` needs the whole address of the webhook: https://host/path")
-        self._url = url  # whoever knows it can write there: it is never shown
+        self._url = url  # everyone who knows it can write there, so it is never shown
         redaction.learn(url)
         redaction.learn(urlsplit(url).path)
         self.name = f"the webhook at {host}"

@@ -150,7 +150,7 @@ class Runs:
                 continue
             key = key_of(journal)
             if not key:
-                self._places.pop(name)  # a folder without a journal is no run
+                self._places.pop(name)  # a folder without a journal is not a run
                 self.changes += self._known.pop(name, None) is not None
             elif known is None or known[0] != key:
                 self._known[name] = key, read(name, journal, changed)

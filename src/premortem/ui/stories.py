@@ -1,4 +1,4 @@
-"""Runs that are being looked at: each journal is read once for each change of it, whoever asks."""
+"""Runs that are being looked at: each journal is read once for each change of it, for all readers."""
 
 from __future__ import annotations
 

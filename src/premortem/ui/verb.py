@@ -67,7 +67,7 @@ def listen(port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind(("127.0.0.1", port))
-        made.listen()  # whoever opens the address at once waits, instead of being refused
+        made.listen()  # a browser that opens the address at once waits, and is not refused
     except (OSError, OverflowError) as error:
         made.close()
         raise UsageError(

@@ -147,7 +147,7 @@ class Archive:
     def with_room(self, size: int, write: Callable[[], Manifest], *, worth: bool) -> Manifest:
         """Write. When there is no room for what is `worth` it, give up old checkpoints until there is.
 
-        None is given up in vain: when all of them together are too small, they stay, and so does what is on its way to
+        When all of them together are too small, they stay, and so does what is on its way to
         the mirror, which holds on to its bytes. Raises VaultError."""
         given: set[str] = set()
         while True:
@@ -183,7 +183,7 @@ class Archive:
     def _delete(self, kept: Kept) -> None:
         path = self.folder / kept.name
         files = [each.name for each in path.iterdir()] if path.is_dir() else []
-        # Without its manifest it is no checkpoint: it is gone in one move, however long the rest takes.
+        # Without its manifest it is not a checkpoint: it is gone at once, however long the rest takes.
         with suppress(OSError):
             (path / NAME).unlink()
         shutil.rmtree(path, ignore_errors=True)
@@ -204,7 +204,7 @@ class Archive:
 
 def _remove(mirror: Mirror, gone: list[tuple[str, list[str]]]) -> None:
     for name, files in gone:
-        # Its manifest first: what is left over when this breaks off is no checkpoint any more.
+        # Its manifest first: what is left when this is interrupted is not a checkpoint any more.
         for file in sorted(files, key=lambda each: each != NAME):
             with suppress(Exception):  # an extra copy does no harm
                 mirror.remote.remove(f"{name}/{file}")
@@ -217,7 +217,7 @@ def number_of_job(path: Path) -> bool:
 
 
 def say(sentence: str) -> None:
-    """To whoever looks at the run. Never stops it."""
+    """Print a message on stderr. Never stops the run."""
     with suppress(Exception):
         print(f"premortem: {redaction.redacted(sentence)}", file=sys.stderr, flush=True)  # noqa: T201
 

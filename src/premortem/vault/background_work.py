@@ -26,7 +26,7 @@ class Clerk:
         self._thread: threading.Thread | None = None
 
     def sign(self, file: Path, manifest: Path, lock: AbstractContextManager[Any]) -> None:
-        """Soon the manifest will hold the checksum of the file. `lock` is held by whoever removes them."""
+        """Write the checksum of the file into its manifest, later. Code that removes the files holds `lock`."""
         self.have_done(functools.partial(_sign, file, manifest, lock))
 
     def have_done(self, job: Callable[[], None]) -> None:

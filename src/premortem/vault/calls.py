@@ -56,7 +56,7 @@ _PACKAGES = {
     "json", "logging", "multiprocessing", "os", "pathlib", "re", "sqlite3", "sys", "tkinter", "unittest", "urllib",
     "xml", "xmlrpc", "zoneinfo",
 }  # fmt: skip
-# Not even their names belong in a checkpoint: what is not called by the file is called by whoever uses it.
+# Not even their names belong in a checkpoint: what the file itself does not call, a user of it may call.
 _NEVER = {
     "ctypes", "importlib", "nt", "os", "posix", "pty", "pydoc", "runpy", "shutil", "socket", "subprocess", "sys",
     "timeit", "webbrowser",

@@ -1,4 +1,4 @@
-"""What is in a checkpoint, whoever wrote it, without running anything that is in it.
+"""What is in a checkpoint of any program, without running anything that is in it.
 
     with open_contents("epoch=3.ckpt") as contents:
         contents.tensors["model.fc.weight"]      # TensorRecord(name, shape, dtype, bytes)

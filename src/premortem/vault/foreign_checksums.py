@@ -2,7 +2,7 @@
 
     .premortem/records/prints/1835021-1763239000123456789-4096     XXH3 of each 16 MiB of the file
 
-A file is known by its inode, its time and its size. A rename keeps all three; whoever writes the file anew changes one
+A file is known by its inode, its time and its size. A rename keeps all three; writing the file again changes one
 of them; a bit that turns over on the disk changes none. So a file that was changed since, or copied, is never
 reported.
 """

@@ -38,7 +38,7 @@ Put = Callable[[Path, Path], object]
 
 
 class Shelf:
-    """The files of one run. Paths are real ones: links are resolved by whoever asks."""
+    """The files of one run. Paths are real ones: the caller resolves links."""
 
     def __init__(self, folder: Path, *, versions: int = VERSIONS, most: int = _MOST) -> None:
         self.folder = folder
@@ -300,7 +300,7 @@ def _clear(room: Path) -> None:
 
 
 def _remove(version: Path) -> None:
-    """Its manifest first: whoever is killed in between must not leave a manifest of nothing."""
+    """Its manifest first: a process that is killed in between must not leave a manifest without its file."""
     with suppress(OSError):
         version.with_name(version.name + SUFFIX).unlink(missing_ok=True)
     if version.is_dir():

@@ -170,7 +170,7 @@ def _is_kept(name: str) -> bool:
 
 
 def _capsules(sizes: dict[str, int]) -> set[str]:
-    """Folders of a failed step: they hold what was broken, and are no checkpoints."""
+    """Folders of a failed step: they hold what was broken, and are not checkpoints."""
     return {posixpath.dirname(name) for name in sizes if posixpath.basename(name) == "capsule.json"}
 
 

@@ -14,7 +14,7 @@ A checkpoint of `premortem.Vault` is a folder:
     step-000001200/
       model.safetensors        the keys are the model's own
       optimizer.safetensors    `state.0.exp_avg`; also scheduler, scaler, ema, loader, rng where they hold tensors
-      state.json               all that is no tensor (tree.py)
+      state.json               everything that is not a tensor (tree.py)
       manifest.json
       .metadata, __0_0.distcp  of sharded pieces: what each rank wrote (joint.py)
 

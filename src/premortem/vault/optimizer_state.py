@@ -65,7 +65,7 @@ def names_in(
     if all("param_names" in group for group in groups):
         return [[bare(str(name)) for name in group["param_names"]] for group in groups]
     guesses = [[[each for each in weights if each[0] in set(group)] for group in ours]]
-    if len(groups) == 1:  # the model may have changed; what is no statistic was a parameter
+    if len(groups) == 1:  # the model may have changed; what is not a statistic was a parameter
         guesses.append([[each for each in weights if not _is_buffer(each[0])]])
     for guess in guesses:
         if _agrees(state, guess):

@@ -41,7 +41,7 @@ def made(home: Path, *below: str) -> Path:
 
 
 def recall(path: Path) -> Manifest | None:
-    """The record of this very path, if there is one. A damaged record is no record."""
+    """The record of this very path, if there is one. A damaged record does not count."""
     name = f"{slug(path.resolve())}.json"
     for folder in folders_for(path, Path.cwd()):
         record = folder / HOME / _FOLDER / name

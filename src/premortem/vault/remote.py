@@ -43,7 +43,7 @@ class Remote:
     def check(self) -> None:
         """Raises UsageError, MissingExtra or VaultError when this can never work. Does not ask the network.
 
-        A library that asks it all the same, in vain, says nothing about later."""
+        An error of a library that does ask it is ignored: the network may work later."""
         try:
             self._connect()
         except PremortemError:

@@ -47,7 +47,7 @@ class Best:
         return cls(metric, end == "max")
 
     def ranked(self, kept: Iterable[Kept]) -> list[Kept]:
-        """The candidates, best first. A metric or weights that are not finite are no candidate."""
+        """The candidates, best first. A checkpoint with a metric or weights that are not finite is not a candidate."""
         able = [
             each for each in kept if each.healthy and math.isfinite(each.metrics.get(self.metric, math.nan))
         ]

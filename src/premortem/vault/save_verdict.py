@@ -8,7 +8,7 @@ from premortem.events import Site
 
 
 class Looked(NamedTuple):
-    """The default: it is no checkpoint, and nothing is wrong with it."""
+    """The default: it is not a checkpoint, and nothing is wrong with it."""
 
     checkpoint: bool = False  # it holds a state dict, a model, or an optimizer's state
     weights: int = 0  # trained ones in it

@@ -1,7 +1,7 @@
 """`torch.distributed.checkpoint`'s own loading, without what it would run.
 
 A checkpoint may have come from elsewhere, and torch reads two things in it as programs: `.metadata` is a pickle, and values that
-are no tensors are loaded with `weights_only=False`. Here a pickle may name what such a checkpoint is made of, and nothing else.
+are not tensors are loaded with `weights_only=False`. Here a pickle may name what such a checkpoint is made of, and nothing else.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def judge(path: Path, environ: Mapping[str, str] = os.environ) -> Storage | None
     if _instance_store(mount):
         return Storage("an instance store, which is wiped when the machine is stopped", True)
     if _below(place, os.path.realpath(tempfile.gettempdir())):
-        return None  # whoever saves to a temporary folder means it
+        return None  # saving to a temporary folder is meant
     if mount.kind in {"tmpfs", "ramfs"}:
         return Storage("memory, not a disk: it is gone after a restart", False)
     if mount.kind == "overlay" and _in_container():

@@ -16,7 +16,7 @@ def within(seconds: float, call: Callable[[], None]) -> None:
     def work() -> None:
         try:
             call()
-        except BaseException as error:  # noqa: BLE001 - handed over to whoever waits
+        except BaseException as error:  # noqa: BLE001 - handed over to the waiting thread
             answer.put(error)
         else:
             answer.put(None)

@@ -45,7 +45,7 @@ class AmpStepWithoutUpdate(Rule):
             if is_test(source, step.call) or step.scaler in _given_away(source):
                 continue
             updates = _updates(source).get(step.scaler.rpartition(".")[2], [])
-            # A step in a function of its own is repeated too, by whoever owns the scaler: this file.
+            # A step in a function of its own is repeated too when this file owns the scaler.
             if not loops and not source.kinds.surely(step.scaler, SCALER):
                 continue
             if not updates:
