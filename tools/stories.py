@@ -67,7 +67,7 @@ def table(result: dict[str, Any]) -> str:
     """What casebook/run.py has seen."""
     quick = result["quick"]
     rows = [
-        "| case | fault | asked with | said first | detected | right cause | moment | recovered | final quality |",
+        "| case | fault | asked with | first report | detected | right cause | moment | recovered | final quality |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     healthy: dict[str, dict[str, Any]] = {}
@@ -116,7 +116,7 @@ SYSTEMS = {
 def in_short(result: dict[str, Any]) -> str:
     """A row for each case."""
     rows = [
-        "| system | faults | told before training | in training | healthy run | reaches |",
+        "| system | faults | found before training | in training | healthy run | reaches |",
         "|---|---|---|---|---|---|",
     ]
     for name, system in SYSTEMS.items():
@@ -154,5 +154,5 @@ def _figure(value: float | str) -> str:
 
 def _reached(row: dict[str, Any], healthy: dict[str, Any], *, quick: bool) -> str:
     if "quality" not in row:
-        return "none: it was told before" if row.get("ending") == "not begun" else "none"
+        return "none: found before" if row.get("ending") == "not begun" else "none"
     return "" if quick else f"{_figure(row['quality'])}, healthy {_figure(healthy['quality'])}"

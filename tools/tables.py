@@ -53,7 +53,7 @@ def numerics(result: dict[str, Any]) -> str:
     """What bench/numerics.py has counted."""
     counts, faults = result["counts"], result["faults"]
     return (
-        f"Measured on {faults} planted faults (`python bench/numerics.py`): {counts['detected']} are told within two steps; "
+        f"Measured on {faults} planted faults (`python bench/numerics.py`): {counts['detected']} are reported within two steps; "
         f"the run or the replay names the exact operation of {counts['op']} and the exact line of {counts['line']}; "
         f"{counts['bitwise']} of {counts['capsule']} capsules replay to the very bits of the loss."
     )
