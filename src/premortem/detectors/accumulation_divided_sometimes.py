@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import THRICE, Detector
-from premortem.findings import Finding, Severity
+from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Findings, Severity
 
 
 class AccumulationDividedSometimes(Detector):
@@ -27,19 +23,12 @@ class AccumulationDividedSometimes(Detector):
     tokens.
     """
 
-    card = Card(
-        code="PM132",
-        name="accumulation-divided-sometimes",
-        family="accumulation",
-        severity=Severity.ERROR,
-        explains=(
-            "accumulation-not-divided",
-            "accumulation-window-broken",
-            "exploding-gradients",
-            "updates-too-large",
-            "train-and-val-on-different-scales",
-            "clipped-hard-every-step",
-        ),
+    card = Card("PM132", "accumulation-divided-sometimes", "accumulation", Severity.ERROR).explaining(
+        *TOO_LARGE,
+        "accumulation-not-divided",
+        "accumulation-window-broken",
+        "train-and-val-on-different-scales",
+        "clipped-hard-every-step",
     )
     listens = (WindowEnded,)
 
@@ -47,7 +36,7 @@ class AccumulationDividedSometimes(Detector):
         # optimizer, length -> the different ways in which windows of that length were weighted, with their number
         self._patterns: dict[tuple[int, int], dict[tuple[float, ...], int]] = {}
 
-    def observe(self, event: WindowEnded) -> Iterable[Finding]:
+    def observe(self, event: WindowEnded) -> Findings:
         if event.end != STEPPED or not event.accumulates or event.touched:
             return
         length = len(event.micros)

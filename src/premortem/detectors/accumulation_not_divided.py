@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from premortem.cards import Card
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Finding, Findings, Severity
 from premortem.events import Event, LoaderBuilt
-from premortem.findings import Finding, Severity
 
 FAR = 4  # times the window: a divisor further off than this divides something else
 
@@ -33,12 +30,8 @@ class AccumulationNotDivided(Detector):
     up are the tasks, terms or sequences of one step rather than batches of the loop.
     """
 
-    card = Card(
-        code="PM131",
-        name="accumulation-not-divided",
-        family="accumulation",
-        severity=Severity.WARNING,
-        explains=("exploding-gradients", "updates-too-large", "updates-too-small", "clipped-hard-every-step"),
+    card = Card("PM131", "accumulation-not-divided", "accumulation", Severity.WARNING).explaining(
+        *TOO_LARGE, "updates-too-small", "clipped-hard-every-step"
     )
     listens = (LoaderBuilt, WindowEnded)
 
@@ -49,14 +42,14 @@ class AccumulationNotDivided(Detector):
         self._epochs: set[int] = set()  # batches in the loaders
         self._by_epoch: dict[int, int] = {}  # optimizer -> windows in a row
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LoaderBuilt) and event.batches is not None:
             self._epochs.add(event.batches)
         elif isinstance(event, WindowEnded) and event.end == STEPPED:
             yield from self._whole(event)
             yield from self._summed(event)
 
-    def _whole(self, event: WindowEnded) -> Iterable[Finding]:
+    def _whole(self, event: WindowEnded) -> Findings:
         """Divided by the batches of an epoch, though a window has far fewer."""
         optimizer, k, n = event.optimizer, len(event.micros), divisor(event)
         wrong = n in self._epochs and n >= FAR * k
@@ -70,7 +63,7 @@ class AccumulationNotDivided(Detector):
             divisor=n,
         )
 
-    def _summed(self, event: WindowEnded) -> Iterable[Finding]:
+    def _summed(self, event: WindowEnded) -> Findings:
         optimizer, k = event.optimizer, len(event.micros)
         if any(weight is not None and weight < 1 for weight in event.weights):
             self._divided.add(optimizer)

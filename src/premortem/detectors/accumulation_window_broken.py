@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, Shuffled, Site
-from premortem.findings import Finding, Severity
 
 REGULAR = 4  # full windows before one can be said to differ from the rule
 
@@ -46,12 +43,8 @@ class AccumulationWindowBroken(Detector):
     When the windows have no fixed length, and when it happens only once.
     """
 
-    card = Card(
-        code="PM133",
-        name="accumulation-window-broken",
-        family="accumulation",
-        severity=Severity.WARNING,
-        explains=("fewer-samples-than-expected",),
+    card = Card("PM133", "accumulation-window-broken", "accumulation", Severity.WARNING).explaining(
+        "fewer-samples-than-expected"
     )
     listens = (WindowEnded, Backward, EpochStarted, EpochEnded, Shuffled)
 
@@ -65,7 +58,7 @@ class AccumulationWindowBroken(Detector):
         self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
         self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, WindowEnded):
             yield from self._window(event)
         elif isinstance(event, Backward):
@@ -78,7 +71,7 @@ class AccumulationWindowBroken(Detector):
         elif isinstance(event, Shuffled):
             yield from self._reshuffled(event)
 
-    def _window(self, window: WindowEnded) -> Iterable[Finding]:
+    def _window(self, window: WindowEnded) -> Findings:
         optimizer = window.optimizer
         if not window.micros or window.site is None or window.closure:
             return
@@ -107,7 +100,7 @@ class AccumulationWindowBroken(Detector):
         if k > 1 and times >= REGULAR and not self.said(optimizer):
             yield from self._judge(window, optimizer, lengths, k)
 
-    def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
+    def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Findings:
         since = lengths.since
         other = {n: times for n, times in lengths.used.items() if n != k}
         if len(since) < TWICE or (other and lengths.thrown):
@@ -159,7 +152,7 @@ class AccumulationWindowBroken(Detector):
             times=len(lengths.since),
         )
 
-    def _epoch(self, event: EpochEnded) -> Iterable[Finding]:
+    def _epoch(self, event: EpochEnded) -> Findings:
         """Batches that were drawn at the end of an epoch and never sent backward at all."""
         before = self._epochs.pop(event.loader, None)
         if before is None or not event.complete:
@@ -184,7 +177,7 @@ class AccumulationWindowBroken(Detector):
                     trained=trained,
                 )
 
-    def _reshuffled(self, event: Shuffled) -> Iterable[Finding]:
+    def _reshuffled(self, event: Shuffled) -> Findings:
         """The same, for a script that makes its own order of its own tensors."""
         size = self._shuffled.get(event.at)
         self._shuffled[event.at] = event.size

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.adversarial import Players
 from premortem.events import Backward, Event, Forward, LossCall, OptimizerStep, Site
-from premortem.findings import Finding, Severity
 
 ENOUGH = 5  # labels of each role that all agree: two smoothed ones may be equal by chance
 JUDGING = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss"})
@@ -31,12 +27,8 @@ class AdversarialLabels(Detector):
     When the loss is maximised (its sign is turned round), and for losses without labels.
     """
 
-    card = Card(
-        code="PM143",
-        name="adversarial-labels",
-        family="gan",
-        severity=Severity.ERROR,
-        explains=("constant-labels", "wrong-sign", "uninformative-labels", "metric-frozen"),
+    card = Card("PM143", "adversarial-labels", "gan", Severity.ERROR).explaining(
+        "constant-labels", "wrong-sign", "uninformative-labels", "metric-frozen"
     )
     uses = (Players,)
     listens = (Forward, LossCall, Backward, OptimizerStep)
@@ -47,7 +39,7 @@ class AdversarialLabels(Detector):
         self._judged: list[tuple[Forward, LossCall]] = []  # since the last step
         self._seen: dict[tuple[int, str], list[float]] = {}  # (discriminator, role) -> last labels
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
             if event.grad and len(self._calls) < 32:
                 self._calls.append(event)
@@ -69,7 +61,7 @@ class AdversarialLabels(Detector):
         if usable and len(judged) == len(losses) and (event.value or 0.0) >= 0.0:
             self._judged += zip(judged, losses, strict=True)
 
-    def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
+    def _stepped(self, event: OptimizerStep) -> Findings:
         judged, self._judged = self._judged, []
         for generator, critic in self.fact(Players).pairs():
             by_critic = self.fact(Players).holds(event.optimizer, critic)
@@ -88,7 +80,7 @@ class AdversarialLabels(Detector):
             at = judged[-1][1].at if judged else None
             yield from self._judge(event, generator, critic, at if by_maker else None)
 
-    def _judge(self, event: Event, generator: int, critic: int, at: Site | None) -> Iterable[Finding]:
+    def _judge(self, event: Event, generator: int, critic: int, at: Site | None) -> Findings:
         real, fake, maker = (self._seen.get((critic, role), []) for role in ("real", "fake", "maker"))
         if self.over or min(len(real), len(fake)) < ENOUGH:
             return

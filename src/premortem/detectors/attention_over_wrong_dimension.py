@@ -1,13 +1,7 @@
-"""PM416 attention-over-wrong-dimension."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import GraphWalked
-from premortem.findings import Finding, Severity
 
 
 class AttentionOverWrongDimension(Detector):
@@ -29,24 +23,15 @@ class AttentionOverWrongDimension(Detector):
     linear attention.
     """
 
-    card = Card(
-        code="PM416",
-        name="attention-over-wrong-dimension",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=(
-            "over-the-batch-dimension",
-            "uninformative-labels",
-            "updates-too-small",
-            "vanishing-gradients",
-        ),
+    card = Card("PM416", "attention-over-wrong-dimension", "shape", Severity.ERROR).explaining(
+        "over-the-batch-dimension", "uninformative-labels", "updates-too-small", "vanishing-gradients"
     )
     listens = (GraphWalked,)
 
     def __init__(self) -> None:
         self._walks = 0
 
-    def observe(self, event: GraphWalked) -> Iterator[Finding]:
+    def observe(self, event: GraphWalked) -> Findings:
         if not event.crossed:
             return
         self._walks += 1

@@ -1,11 +1,8 @@
-"""PM340 average-not-restored."""
-
 from __future__ import annotations
 
-from premortem.cards import Card
+from premortem.detectors.base import Card, Finding, Severity
 from premortem.detectors.shared.resuming import OfResumed, file_of
 from premortem.events import Resumed
-from premortem.findings import Finding, Severity
 
 
 class AverageNotRestored(OfResumed):
@@ -26,7 +23,7 @@ class AverageNotRestored(OfResumed):
     judge.
     """
 
-    card = Card(code="PM340", name="average-not-restored", family="checkpoint", severity=Severity.WARNING)
+    card = Card("PM340", "average-not-restored", "checkpoint", Severity.WARNING)
 
     def judge(self, event: Resumed) -> Finding | None:
         if not event.average:

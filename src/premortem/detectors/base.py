@@ -1,15 +1,38 @@
-"""What every detector is: events in, findings out, nothing else."""
+"""The kit that detectors are written with: their base class, and the words they share."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, ClassVar
 
 from premortem.cards import Card
 from premortem.detectors.shared.facts import Fact, Facts, Kind
 from premortem.events import Event, Site
 from premortem.findings import Certainty, Finding, Severity, Where
+
+__all__ = [
+    "DIVERGING",
+    "FADING",
+    "STILL",
+    "THRICE",
+    "TOO_LARGE",
+    "TWICE",
+    "Card",
+    "Certainty",
+    "Detector",
+    "Finding",
+    "Findings",
+    "Severity",
+]
+
+Findings = Iterator[Finding]
+# What many causes lead to, as their cards list it: the model learns nothing, its gradients fade away, its steps are too
+# large, or they are so large that nothing is finite any more.
+STILL = ("metric-frozen", "updates-too-small")
+FADING = (*STILL, "vanishing-gradients")
+TOO_LARGE = ("exploding-gradients", "updates-too-large")
+DIVERGING = (*TOO_LARGE, "non-finite-training", "overflow")
 
 # How often the same must be seen before it is said. Three times at one line, of one optimizer, in one layer is no accident
 # of one batch.

@@ -1,13 +1,7 @@
-"""PM361 batch-split."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Findings, Severity
 from premortem.events import BatchSplit as Split
-from premortem.findings import Certainty, Finding, Severity
 
 
 class BatchSplit(Detector):
@@ -33,10 +27,10 @@ class BatchSplit(Detector):
     When memory runs out only in the backward pass, that one step is not made; from the next one on the batch is split.
     """
 
-    card = Card(code="PM361", name="batch-split", family="memory-fit", severity=Severity.WARNING)
+    card = Card("PM361", "batch-split", "memory-fit", Severity.WARNING)
     listens = (Split,)
 
-    def observe(self, event: Split) -> Iterator[Finding]:
+    def observe(self, event: Split) -> Findings:
         self.over = True
         lost = "; the step in which it was noticed was not made" if event.lost else ""
         yield self.finding(

@@ -1,13 +1,7 @@
-"""PM414 batch-taken-for-time."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import Event, LossCall, SequenceLayer
-from premortem.findings import Finding, Severity
 
 
 class BatchTakenForTime(Detector):
@@ -29,12 +23,8 @@ class BatchTakenForTime(Detector):
     Sequences that do come with time first, targets for every step in time, and sizes that are equal.
     """
 
-    card = Card(
-        code="PM414",
-        name="batch-taken-for-time",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=("uninformative-labels", "updates-too-small", "vanishing-gradients", "reshape-as-transpose"),
+    card = Card("PM414", "batch-taken-for-time", "shape", Severity.ERROR).explaining(
+        "uninformative-labels", "updates-too-small", "vanishing-gradients", "reshape-as-transpose"
     )
     listens = (SequenceLayer, LossCall)
 
@@ -43,7 +33,7 @@ class BatchTakenForTime(Detector):
         self._steps: dict[str, set[int]] = {}
         self._clear: set[str] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, SequenceLayer):
             self._waiting.setdefault(event.layer, event)
         elif isinstance(event, LossCall) and event.grad and event.target_shape:
@@ -51,7 +41,7 @@ class BatchTakenForTime(Detector):
             for layer in waiting.values():
                 yield from self._compare(layer, event)
 
-    def _compare(self, layer: SequenceLayer, loss: LossCall) -> Iterator[Finding]:
+    def _compare(self, layer: SequenceLayer, loss: LossCall) -> Findings:
         first, second, _ = layer.shape
         if layer.layer in self._clear:
             return

@@ -1,14 +1,9 @@
-"""PM411 broadcast-in-loss."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import zip_longest
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import STILL, THRICE, Card, Detector, Findings, Severity
 from premortem.events import Event, GraphWalked, LossCall, Site
-from premortem.findings import Finding, Severity
 
 _ELEMENTWISE = frozenset(
     {
@@ -52,31 +47,22 @@ class BroadcastInLoss(Detector):
     """
 
     card = Card(
-        code="PM411",
-        name="broadcast-in-loss",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=(
-            "uninformative-labels",
-            "updates-too-small",
-            "metric-frozen",
-            "train-and-val-on-different-scales",
-            "train-and-eval-inputs-differ",
-        ),
-        explains_here=("unscaled-targets",),
+        "PM411", "broadcast-in-loss", "shape", Severity.ERROR, explains_here=("unscaled-targets",)
+    ).explaining(
+        *STILL, "uninformative-labels", "train-and-val-on-different-scales", "train-and-eval-inputs-differ"
     )
     listens = (LossCall, GraphWalked)
 
     def __init__(self) -> None:
         self._clear: set[Site | None] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LossCall) and event.fn in _ELEMENTWISE:
             yield from self._call(event)
         elif isinstance(event, GraphWalked):
             yield from self._graph(event)
 
-    def _call(self, event: LossCall) -> Iterator[Finding]:
+    def _call(self, event: LossCall) -> Findings:
         given, wanted = event.input_shape, event.target_shape
         result = stretched(given, wanted, event.reduction) or one_for_all(given, wanted, event.grad)
         if result is None:
@@ -98,7 +84,7 @@ class BroadcastInLoss(Detector):
             training=event.grad,
         )
 
-    def _graph(self, event: GraphWalked) -> Iterator[Finding]:
+    def _graph(self, event: GraphWalked) -> Findings:
         if not event.broadcasts:
             self._clear.add(event.at)
             return

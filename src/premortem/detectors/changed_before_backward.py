@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Backward, Event, Forward, OptimizerStep, RunEnded
-from premortem.findings import Finding, Severity
 
 CHANGED = "modified by an inplace operation"
 
@@ -26,12 +22,8 @@ class ChangedBeforeBackward(Detector):
     write `x = x + ...` instead of `x += ...`.
     """
 
-    card = Card(
-        code="PM115",
-        name="changed-before-backward",
-        family="grad-flow",
-        severity=Severity.ERROR,
-        explains=("step-never-called",),
+    card = Card("PM115", "changed-before-backward", "grad-flow", Severity.ERROR).explaining(
+        "step-never-called"
     )
     listens = (Forward, OptimizerStep, Backward, RunEnded)
 
@@ -39,7 +31,7 @@ class ChangedBeforeBackward(Detector):
         self._stepped: OptimizerStep | None = None  # since the last forward with gradients
         self._failed: Backward | None = None
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
             if event.grad:
                 self._stepped = None

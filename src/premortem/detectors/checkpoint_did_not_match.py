@@ -1,14 +1,8 @@
-"""PM311 checkpoint-did-not-match."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.wording import count, some
 from premortem.events import Event, FileLoaded, OptimizerStep, RunEnded, StateLoaded
-from premortem.findings import Certainty, Finding, Severity
 
 _MANY = 12  # times as many keys on either side: then a few equal names are a coincidence
 
@@ -32,12 +26,8 @@ class CheckpointDidNotMatch(Detector):
     most of what is wanted fits.
     """
 
-    card = Card(
-        code="PM311",
-        name="checkpoint-did-not-match",
-        family="checkpoint",
-        severity=Severity.ERROR,
-        explains=("optimizer-state-not-restored",),
+    card = Card("PM311", "checkpoint-did-not-match", "checkpoint", Severity.ERROR).explaining(
+        "optimizer-state-not-restored"
     )
     listens = (StateLoaded, FileLoaded, OptimizerStep, RunEnded)
 
@@ -45,7 +35,7 @@ class CheckpointDidNotMatch(Detector):
         self._file: FileLoaded | None = None  # read, and nothing loaded from it yet
         self._failed: dict[int, StateLoaded] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, FileLoaded):
             self._file = event
         elif isinstance(event, StateLoaded) and event.target == "module":
@@ -59,7 +49,7 @@ class CheckpointDidNotMatch(Detector):
                 if event.reason == "crashed" and event.message and event.message == failed.error:
                     yield self._crashed(failed)
 
-    def _loaded(self, event: StateLoaded) -> Iterator[Finding]:
+    def _loaded(self, event: StateLoaded) -> Findings:
         if event.error:
             self._failed[event.key] = event
             return
@@ -121,7 +111,7 @@ class CheckpointDidNotMatch(Detector):
             return f"{event.would_match} keys fit with `{how}`; then load with `strict=True`."
         return "Rename the keys to those of the model (or pick the right entry of the file) and load with `strict=True`."
 
-    def _filtered(self, event: StateLoaded, file: FileLoaded) -> Iterator[Finding]:
+    def _filtered(self, event: StateLoaded, file: FileLoaded) -> Findings:
         """`d = model.state_dict(); d.update(what fits); load(d)`: and nothing fitted."""
         if event.matched < event.wanted:
             return

@@ -1,13 +1,7 @@
-"""PM324 checkpoint-does-not-read-back."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import SaveChecked
-from premortem.findings import Finding, Severity
 
 
 class CheckpointDoesNotReadBack(Detector):
@@ -23,16 +17,10 @@ class CheckpointDoesNotReadBack(Detector):
     Save to another disk, and have this one examined. The old file at that path was not touched.
     """
 
-    card = Card(
-        code="PM324",
-        name="checkpoint-does-not-read-back",
-        family="persistence",
-        severity=Severity.ERROR,
-        subject="path",
-    )
+    card = Card("PM324", "checkpoint-does-not-read-back", "persistence", Severity.ERROR, subject="path")
     listens = (SaveChecked,)
 
-    def observe(self, event: SaveChecked) -> Iterator[Finding]:
+    def observe(self, event: SaveChecked) -> Findings:
         if event.damaged and self.once(event.path):
             yield self.finding(
                 event,

@@ -1,14 +1,8 @@
-"""PM314 checkpoint-non-finite."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import some
 from premortem.events import StateLoaded
-from premortem.findings import Finding, Severity
 
 
 class CheckpointNonFinite(Detector):
@@ -24,24 +18,17 @@ class CheckpointNonFinite(Detector):
     Go back to an older checkpoint, and look why that run died.
     """
 
-    card = Card(
-        code="PM314",
-        name="checkpoint-non-finite",
-        family="checkpoint",
-        severity=Severity.ERROR,
-        explains=(
-            "non-finite-training",
-            "non-finite-input",
-            "weights-stay-non-finite",
-            "masked-non-finite",
-            "overflow",
-            "poisoned-checkpoint",
-        ),
-        sudden=True,
+    card = Card("PM314", "checkpoint-non-finite", "checkpoint", Severity.ERROR, sudden=True).explaining(
+        "non-finite-training",
+        "non-finite-input",
+        "weights-stay-non-finite",
+        "masked-non-finite",
+        "overflow",
+        "poisoned-checkpoint",
     )
     listens = (StateLoaded,)
 
-    def observe(self, event: StateLoaded) -> Iterator[Finding]:
+    def observe(self, event: StateLoaded) -> Findings:
         if event.nonfinite and self.once((event.target, event.key)):
             what = "weights" if event.target == "module" else "moments"
             yield self.finding(

@@ -1,13 +1,7 @@
-"""PM329 checkpoint-not-saved."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import RoomShort
-from premortem.findings import Finding, Severity
 
 
 class CheckpointNotSaved(Detector):
@@ -23,17 +17,12 @@ class CheckpointNotSaved(Detector):
     Make room, or save to another disk. The old file at that path is untouched.
     """
 
-    card = Card(
-        code="PM329",
-        name="checkpoint-not-saved",
-        family="persistence",
-        severity=Severity.ERROR,
-        subject="path",
-        explains=("disk-too-full",),
+    card = Card("PM329", "checkpoint-not-saved", "persistence", Severity.ERROR, subject="path").explaining(
+        "disk-too-full"
     )
     listens = (RoomShort,)
 
-    def observe(self, event: RoomShort) -> Iterator[Finding]:
+    def observe(self, event: RoomShort) -> Findings:
         if not event.failed or not self.once(event.path):
             return
         yield self.finding(

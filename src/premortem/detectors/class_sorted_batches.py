@@ -1,15 +1,10 @@
-"""PM331 class-sorted-batches."""
-
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.events import Backward, Event, LossCall, OptimizerBuilt, Site, StateLoaded
-from premortem.findings import Finding, Severity
 
 CLASSIFYING = frozenset(
     "cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits multi_margin_loss".split()
@@ -91,12 +86,8 @@ class ClassSortedBatches(Detector):
     for losses whose target alternates (real and fake), and for tasks that get their own optimizer or weights.
     """
 
-    card = Card(
-        code="PM331",
-        name="class-sorted-batches",
-        family="data-order",
-        severity=Severity.ERROR,
-        explains=("constant-labels", "uninformative-labels"),
+    card = Card("PM331", "class-sorted-batches", "data-order", Severity.ERROR).explaining(
+        "constant-labels", "uninformative-labels"
     )
     listens = (LossCall, Backward, OptimizerBuilt, StateLoaded)
 
@@ -104,7 +95,7 @@ class ClassSortedBatches(Detector):
         self._open: dict[Site | None, list[LossCall]] = {}  # since the last backward
         self._sites: dict[Site | None, Sorted] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LossCall):
             if event.grad and event.fn in CLASSIFYING:
                 self._open.setdefault(event.at, []).append(event)
@@ -116,7 +107,7 @@ class ClassSortedBatches(Detector):
             # A new task, client or fold: what comes in blocks is meant to.
             self._sites.clear()
 
-    def _trained(self, event: Backward) -> Iterator[Finding]:
+    def _trained(self, event: Backward) -> Findings:
         opened, self._open = self._open, {}
         for site, calls in opened.items():
             classes: Counter[float] = Counter()

@@ -1,15 +1,10 @@
-"""PM222 clipped-after-step."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Clip, Event, RunEnded, Site, StepStats
-from premortem.findings import Finding, Severity
 
 ENOUGH = 10  # steps: a few late calls belong to the end of an epoch
 
@@ -38,19 +33,13 @@ class ClippedAfterStep(Detector):
     When the call only measures the norm (an infinite limit).
     """
 
-    card = Card(
-        code="PM222",
-        name="clipped-after-step",
-        family="clipping",
-        severity=Severity.ERROR,
-        explains=("exploding-gradients",),
-    )
+    card = Card("PM222", "clipped-after-step", "clipping", Severity.ERROR).explaining("exploding-gradients")
     listens = (Clip, StepStats, RunEnded)
 
     def __init__(self) -> None:
         self._places: dict[Site | None, Place] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Clip):
             place = self._places.setdefault(event.at, Place(event.limit))
             if event.after_step:
@@ -67,7 +56,7 @@ class ClippedAfterStep(Detector):
         elif isinstance(event, RunEnded):
             yield from self._judge(event, over=True)
 
-    def _judge(self, event: Event, *, over: bool) -> Iterator[Finding]:
+    def _judge(self, event: Event, *, over: bool) -> Findings:
         for at, place in self._places.items():
             # The very first call comes before any step, and cannot be late.
             if self.said(at) or place.late < ENOUGH or place.timely > max(1, 0.05 * place.late):

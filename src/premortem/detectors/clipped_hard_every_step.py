@@ -1,16 +1,11 @@
-"""PM221 clipped-hard-every-step."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import FADING, Card, Detector, Findings, Severity
 from premortem.detectors.shared.motion import Motion, Motions
 from premortem.events import Clip, Event, OptimizerBuilt, RunEnded, ScalerUpdate, Site, StepStats
-from premortem.findings import Finding, Severity
 
 HARD = 100.0  # times the limit: an outlier goes there, every gradient only with a wrong limit
 SMALL = 1e-3  # of the weights, in one step: a healthy step changes them by about this
@@ -51,13 +46,7 @@ class ClippedHardEveryStep(Detector):
     the gradients are smaller than their `eps`: then they divide by that instead, and their steps shrink as well.
     """
 
-    card = Card(
-        code="PM221",
-        name="clipped-hard-every-step",
-        family="clipping",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "metric-frozen", "vanishing-gradients"),
-    )
+    card = Card("PM221", "clipped-hard-every-step", "clipping", Severity.ERROR).explaining(*FADING)
     uses = (Motions,)
     listens = (StepStats, OptimizerBuilt, Clip, ScalerUpdate, RunEnded)
 
@@ -67,7 +56,7 @@ class ClippedHardEveryStep(Detector):
         self._guards: dict[int, tuple[str, float]] = {}  # optimizer -> its kind, and its smallest eps
         self._counted: tuple[tuple[int, ...], int] = ((), 0)  # parameters, and their elements together
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Clip):
             self._clipped(event)
         elif isinstance(event, ScalerUpdate):
@@ -101,7 +90,7 @@ class ClippedHardEveryStep(Detector):
                 known.count += 1
                 known.hard += full > 0 and event.grad_norm >= 0.9 * full
 
-    def _starved(self, event: StepStats) -> Iterator[Finding]:
+    def _starved(self, event: StepStats) -> Findings:
         """What the optimizer was given is smaller than its eps, and what was clipped was not."""
         kind, eps = self._guards.get(event.optimizer, ("", 0.0))
         root = math.sqrt(self._elements(event.keys))
@@ -138,7 +127,7 @@ class ClippedHardEveryStep(Detector):
             self._counted = keys, sum(math.prod(shape) for shape in shapes)
         return self._counted[1]
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         still = [motion for motion in self.fact(Motions).of.values() if hardly_moves(motion)]
         for at, known in self._limits.items():
             if known.count < 30 or known.hard < 0.9 * known.count or not still:

@@ -1,15 +1,10 @@
-"""PM223 clipping-reaches-nothing."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Clip, Event, RunEnded, Site, StepStats
-from premortem.findings import Finding, Severity
 
 ENOUGH = 20  # steps without one gradient in reach: warm-ups and frozen phases end sooner
 
@@ -38,12 +33,8 @@ class ClippingReachesNothing(Detector):
     When any clipping in the loop reaches gradients, and when none is larger than the limit.
     """
 
-    card = Card(
-        code="PM223",
-        name="clipping-reaches-nothing",
-        family="clipping",
-        severity=Severity.ERROR,
-        explains=("exploding-gradients",),
+    card = Card("PM223", "clipping-reaches-nothing", "clipping", Severity.ERROR).explaining(
+        "exploding-gradients"
     )
     listens = (Clip, StepStats, RunEnded)
 
@@ -51,7 +42,7 @@ class ClippingReachesNothing(Detector):
         self._places: dict[Site | None, Place] = {}
         self._largest = 0.0
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Clip):
             place = self._places.setdefault(event.at, Place(event.limit))
             if event.kind == "norm" and event.norm == 0 and not event.after_step:
@@ -64,7 +55,7 @@ class ClippingReachesNothing(Detector):
         elif isinstance(event, RunEnded) and not any(place.full for place in self._places.values()):
             yield from self._ended(event)
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         for at, place in self._places.items():
             if place.empty >= ENOUGH and self._largest > place.limit:
                 yield self.finding(

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.replicas import named
 from premortem.events import CollectiveCall, CollectivesApart, Site
-from premortem.findings import Finding, Severity
 
 _BACKWARD = "backward"
 
@@ -32,10 +28,10 @@ class CollectivesOutOfOrder(Detector):
     `async_op=True` and are waited for later.
     """
 
-    card = Card(code="PM488", name="collectives-out-of-order", family="distributed", severity=Severity.ERROR)
+    card = Card("PM488", "collectives-out-of-order", "distributed", Severity.ERROR)
     listens = (CollectivesApart,)
 
-    def observe(self, event: CollectivesApart) -> Iterable[Finding]:
+    def observe(self, event: CollectivesApart) -> Findings:
         if len(event.calls) < 2:
             return
         parties: dict[tuple[str, str], list[CollectiveCall]] = {}

@@ -1,15 +1,10 @@
-"""PM455 compared-with-itself."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import columns
 from premortem.events import EvaluationEnded, Event, LogLine, StepStats
-from premortem.findings import Finding, Severity
 from premortem.metric_words import RECORDS
 
 RATIOS = frozenset("psnr snr sdr sisdr sisnr".split())  # infinite only when the error is exactly 0
@@ -33,12 +28,8 @@ class ComparedWithItself(Detector):
     When the training loss is 0 too (then the model may really copy), and after a single evaluation.
     """
 
-    card = Card(
-        code="PM455",
-        name="compared-with-itself",
-        family="loss-definition",
-        severity=Severity.WARNING,
-        explains=("plateau-wrong-mode", "plateau-fed-non-finite", "metric-frozen"),
+    card = Card("PM455", "compared-with-itself", "loss-definition", Severity.WARNING).explaining(
+        "plateau-wrong-mode", "plateau-fed-non-finite", "metric-frozen"
     )
     listens = (StepStats, LogLine, EvaluationEnded)
 
@@ -49,7 +40,7 @@ class ComparedWithItself(Detector):
         )
         self._times = 0
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StepStats):
             self._learning = event.loss is not None and math.isfinite(event.loss) and event.loss != 0
         elif isinstance(event, LogLine):

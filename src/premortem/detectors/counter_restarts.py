@@ -1,11 +1,8 @@
-"""PM339 counter-restarts."""
-
 from __future__ import annotations
 
-from premortem.cards import Card
+from premortem.detectors.base import Card, Finding, Severity
 from premortem.detectors.shared.resuming import OfResumed, file_of, starts_anew
 from premortem.events import Resumed
-from premortem.findings import Finding, Severity
 from premortem.metric_words import counts
 
 
@@ -28,7 +25,7 @@ class CounterRestarts(OfResumed):
     how far it was, more epochs may be meant: that is information, no warning.
     """
 
-    card = Card(code="PM339", name="counter-restarts", family="checkpoint", severity=Severity.WARNING)
+    card = Card("PM339", "counter-restarts", "checkpoint", Severity.WARNING)
 
     def judge(self, event: Resumed) -> Finding | None:
         anew = starts_anew(event)

@@ -1,13 +1,7 @@
-"""PM343 damaged-checkpoint-loaded."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import LoadChecked
-from premortem.findings import Finding, Severity
 
 
 class DamagedCheckpointLoaded(Detector):
@@ -31,16 +25,10 @@ class DamagedCheckpointLoaded(Detector):
     not looked at. Of thousands of small files, only some are.
     """
 
-    card = Card(
-        code="PM343",
-        name="damaged-checkpoint-loaded",
-        family="checkpoint",
-        severity=Severity.ERROR,
-        subject="path",
-    )
+    card = Card("PM343", "damaged-checkpoint-loaded", "checkpoint", Severity.ERROR, subject="path")
     listens = (LoadChecked,)
 
-    def observe(self, event: LoadChecked) -> Iterator[Finding]:
+    def observe(self, event: LoadChecked) -> Findings:
         if not self.once(event.path):
             return
         loaded = "does not load" if event.raised else "was loaded"

@@ -1,15 +1,10 @@
-"""PM341 data-changed-in-place."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Array, EpochStarted, Event, SlicesRestarted
-from premortem.findings import Finding, Severity
 
 EPOCHS = 4  # starts of epochs, the first included: three changes show whether they add up
 NOTICEABLE = 0.01  # of the data's own spread: less is the rounding of a normalisation that was repeated
@@ -41,26 +36,20 @@ class DataChangedInPlace(Detector):
     loop itself updates.
     """
 
-    card = Card(
-        code="PM341",
-        name="data-changed-in-place",
-        family="data-augment",
-        severity=Severity.ERROR,
-        explains=(
-            "unnormalised-inputs",
-            "train-and-eval-inputs-differ",
-            "non-finite-input",
-            "non-finite-training",
-            "exploding-gradients",
-            "overflow",
-        ),
+    card = Card("PM341", "data-changed-in-place", "data-augment", Severity.ERROR).explaining(
+        "unnormalised-inputs",
+        "train-and-eval-inputs-differ",
+        "non-finite-input",
+        "non-finite-training",
+        "exploding-gradients",
+        "overflow",
     )
     listens = (EpochStarted, SlicesRestarted)
 
     def __init__(self) -> None:
         self._drifts: dict[int, Drift] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, EpochStarted):
             for array in event.arrays:
                 yield from self._follow(event, array, Drift())
@@ -68,7 +57,7 @@ class DataChangedInPlace(Detector):
             # The first time is told when it is over: it began where it was.
             yield from self._follow(event, event.array, Drift([0.0]))
 
-    def _follow(self, event: Event, array: Array, new: Drift) -> Iterator[Finding]:
+    def _follow(self, event: Event, array: Array, new: Drift) -> Findings:
         drift = self._drifts.setdefault(array.key, new)
         if drift.spreads and array.distance == drift.distances[-1]:
             return  # nothing was written since; another loader reads the same array

@@ -1,15 +1,10 @@
-"""PM242 dead-units."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import FADING, Card, Detector, Findings, Severity
 from premortem.detectors.shared.depth import Depths
 from premortem.events import Event, Forward, LayerStats, Site, StepStats
-from premortem.findings import Finding, Severity
 
 DEAD = 0.999  # of the units of a layer: one that lives may yet carry the signal
 LOOKS = 4  # audits over which none came back to life, as the steps between them double
@@ -46,13 +41,8 @@ class DeadUnits(Detector):
     """
 
     card = Card(
-        code="PM242",
-        name="dead-units",
-        family="init-saturation",
-        severity=Severity.ERROR,
-        explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
-        explains_later=("detached-from-loss",),
-    )
+        "PM242", "dead-units", "init-saturation", Severity.ERROR, explains_later=("detached-from-loss",)
+    ).explaining(*FADING)
     uses = (Depths,)
     listens = (LayerStats, Forward, StepStats)
 
@@ -61,7 +51,7 @@ class DeadUnits(Detector):
         self._looked = False
         self._graves: dict[int, Grave] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
             self._now, self._looked = None, False
         elif isinstance(event, StepStats):
@@ -72,7 +62,7 @@ class DeadUnits(Detector):
             if event.dead >= DEAD and event.samples >= 4:
                 self._now = event
 
-    def _stepped(self, event: StepStats) -> Iterator[Finding]:
+    def _stepped(self, event: StepStats) -> Findings:
         dead, self._looked = self._now, False
         if dead is None:
             self._graves.clear()

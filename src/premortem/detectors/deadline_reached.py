@@ -1,13 +1,7 @@
-"""PM328 deadline-reached."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import DeadlineMet
-from premortem.findings import Finding, Severity
 
 
 class DeadlineReached(Detector):
@@ -26,10 +20,10 @@ class DeadlineReached(Detector):
     many steps were done. `torch.load` reads the file too.
     """
 
-    card = Card(code="PM328", name="deadline-reached", family="persistence", severity=Severity.INFO)
+    card = Card("PM328", "deadline-reached", "persistence", Severity.INFO)
     listens = (DeadlineMet,)
 
-    def observe(self, event: DeadlineMet) -> Iterator[Finding]:
+    def observe(self, event: DeadlineMet) -> Findings:
         self.over = True
         saved = f"the state of the training is in {event.path}" if event.path else "it could not be saved"
         when = f"{event.left:.0f} seconds before the deadline" if event.left >= 0 else "after the deadline"

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import FADING, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.wording import parameters_of, place
 from premortem.events import (
     Custody,
@@ -18,7 +16,6 @@ from premortem.events import (
     RunEnded,
     Site,
 )
-from premortem.findings import Finding, Severity
 
 # Cuts that nobody makes to look at a number: what comes out of them is computed with.
 HARD = frozenset({"detach", "data", "numpy", "tensor", "as_tensor"})
@@ -75,19 +72,8 @@ class DetachedFromLoss(Detector):
     and momentum networks), when the part gets gradients in other steps, and when it is merely unused.
     """
 
-    card = Card(
-        code="PM111",
-        name="detached-from-loss",
-        family="grad-flow",
-        severity=Severity.ERROR,
-        explains=(
-            "metric-frozen",
-            "updates-too-small",
-            "vanishing-gradients",
-            "step-without-new-gradients",
-            "evaluated-copy-never-changes",
-            "dead-units",
-        ),
+    card = Card("PM111", "detached-from-loss", "grad-flow", Severity.ERROR).explaining(
+        *FADING, "step-without-new-gradients", "evaluated-copy-never-changes", "dead-units"
     )
     listens = (Forward, Detached, GraphWalked, OptimizerStep, Custody, RunEnded)
 
@@ -103,7 +89,7 @@ class DetachedFromLoss(Detector):
         self._holds: dict[int, int] = {}
         self._told: set[int] = set()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
             (self._called if event.grad else self._quiet)[event.model] = event.at
         elif isinstance(event, Detached):
@@ -142,7 +128,7 @@ class DetachedFromLoss(Detector):
             watch.without_grad += link.ran_without_grad and not link.ran
             watch.cuts.update(cut for cut, keys in cuts.items() if link.key in keys)
 
-    def _speak(self, event: Event, ended: bool) -> Iterable[Finding]:
+    def _speak(self, event: Event, ended: bool) -> Findings:
         groups: dict[tuple[str, Site | None], list[Watch]] = {}
         for watch in self._watched.values():
             proof = self._proof(watch, ended)

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.adversarial import Players
 from premortem.events import Backward, Event, OptimizerStep, Site, ZeroGrad
-from premortem.findings import Finding, Severity
 
 
 class DiscriminatorLossInGenerator(Detector):
@@ -28,12 +25,8 @@ class DiscriminatorLossInGenerator(Detector):
     When the generator's gradients are cleared between the two backward passes.
     """
 
-    card = Card(
-        code="PM142",
-        name="discriminator-loss-in-generator",
-        family="gan",
-        severity=Severity.ERROR,
-        explains=("gradients-never-cleared", "accumulation-not-divided", "exploding-gradients", "wrong-sign"),
+    card = Card("PM142", "discriminator-loss-in-generator", "gan", Severity.ERROR).explaining(
+        "gradients-never-cleared", "accumulation-not-divided", "exploding-gradients", "wrong-sign"
     )
     uses = (Players,)
     listens = (Backward, ZeroGrad, OptimizerStep)
@@ -43,7 +36,7 @@ class DiscriminatorLossInGenerator(Detector):
         self._sums: dict[int, list[tuple[Site | None, set[int]]]] = {}
         self._times: Counter[int] = Counter()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
             for optimizer in event.optimizers:
                 passes = self._sums.setdefault(optimizer, [])
@@ -55,7 +48,7 @@ class DiscriminatorLossInGenerator(Detector):
         elif isinstance(event, OptimizerStep):
             yield from self._stepped(event)
 
-    def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
+    def _stepped(self, event: OptimizerStep) -> Findings:
         mine = self._sums.pop(event.optimizer, [])
         for optimizer, passes in self._sums.items():
             if optimizer != event.optimizer:

@@ -1,14 +1,8 @@
-"""PM326 disk-too-full."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import count
 from premortem.events import RoomShort
-from premortem.findings import Finding, Severity
 
 
 class DiskTooFull(Detector):
@@ -25,12 +19,10 @@ class DiskTooFull(Detector):
     Remove old checkpoints, save fewer of them, or save to another disk.
     """
 
-    card = Card(
-        code="PM326", name="disk-too-full", family="persistence", severity=Severity.WARNING, subject="path"
-    )
+    card = Card("PM326", "disk-too-full", "persistence", Severity.WARNING, subject="path")
     listens = (RoomShort,)
 
-    def observe(self, event: RoomShort) -> Iterator[Finding]:
+    def observe(self, event: RoomShort) -> Findings:
         if event.failed or not self.once((event.path, event.in_place)):
             return
         yield self.finding(

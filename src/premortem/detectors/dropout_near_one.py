@@ -1,13 +1,7 @@
-"""PM246 dropout-near-one."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import FADING, THRICE, Card, Detector, Findings, Severity
 from premortem.events import LayerStats
-from premortem.findings import Finding, Severity
 
 
 class DropoutNearOne(Detector):
@@ -24,19 +18,13 @@ class DropoutNearOne(Detector):
     Use p between 0.1 and 0.5; a keep probability of 0.95 is `nn.Dropout(0.05)`.
     """
 
-    card = Card(
-        code="PM246",
-        name="dropout-near-one",
-        family="vanishing",
-        severity=Severity.ERROR,
-        explains=("vanishing-gradients", "dead-units", "metric-frozen", "updates-too-small"),
-    )
+    card = Card("PM246", "dropout-near-one", "vanishing", Severity.ERROR).explaining(*FADING, "dead-units")
     listens = (LayerStats,)
 
     def __init__(self) -> None:
         self._steps: dict[tuple[str, float], set[int]] = {}
 
-    def observe(self, event: LayerStats) -> Iterator[Finding]:
+    def observe(self, event: LayerStats) -> Findings:
         if event.probability < 0.9 or not event.training:
             return
         if not event.grad and event.probability < 1:

@@ -1,13 +1,7 @@
-"""PM325 ephemeral-storage."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Findings, Severity
 from premortem.events import StorageSeen
-from premortem.findings import Certainty, Finding, Severity
 
 
 class EphemeralStorage(Detector):
@@ -29,16 +23,10 @@ class EphemeralStorage(Detector):
     A place that only might go (memory, a container) is a remark, after ten minutes of training.
     """
 
-    card = Card(
-        code="PM325",
-        name="ephemeral-storage",
-        family="persistence",
-        severity=Severity.WARNING,
-        subject="path",
-    )
+    card = Card("PM325", "ephemeral-storage", "persistence", Severity.WARNING, subject="path")
     listens = (StorageSeen,)
 
-    def observe(self, event: StorageSeen) -> Iterator[Finding]:
+    def observe(self, event: StorageSeen) -> Findings:
         if event.mirrored:
             return
         self.over = True

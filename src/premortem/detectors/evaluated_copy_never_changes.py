@@ -1,16 +1,10 @@
-"""PM303 evaluated-copy-never-changes."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.printed import evaluates
 from premortem.detectors.shared.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, ModelSeen
-from premortem.findings import Finding, Severity
 
 
 class EvaluatedCopyNeverChanges(Detector):
@@ -33,13 +27,12 @@ class EvaluatedCopyNeverChanges(Detector):
     """
 
     card = Card(
-        code="PM303",
-        name="evaluated-copy-never-changes",
-        family="eval-stale",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "plateau-wrong-mode"),
+        "PM303",
+        "evaluated-copy-never-changes",
+        "eval-stale",
+        Severity.ERROR,
         explains_here=("statistics-never-collected",),
-    )
+    ).explaining("metric-frozen", "plateau-wrong-mode")
     uses = (Models,)
     listens = (EvaluationEnded, Custody, LogLine)
 
@@ -49,7 +42,7 @@ class EvaluatedCopyNeverChanges(Detector):
         self._history: dict[int, list[EvaluationEnded]] = {}
         self._logged: set[int] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Custody):
             self._moved.update(link.model for link in event.links if link.moved)
         elif isinstance(event, LogLine):
@@ -66,7 +59,7 @@ class EvaluatedCopyNeverChanges(Detector):
             ):
                 yield from self._follow(event)
 
-    def _follow(self, event: EvaluationEnded) -> Iterator[Finding]:
+    def _follow(self, event: EvaluationEnded) -> Findings:
         history = self._history.setdefault(event.model, [])
         if history and history[-1].weights != event.weights:
             history.clear()

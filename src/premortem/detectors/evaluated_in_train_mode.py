@@ -1,16 +1,10 @@
-"""PM301 evaluated-in-train-mode."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.printed import evaluates, held_out
 from premortem.detectors.shared.wording import count
 from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded
-from premortem.findings import Certainty, Finding, Severity
 
 
 class EvaluatedInTrainMode(Detector):
@@ -35,13 +29,12 @@ class EvaluatedInTrainMode(Detector):
     """
 
     card = Card(
-        code="PM301",
-        name="evaluated-in-train-mode",
-        family="eval-mode",
-        severity=Severity.ERROR,
-        explains=("evaluated-with-gradients",),
+        "PM301",
+        "evaluated-in-train-mode",
+        "eval-mode",
+        Severity.ERROR,
         explains_later=("train-and-eval-inputs-differ",),
-    )
+    ).explaining("evaluated-with-gradients")
     uses = (Models,)
     listens = (EvaluationEnded, LogLine, RunEnded)
 
@@ -51,7 +44,7 @@ class EvaluatedInTrainMode(Detector):
         self._on_purpose: set[int] = set()  # models that were sampled with dropout on
         self._odd: dict[int, EvaluationEnded] = {}  # dropout on in eval mode, by the author's own hand
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LogLine):
             if evaluates(event):
                 self._logged[event.step] = self._logged.get(event.step, False) or held_out(event)
@@ -62,7 +55,7 @@ class EvaluatedInTrainMode(Detector):
                 if not self.over and model not in self._on_purpose:
                     yield self._noise_left_on(evaluation)
 
-    def _evaluated(self, event: EvaluationEnded) -> Iterator[Finding]:
+    def _evaluated(self, event: EvaluationEnded) -> Findings:
         seen = self.fact(Models).seen.get(event.model)
         shapes = seen.shapes if seen is not None else 0
         if event.trained:
@@ -96,7 +89,7 @@ class EvaluatedInTrainMode(Detector):
             elif several and (held or (logged and not event.every_step)):
                 yield self._in_train_mode(event, Severity.WARNING)
 
-    def _in_eval_mode(self, event: EvaluationEnded, seen: ModelSeen | None) -> Iterator[Finding]:
+    def _in_eval_mode(self, event: EvaluationEnded, seen: ModelSeen | None) -> Findings:
         if event.forgotten or (seen is not None and seen.hidden):
             yield self._deaf(event)
         else:

@@ -1,14 +1,8 @@
-"""PM306 evaluated-with-gradients."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.events import EvaluationEnded, Event
-from premortem.findings import Finding, Severity
 
 
 class EvaluatedWithGradients(Detector):
@@ -24,11 +18,11 @@ class EvaluatedWithGradients(Detector):
     Wrap the evaluation in `with torch.no_grad():` (or `torch.inference_mode()`).
     """
 
-    card = Card(code="PM306", name="evaluated-with-gradients", family="eval-mode", severity=Severity.INFO)
+    card = Card("PM306", "evaluated-with-gradients", "eval-mode", Severity.INFO)
     uses = (Models,)
     listens = (EvaluationEnded,)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, EvaluationEnded):
             wasteful = event.grad and event.judged and event.trained and not event.generator
             if wasteful and event.forwards > 1:

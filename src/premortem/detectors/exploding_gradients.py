@@ -1,16 +1,11 @@
-"""PM245 exploding-gradients."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.scales import Scales
 from premortem.events import Clip, Event, LayerStats, StepStats
-from premortem.findings import Finding, Severity
 
 PULL = 100.0  # gradient relative to the weights: at any usual rate one step replaces them
 GROWTH = 100.0  # of activations relative to the input: twelve layers that each grow by half do that
@@ -61,20 +56,19 @@ class ExplodingGradients(Detector):
     """
 
     card = Card(
-        code="PM245",
-        name="exploding-gradients",
-        family="exploding",
-        severity=Severity.ERROR,
-        explains=(
-            "non-finite-training",
-            "weights-stay-non-finite",
-            "dead-units",
-            "saturated-activations",
-            "metric-frozen",
-            "plateau-fed-non-finite",
-            "poisoned-checkpoint",
-        ),
+        "PM245",
+        "exploding-gradients",
+        "exploding",
+        Severity.ERROR,
         explains_later=("updates-too-large", "overflow"),
+    ).explaining(
+        "non-finite-training",
+        "weights-stay-non-finite",
+        "dead-units",
+        "saturated-activations",
+        "metric-frozen",
+        "plateau-fed-non-finite",
+        "poisoned-checkpoint",
     )
     uses = (Scales,)
     listens = (LayerStats, Clip, StepStats)
@@ -85,7 +79,7 @@ class ExplodingGradients(Detector):
         self._input = 1.0
         self._starts: dict[int, Start] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Clip):
             self._clipped = self._clipped or (event.limit < 1e3 and not event.after_step)
         elif isinstance(event, StepStats):
@@ -100,7 +94,7 @@ class ExplodingGradients(Detector):
         if event.order >= 0 and event.finite and growth > self._growth[0]:
             self._growth = (growth, event.layer)
 
-    def _stepped(self, event: StepStats) -> Iterator[Finding]:
+    def _stepped(self, event: StepStats) -> Findings:
         start = self._starts.setdefault(event.optimizer, Start())
         start.steps += 1
         if start.steps > 3 or start.said or self._clipped or self.fact(Scales).unusual:

@@ -1,17 +1,12 @@
-"""PM322 fewer-samples-than-expected."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import counted
 from premortem.detectors.shared.wording import count
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
-from premortem.findings import Certainty, Finding, Severity
 
 PASSES = 4  # over the loader, each left at the same batch: a limit on steps ends only the last one
 SHARE = 0.5  # of the batches that must be left unused: a small rest is meant
@@ -49,13 +44,12 @@ class FewerSamplesThanExpected(Detector):
     """
 
     card = Card(
-        code="PM322",
-        name="fewer-samples-than-expected",
-        family="data-empty",
-        severity=Severity.ERROR,
-        explains=("constant-labels",),
+        "PM322",
+        "fewer-samples-than-expected",
+        "data-empty",
+        Severity.ERROR,
         explains_later=("same-batch-every-step",),
-    )
+    ).explaining("constant-labels")
     listens = (LoaderBuilt, EpochStarted, BatchDrawn, EpochEnded, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
@@ -63,7 +57,7 @@ class FewerSamplesThanExpected(Detector):
         self._passes: dict[int, Passes] = {}
         self._last: int | None = None  # the loader that was drawn from last
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LoaderBuilt):
             self._loaders[event.loader] = event
             reachable, samples = event.reachable, event.samples
@@ -98,7 +92,7 @@ class FewerSamplesThanExpected(Detector):
             reachable=reachable,
         )
 
-    def _ended(self, event: EpochEnded) -> Iterator[Finding]:
+    def _ended(self, event: EpochEnded) -> Findings:
         passes = self._passes.setdefault(event.loader, Passes())
         loader = self._loaders.get(event.loader)
         if event.complete or not passes.steps or loader is None or loader.batches is None:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.wording import count, parameters_of, place
 from premortem.events import (
     Custody,
@@ -17,7 +15,6 @@ from premortem.events import (
     RunEnded,
     StateLoaded,
 )
-from premortem.findings import Finding, Severity
 
 SIGHTINGS = 4  # audits in which it stayed frozen: one or two may be a phase that ends
 MANY = 8  # audits, where nothing but the missing gradient speaks against it
@@ -61,12 +58,8 @@ class FrozenByLeftover(Detector):
     a perceptual loss).
     """
 
-    card = Card(
-        code="PM112",
-        name="frozen-by-leftover",
-        family="grad-flow",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "updates-too-small", "loss-without-graph"),
+    card = Card("PM112", "frozen-by-leftover", "grad-flow", Severity.ERROR).explaining(
+        *STILL, "loss-without-graph"
     )
     listens = (ModelSeen, OptimizerBuilt, StateLoaded, FileLoaded, Custody, RunEnded)
 
@@ -84,7 +77,7 @@ class FrozenByLeftover(Detector):
         self._later: tuple[Finding, frozenset[int]] | None = None
         self._asleep: tuple[Finding, frozenset[int], Phase] | None = None
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, (StateLoaded, FileLoaded)):
             self._loaded = True
         elif isinstance(event, OptimizerBuilt):
@@ -114,7 +107,7 @@ class FrozenByLeftover(Detector):
                 self._frozen[link.key] += 1
                 phase.frozen[link.key] += 1
 
-    def _audit(self, event: Custody) -> Iterable[Finding]:
+    def _audit(self, event: Custody) -> Findings:
         yield from self._words(event)
         for model in dict.fromkeys(link.model for link in event.links):
             links = [link for link in event.links if link.model == model]
@@ -133,7 +126,7 @@ class FrozenByLeftover(Detector):
         known = link.loaded or link.trained or link.shifted or link.twin or link.moved
         return not link.trainable and link.key not in self._thawed and not known
 
-    def _head(self, event: Custody, links: list[Link], head: list[Link]) -> Iterable[Finding]:
+    def _head(self, event: Custody, links: list[Link], head: list[Link]) -> Findings:
         if not head or "head" in self._told or min(self._frozen[link.key] for link in head) < SIGHTINGS:
             return
         names = [link.name for link in head]
@@ -186,7 +179,7 @@ class FrozenByLeftover(Detector):
         )
         self._later = (finding, frozenset(link.key for link in since))
 
-    def _at_the_end(self) -> Iterable[Finding]:
+    def _at_the_end(self) -> Findings:
         if self._later is not None and not self._told and not self._later[1] & self._thawed:
             yield self._later[0]
         if self._waiting is not None and "head" not in self._told and not self._waiting[1] & self._thawed:
@@ -198,7 +191,7 @@ class FrozenByLeftover(Detector):
         ):
             yield self._asleep[0]
 
-    def _body(self, event: Custody, links: list[Link], raw: list[Link]) -> Iterable[Finding]:
+    def _body(self, event: Custody, links: list[Link], raw: list[Link]) -> Findings:
         """Most of a model that is trained from scratch."""
         fresh = [link for link in raw if link.fresh and link.owners and self._frozen[link.key] >= MANY]
         frozen = sum(link.numel for link in links if not link.trainable and link.key not in self._thawed)
@@ -221,7 +214,7 @@ class FrozenByLeftover(Detector):
             parameter=names[0],
         )
 
-    def _second_phase(self, event: Custody, links: list[Link]) -> Iterable[Finding]:
+    def _second_phase(self, event: Custody, links: list[Link]) -> Findings:
         """A later optimizer takes over parameters that the first one did not have, and all are still frozen."""
         phase = self._phases.get(event.optimizer)
         if phase is None or "phase" in self._told:
@@ -253,7 +246,7 @@ class FrozenByLeftover(Detector):
             # Trained in an earlier phase, and given a group of their own now. They may be unfrozen in a while.
             self._asleep = (finding, asleep, phase)
 
-    def _words(self, event: Custody) -> Iterable[Finding]:
+    def _words(self, event: Custody) -> Findings:
         words: dict[tuple[str, bool], list[Misspelt]] = {}
         for word in self._misspelt.values():
             words.setdefault((word.attribute, word.value), []).append(word)

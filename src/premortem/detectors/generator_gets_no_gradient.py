@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import FADING, THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.adversarial import Players
 from premortem.events import Backward, Detached, Event, Forward, OptimizerStep, Site
-from premortem.findings import Finding, Severity
 
 
 class GeneratorGetsNoGradient(Detector):
@@ -26,21 +22,13 @@ class GeneratorGetsNoGradient(Detector):
     generator.
     """
 
-    card = Card(
-        code="PM141",
-        name="generator-gets-no-gradient",
-        family="gan",
-        severity=Severity.ERROR,
-        explains=(
-            "detached-from-loss",
-            "optimizer-holds-other-parameters",
-            "step-without-new-gradients",
-            "metric-frozen",
-            "evaluated-copy-never-changes",
-            "updates-too-small",
-            "vanishing-gradients",
-            "gradients-thrown-away",
-        ),
+    card = Card("PM141", "generator-gets-no-gradient", "gan", Severity.ERROR).explaining(
+        *FADING,
+        "detached-from-loss",
+        "optimizer-holds-other-parameters",
+        "step-without-new-gradients",
+        "evaluated-copy-never-changes",
+        "gradients-thrown-away",
     )
     uses = (Players,)
     listens = (Forward, Backward, Detached, OptimizerStep)
@@ -50,7 +38,7 @@ class GeneratorGetsNoGradient(Detector):
         self._cuts: dict[frozenset[int], Site | None] = {}
         self._called: dict[int, tuple[bool, Site | None]] = {}  # model -> gradients on, where
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
             self._backwards += not event.error
         elif isinstance(event, Detached):
@@ -61,7 +49,7 @@ class GeneratorGetsNoGradient(Detector):
         elif isinstance(event, OptimizerStep):
             yield from self._stepped(event)
 
-    def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
+    def _stepped(self, event: OptimizerStep) -> Findings:
         starved = self._backwards > 0 and event.backwards == 0 and not event.touched and not event.closure
         self._backwards = 0
         steps = self.in_a_row(event.optimizer, starved)

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import FADING, TWICE, Card, Detector, Findings, Severity
 from premortem.events import Clip, Event, NonFinite, OptimizerStep, Site, ZeroGrad
-from premortem.findings import Finding, Severity
 
 
 class GradientsClearedBeforeStep(Detector):
@@ -26,24 +22,16 @@ class GradientsClearedBeforeStep(Detector):
     When nobody called `zero_grad()` and the run has met NaN: a helper that replaces NaN by 0 empties gradients too.
     """
 
-    card = Card(
-        code="PM121",
-        name="gradients-cleared-before-step",
-        family="update-order",
-        severity=Severity.ERROR,
-        explains=(
-            "gradients-thrown-away",
-            "gradients-never-cleared",
-            "step-without-new-gradients",
-            "detached-from-loss",
-            "metric-frozen",
-            "updates-too-small",
-            "vanishing-gradients",
-            "evaluated-copy-never-changes",
-            "uninformative-labels",
-            "clipped-after-step",
-            "weight-decay-collapse",
-        ),
+    card = Card("PM121", "gradients-cleared-before-step", "update-order", Severity.ERROR).explaining(
+        *FADING,
+        "gradients-thrown-away",
+        "gradients-never-cleared",
+        "step-without-new-gradients",
+        "detached-from-loss",
+        "evaluated-copy-never-changes",
+        "uninformative-labels",
+        "clipped-after-step",
+        "weight-decay-collapse",
     )
     listens = (ZeroGrad, OptimizerStep, NonFinite, Clip)
 
@@ -51,7 +39,7 @@ class GradientsClearedBeforeStep(Detector):
         self._cleared_at: dict[int, Site | None] = {}
         self._masked = False  # perhaps: something was not finite, or was clipped to 0
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ZeroGrad):
             self._cleared_at.update(dict.fromkeys(event.wasted, event.at))
         elif isinstance(event, NonFinite) or (isinstance(event, Clip) and not event.limit):

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Findings, Severity
 from premortem.events import Event, OptimizerStep, ZeroGrad
-from premortem.findings import Finding, Severity
 
 
 class GradientsNeverCleared(Detector):
@@ -27,19 +23,12 @@ class GradientsNeverCleared(Detector):
     When gradients are accumulated between two steps, and when they are cleared by hand (`p.grad = None`).
     """
 
-    card = Card(
-        code="PM122",
-        name="gradients-never-cleared",
-        family="update-order",
-        severity=Severity.ERROR,
-        explains=(
-            "exploding-gradients",
-            "updates-too-large",
-            "clipped-hard-every-step",
-            "non-finite-training",
-            "accumulation-not-divided",
-            "accumulation-window-broken",
-        ),
+    card = Card("PM122", "gradients-never-cleared", "update-order", Severity.ERROR).explaining(
+        *TOO_LARGE,
+        "clipped-hard-every-step",
+        "non-finite-training",
+        "accumulation-not-divided",
+        "accumulation-window-broken",
     )
     listens = (ZeroGrad, OptimizerStep)
 
@@ -47,7 +36,7 @@ class GradientsNeverCleared(Detector):
         self._calls = 0  # of zero_grad, on anything
         self._own: dict[int, int] = {}  # ... of those, on what this optimizer holds
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ZeroGrad):
             self._calls += 1
             for key in event.cleared:

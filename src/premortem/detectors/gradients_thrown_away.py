@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.events import Site
-from premortem.findings import Finding, Severity
 
 FEW = 12  # windows that were thrown away: a probe of the rate throws away fewer
 SHARE = 3  # for each one that was used: less may be a step that is left out on purpose
@@ -46,25 +43,19 @@ class GradientsThrownAway(Detector):
     those of an input.
     """
 
-    card = Card(
-        code="PM125",
-        name="gradients-thrown-away",
-        family="update-order",
-        severity=Severity.ERROR,
-        explains=(
-            "updates-too-small",
-            "scheduler-stepped-per-batch",
-            "accumulation-window-broken",
-            "accumulation-not-divided",
-            "uninformative-labels",
-        ),
+    card = Card("PM125", "gradients-thrown-away", "update-order", Severity.ERROR).explaining(
+        "updates-too-small",
+        "scheduler-stepped-per-batch",
+        "accumulation-window-broken",
+        "accumulation-not-divided",
+        "uninformative-labels",
     )
     listens = (WindowEnded,)
 
     def __init__(self) -> None:
         self._tallies: dict[tuple[int, Site | None], Tally] = {}
 
-    def observe(self, event: WindowEnded) -> Iterable[Finding]:
+    def observe(self, event: WindowEnded) -> Findings:
         if event.micros and event.site is not None and not event.closure and not event.touched:
             tally = self._tallies.setdefault((event.optimizer, event.site), Tally())
             count(tally, event)

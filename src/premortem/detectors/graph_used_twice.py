@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Backward, Event, RunEnded
-from premortem.findings import Finding, Severity
 
 TWICE = "backward through the graph a second time"
 
@@ -28,12 +24,8 @@ class GraphUsedTwice(Detector):
     `backward()` once.
     """
 
-    card = Card(
-        code="PM114",
-        name="graph-used-twice",
-        family="grad-flow",
-        severity=Severity.ERROR,
-        explains=("step-never-called", "graphs-kept-alive"),
+    card = Card("PM114", "graph-used-twice", "grad-flow", Severity.ERROR).explaining(
+        "step-never-called", "graphs-kept-alive"
     )
     listens = (Backward, RunEnded)
 
@@ -41,7 +33,7 @@ class GraphUsedTwice(Detector):
         self._failed: Backward | None = None
         self._passes = 0
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
             self._passes += 1
             self._failed = event if TWICE in event.error else None

@@ -1,15 +1,10 @@
-"""PM251 graphs-kept-alive."""
-
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.series import Series
 from premortem.events import Backward, Event, GraphWalked, Kept, OutOfMemory, RunEnded, Site
-from premortem.findings import Finding, Severity
 
 MANY = 512  # graphs, to be sure before the run is over
 SOME = 20  # graphs: a few are kept by a history of the last losses
@@ -33,13 +28,7 @@ class GraphsKeptAlive(Detector):
     Graphs that are freed at the end of each epoch or episode, and buffers of bounded size.
     """
 
-    card = Card(
-        code="PM251",
-        name="graphs-kept-alive",
-        family="memory-leak",
-        severity=Severity.ERROR,
-        explains=("out-of-memory",),
-    )
+    card = Card("PM251", "graphs-kept-alive", "memory-leak", Severity.ERROR).explaining("out-of-memory")
     listens = (Backward, GraphWalked, OutOfMemory, RunEnded)
 
     def __init__(self) -> None:
@@ -53,7 +42,7 @@ class GraphsKeptAlive(Detector):
         self._sizes: dict[int, int] = {}  # step -> nodes in the graph
         self._out_of_memory = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, GraphWalked):
             yield from self._walked(event)
         elif isinstance(event, Backward):
@@ -96,7 +85,7 @@ class GraphsKeptAlive(Detector):
         alive, audited = self._inside
         return audited >= 8 and alive == audited and self._backwards >= 32
 
-    def _walked(self, event: GraphWalked) -> Iterator[Finding]:
+    def _walked(self, event: GraphWalked) -> Findings:
         if event.step not in self._sizes and len(self._sizes) < 64:
             self._sizes[event.step] = event.size
         steps = (4, 8, 16, 32, 64)

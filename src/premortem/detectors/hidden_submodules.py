@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import STILL, TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
 from premortem.detectors.shared.wording import count
 from premortem.events import Custody, Event, Hidden, Link, ModelSeen
-from premortem.findings import Finding, Severity
 
 
 class HiddenSubmodules(Detector):
@@ -30,26 +26,19 @@ class HiddenSubmodules(Detector):
     trained before: a teacher is often hidden in a list on purpose.
     """
 
-    card = Card(
-        code="PM102",
-        name="hidden-submodules",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-        explains=(
-            "parameter-without-optimizer",
-            "metric-frozen",
-            "updates-too-small",
-            "checkpoint-did-not-match",
-            "gradients-never-cleared",
-            "exploding-gradients",
-        ),
+    card = Card("PM102", "hidden-submodules", "optimizer-ownership", Severity.ERROR).explaining(
+        *STILL,
+        "parameter-without-optimizer",
+        "checkpoint-did-not-match",
+        "gradients-never-cleared",
+        "exploding-gradients",
     )
     listens = (ModelSeen, Custody)
 
     def __init__(self) -> None:
         self._places: dict[str, Hidden] = {}
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             self._places.update({hidden.attribute: hidden for hidden in event.hidden})
         elif isinstance(event, Custody):

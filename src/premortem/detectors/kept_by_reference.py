@@ -1,13 +1,7 @@
-"""PM318 kept-by-reference."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import AliasKept
-from premortem.findings import Finding, Severity
 
 
 class KeptByReference(Detector):
@@ -26,10 +20,10 @@ class KeptByReference(Detector):
     The other name is given to a new model afterwards (a sweep that keeps the best of several runs).
     """
 
-    card = Card(code="PM318", name="kept-by-reference", family="persistence", severity=Severity.ERROR)
+    card = Card("PM318", "kept-by-reference", "persistence", Severity.ERROR)
     listens = (AliasKept,)
 
-    def observe(self, event: AliasKept) -> Iterator[Finding]:
+    def observe(self, event: AliasKept) -> Findings:
         if isinstance(event, AliasKept):
             self.over = True
             yield self.finding(

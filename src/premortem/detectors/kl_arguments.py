@@ -1,13 +1,7 @@
-"""PM404 kl-arguments."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import LossCall
-from premortem.findings import Finding, Severity
 
 _LOGS = frozenset({"log_softmax", "log", "logsigmoid", "log1p", "logaddexp"})
 
@@ -30,21 +24,12 @@ class KlArguments(Detector):
     The reverse divergence (the teacher's log-probabilities first, the student's probabilities second) is in order.
     """
 
-    card = Card(
-        code="PM404",
-        name="kl-arguments",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "loss-without-lower-bound",
-            "exploding-gradients",
-            "updates-too-small",
-            "non-finite-training",
-        ),
+    card = Card("PM404", "kl-arguments", "loss-definition", Severity.ERROR).explaining(
+        "loss-without-lower-bound", "exploding-gradients", "updates-too-small", "non-finite-training"
     )
     listens = (LossCall,)
 
-    def observe(self, event: LossCall) -> Iterator[Finding]:
+    def observe(self, event: LossCall) -> Findings:
         if event.fn != "kl_div":
             return
         if not (event.grad or event.target_grad):

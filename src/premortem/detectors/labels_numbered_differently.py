@@ -1,13 +1,7 @@
-"""PM424 labels-numbered-differently."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Event, LabelsWeighed, LossCall, Site
-from premortem.findings import Finding, Severity
 
 _PAIRS = 60  # of which fewer are foretold by some renumbering by chance
 _SURE = 0.6  # of the labels are foretold, once the classes are renumbered
@@ -31,23 +25,15 @@ class LabelsNumberedDifferently(Detector):
     Unless the training pairs foretell the evaluation's labels almost perfectly after renumbering, and hardly without.
     """
 
-    card = Card(
-        code="PM424",
-        name="labels-numbered-differently",
-        family="data-labels",
-        severity=Severity.ERROR,
-        explains=(
-            "train-and-val-on-different-scales",
-            "evaluated-in-train-mode",
-            "train-and-eval-inputs-differ",
-        ),
+    card = Card("PM424", "labels-numbered-differently", "data-labels", Severity.ERROR).explaining(
+        "train-and-val-on-different-scales", "evaluated-in-train-mode", "train-and-eval-inputs-differ"
     )
     listens = (LossCall, LabelsWeighed)
 
     def __init__(self) -> None:
         self._at: Site | None = None  # where the evaluation compares
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LossCall):
             if not event.grad:
                 self._at = event.at

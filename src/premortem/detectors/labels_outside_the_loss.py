@@ -1,14 +1,9 @@
-"""PM423 labels-outside-the-loss."""
-
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import DIVERGING, THRICE, Card, Detector, Findings, Severity
 from premortem.events import Event, LossCall, RunEnded
-from premortem.findings import Finding, Severity
 
 _OUT_OF_BOUNDS = re.compile(r"Target (-?\d+) is out of bounds")
 _BETWEEN_0_AND_1 = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits"})
@@ -31,31 +26,19 @@ class LabelsOutsideTheLoss(Detector):
     """
 
     card = Card(
-        code="PM423",
-        name="labels-outside-the-loss",
-        family="data-labels",
-        severity=Severity.ERROR,
-        explains=(
-            "loss-without-lower-bound",
-            "exploding-gradients",
-            "updates-too-large",
-            "non-finite-training",
-            "overflow",
-            "wrong-sign",
-            "uninformative-labels",
-            "saturated-activations",
-        ),
-        explains_here=("unscaled-targets",),
+        "PM423", "labels-outside-the-loss", "data-labels", Severity.ERROR, explains_here=("unscaled-targets",)
+    ).explaining(
+        *DIVERGING, "loss-without-lower-bound", "wrong-sign", "uninformative-labels", "saturated-activations"
     )
     listens = (LossCall, RunEnded)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, RunEnded):
             yield from self._ended(event)
         elif isinstance(event, LossCall) and event.grad and not event.target_grad:
             yield from self._compared(event)
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         found = _OUT_OF_BOUNDS.search(event.message) if event.reason == "crashed" else None
         if found:
             yield self.finding(
@@ -66,7 +49,7 @@ class LabelsOutsideTheLoss(Detector):
                 label=int(found[1]),
             )
 
-    def _compared(self, event: LossCall) -> Iterator[Finding]:
+    def _compared(self, event: LossCall) -> Findings:
         wanted = misfit(event)
         if not wanted:
             return

@@ -1,17 +1,12 @@
-"""PM456 learned-then-blew-up."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.sudden_jump import Level
 from premortem.events import Event, OptimizerStep, StepStats
-from premortem.findings import Finding, Severity
 
 FIRST = 8  # losses that say where training began
 SPAN = 16  # losses whose middle is a level: it does not follow a single batch
@@ -84,26 +79,20 @@ class LearnedThenBlewUp(Detector):
     higher level (a term was added to it), when it may be negative, and in a range test, where the rate only rises.
     """
 
-    card = Card(
-        code="PM456",
-        name="learned-then-blew-up",
-        family="exploding",
-        severity=Severity.WARNING,
-        explains=("sudden-jump",),
-    )
+    card = Card("PM456", "learned-then-blew-up", "exploding", Severity.WARNING).explaining("sudden-jump")
     listens = (StepStats, OptimizerStep)
 
     def __init__(self) -> None:
         self._courses: dict[int, Course] = {}
         self._rates: dict[int, float] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
             self._rates[event.optimizer] = max((r for r in event.lrs if not math.isnan(r)), default=0.0)
         elif isinstance(event, StepStats) and event.loss is not None and not self.said(event.optimizer):
             yield from self._lost(event, event.loss)
 
-    def _lost(self, event: StepStats, loss: float) -> Iterator[Finding]:
+    def _lost(self, event: StepStats, loss: float) -> Findings:
         key = event.optimizer
         if not (math.isfinite(loss) and loss > 0):
             self.once(key)  # not finite is for others to tell; a loss with a sign has no level

@@ -1,13 +1,7 @@
-"""PM214 learning-rate-not-a-number."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import OptimizerBuilt
-from premortem.findings import Finding, Severity
 
 
 class LearningRateNotANumber(Detector):
@@ -25,10 +19,10 @@ class LearningRateNotANumber(Detector):
     Write `1.0e-4` in YAML, or convert: `lr=float(config["lr"])`.
     """
 
-    card = Card(code="PM214", name="learning-rate-not-a-number", family="lr", severity=Severity.ERROR)
+    card = Card("PM214", "learning-rate-not-a-number", "lr", Severity.ERROR)
     listens = (OptimizerBuilt,)
 
-    def observe(self, event: OptimizerBuilt) -> Iterator[Finding]:
+    def observe(self, event: OptimizerBuilt) -> Findings:
         if event.lr_text:
             self.over = True
             yield self.finding(

@@ -1,13 +1,7 @@
-"""PM216 learning-rate-set-nowhere."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import OptimizerStep
-from premortem.findings import Finding, Severity
 
 
 class LearningRateSetNowhere(Detector):
@@ -24,10 +18,10 @@ class LearningRateSetNowhere(Detector):
     Assign to the groups: `for group in optimizer.param_groups: group["lr"] = 0.001`, or use a scheduler.
     """
 
-    card = Card(code="PM216", name="learning-rate-set-nowhere", family="lr", severity=Severity.ERROR)
+    card = Card("PM216", "learning-rate-set-nowhere", "lr", Severity.ERROR)
     listens = (OptimizerStep,)
 
-    def observe(self, event: OptimizerStep) -> Iterator[Finding]:
+    def observe(self, event: OptimizerStep) -> Findings:
         if event.stray is None or self.said(event.optimizer):
             return
         if event.stray in event.lrs:

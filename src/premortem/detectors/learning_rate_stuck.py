@@ -1,14 +1,9 @@
-"""PM215 learning-rate-stuck."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded, SchedulerBuilt, Site
-from premortem.findings import Finding, Severity
 
 PART = 0.2  # of the rate the optimizer was built with: within a factor of five it may be a choice
 LEAST = 50  # steps: a warm-up has left its first rate by then
@@ -42,12 +37,8 @@ class LearningRateStuck(Detector):
     Rates that change at any time, rates near the one the optimizer was built with, and schedulers of torch.
     """
 
-    card = Card(
-        code="PM215",
-        name="learning-rate-stuck",
-        family="lr",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "learning-rate-zero"),
+    card = Card("PM215", "learning-rate-stuck", "lr", Severity.ERROR).explaining(
+        "updates-too-small", "learning-rate-zero"
     )
     listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, RunEnded)
 
@@ -55,7 +46,7 @@ class LearningRateStuck(Detector):
         self._rates: dict[int, Rate] = {}
         self._scheduled: set[int] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             built = max((group.lr for group in event.groups), default=0.0)
             self._rates.setdefault(event.optimizer, Rate(event.at, built))

@@ -1,12 +1,8 @@
-"""PM211 learning-rate-zero."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.epochs import Epochs
 from premortem.events import (
     Custody,
@@ -18,7 +14,6 @@ from premortem.events import (
     SchedulerBuilt,
     Site,
 )
-from premortem.findings import Finding, Severity
 
 
 @dataclass
@@ -52,13 +47,7 @@ class LearningRateZero(Detector):
     frozen by a rate of 0.
     """
 
-    card = Card(
-        code="PM211",
-        name="learning-rate-zero",
-        family="lr",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "metric-frozen"),
-    )
+    card = Card("PM211", "learning-rate-zero", "lr", Severity.ERROR).explaining(*STILL)
     uses = (Epochs,)
     listens = (*Epochs.LISTENS, OptimizerBuilt, OptimizerStep, SchedulerBuilt, ModelSeen, Custody, RunEnded)
 
@@ -70,7 +59,7 @@ class LearningRateZero(Detector):
         ] = {}  # keys of parameters that nobody trained yet, with a gradient -> name
         self._copies: set[int] = set()  # models that began as a copy of another one
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             groups = [group.parameters for group in event.groups]
             self._rates[event.optimizer] = Rates(event.at, groups, [group.lr for group in event.groups])
@@ -102,7 +91,7 @@ class LearningRateZero(Detector):
         for i, rate in enumerate(event.lrs):
             known.ever[i] = known.ever[i] or rate != 0  # nan: it is on the device
 
-    def _judge(self, event: Event) -> Iterator[Finding]:
+    def _judge(self, event: Event) -> Findings:
         over = isinstance(event, RunEnded)
         for key, known in self._rates.items():
             if self.said(key) or not known.graded or all(known.ever):
@@ -132,7 +121,7 @@ class LearningRateZero(Detector):
             steps=known.steps,
         )
 
-    def _some(self, event: Event, key: int, known: Rates) -> Iterator[Finding]:
+    def _some(self, event: Event, key: int, known: Rates) -> Findings:
         """Groups that stand still although nobody has ever trained them: random layers are not worth keeping."""
         still = [i for i, ever in enumerate(known.ever) if not ever and i < len(known.groups)]
         names = [self._fresh[k] for i in still for k in known.groups[i] if k in self._fresh]

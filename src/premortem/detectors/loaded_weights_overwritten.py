@@ -1,13 +1,7 @@
-"""PM315 loaded-weights-overwritten."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.events import Event, LoadedWeightsChanged, Site, StateLoaded
-from premortem.findings import Finding, Severity
 
 
 class LoadedWeightsOverwritten(Detector):
@@ -27,13 +21,13 @@ class LoadedWeightsOverwritten(Detector):
     Some layers keep what was loaded (a new head), or the weights are only scaled, pruned, averaged or perturbed.
     """
 
-    card = Card(code="PM315", name="loaded-weights-overwritten", family="checkpoint", severity=Severity.ERROR)
+    card = Card("PM315", "loaded-weights-overwritten", "checkpoint", Severity.ERROR)
     listens = (LoadedWeightsChanged, StateLoaded)
 
     def __init__(self) -> None:
         self._sites: dict[int, Site | None] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StateLoaded):
             self._sites[event.key] = event.at
         elif isinstance(event, LoadedWeightsChanged):

@@ -1,17 +1,12 @@
-"""PM323 loader-exhausted."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import MOST_KINDS, columns, counted, kind_of
 from premortem.detectors.shared.wording import count
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, LogLine, OptimizerStep, RunEnded, Site
-from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import LOSSES, TRAINED
 
 
@@ -38,13 +33,8 @@ class LoaderExhausted(Detector):
     Make it anew in each epoch (call the generator function in the loop), or loop over the DataLoader itself.
     """
 
-    card = Card(
-        code="PM323",
-        name="loader-exhausted",
-        family="data-empty",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "scheduler-before-optimizer", "step-without-new-gradients"),
-        sudden=True,
+    card = Card("PM323", "loader-exhausted", "data-empty", Severity.ERROR, sudden=True).explaining(
+        "metric-frozen", "scheduler-before-optimizer", "step-without-new-gradients"
     )
     listens = (EpochStarted, EpochEnded, OptimizerStep, Backward, LogLine, RunEnded)
 
@@ -54,7 +44,7 @@ class LoaderExhausted(Detector):
         self._again: dict[int, list[int]] = {}  # loader -> work done when it was found empty again
         self._told: dict[str, Told] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, (OptimizerStep, Backward)):
             self._work += 1
             self._at = event.at
@@ -72,13 +62,13 @@ class LoaderExhausted(Detector):
         """Grows with each backward pass and each step, be it told or not."""
         return self._work + event.step
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         """An average over the batches of an epoch without any."""
         idle = any(told.work == self._done(event) for told in self._told.values())
         if event.reason == "crashed" and event.error == "ZeroDivisionError" and idle:
             yield self._found(event, event.at, "the epoch after the last printed one had no batches", False)
 
-    def _found_empty(self, event: EpochEnded) -> Iterator[Finding]:
+    def _found_empty(self, event: EpochEnded) -> Findings:
         times = self._again.setdefault(event.loader, [])
         times.append(self._done(event))
         if len(times) < TWICE:
@@ -95,7 +85,7 @@ class LoaderExhausted(Detector):
             idle,
         )
 
-    def _printed(self, event: LogLine) -> Iterator[Finding]:
+    def _printed(self, event: LogLine) -> Findings:
         number, kind = counted(event), kind_of(event)
         if number is None:
             return

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import STILL, TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import count
 from premortem.events import (
     Backward,
@@ -16,7 +13,6 @@ from premortem.events import (
     RunEnded,
     Site,
 )
-from premortem.findings import Finding, Severity
 
 NO_GRAPH = "does not require grad"
 A_NUMBER = "object has no attribute 'backward'"
@@ -39,21 +35,14 @@ class LossWithoutGraph(Detector):
     Call `backward()` on the value that the criterion returned.
     """
 
-    card = Card(
-        code="PM113",
-        name="loss-without-graph",
-        family="grad-flow",
-        severity=Severity.ERROR,
-        explains=(
-            "detached-from-loss",
-            "metric-frozen",
-            "step-without-new-gradients",
-            "step-never-called",
-            "updates-too-small",
-            "trained-in-eval-mode",
-            "evaluated-in-train-mode",
-            "scheduler-before-optimizer",
-        ),
+    card = Card("PM113", "loss-without-graph", "grad-flow", Severity.ERROR).explaining(
+        *STILL,
+        "detached-from-loss",
+        "step-without-new-gradients",
+        "step-never-called",
+        "trained-in-eval-mode",
+        "evaluated-in-train-mode",
+        "scheduler-before-optimizer",
     )
     listens = (ModelSeen, Forward, Detached, GraphWalked, Backward, OptimizerStep, RunEnded)
 
@@ -65,7 +54,7 @@ class LossWithoutGraph(Detector):
         self._full = 0
         self._backward_at: Site | None = None
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             trainable = sum(parameter.trainable for parameter in event.parameters)
             self._models[event.model] = (event.name, len(event.parameters), trainable)
@@ -84,7 +73,7 @@ class LossWithoutGraph(Detector):
         ):
             yield from self._raised(event, event.at)
 
-    def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
+    def _stepped(self, event: OptimizerStep) -> Findings:
         nothing = event.backwards == 0 and event.with_grad == 0 and not event.closure and not event.touched
         lost = nothing and self._empty > 0 and self._full == 0
         steps = self.in_a_row(event.optimizer, lost)
@@ -101,7 +90,7 @@ class LossWithoutGraph(Detector):
             )
         self._cut = None
 
-    def _raised(self, event: Event, at: Site | None) -> Iterable[Finding]:
+    def _raised(self, event: Event, at: Site | None) -> Findings:
         self.over = True
         frozen = [name for name, total, trainable in self._models.values() if total and not trainable]
         last = self._models.get(self._forward.model) if self._forward is not None else None

@@ -1,14 +1,9 @@
-"""PM407 loss-without-lower-bound."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import DIVERGING, Card, Detector, Findings, Severity
 from premortem.events import Backward, Site
-from premortem.findings import Finding, Severity
 
 _FACTOR = 1e4  # times the size of the first losses
 _TIMES = 20  # losses that deep: a single one may be a batch with an odd weight
@@ -45,25 +40,15 @@ class LossWithoutLowerBound(Detector):
     thousand times further than they began without ever turning back.
     """
 
-    card = Card(
-        code="PM407",
-        name="loss-without-lower-bound",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "exploding-gradients",
-            "updates-too-large",
-            "non-finite-training",
-            "overflow",
-            "clipped-hard-every-step",
-        ),
+    card = Card("PM407", "loss-without-lower-bound", "loss-definition", Severity.ERROR).explaining(
+        *DIVERGING, "clipped-hard-every-step"
     )
     listens = (Backward,)
 
     def __init__(self) -> None:
         self._falls: dict[Site | None, Fall] = {}
 
-    def observe(self, event: Backward) -> Iterator[Finding]:
+    def observe(self, event: Backward) -> Findings:
         if event.value is None or event.scaled:
             return
         value = event.value

@@ -1,14 +1,9 @@
-"""PM417 memory-format-of-other-rank."""
-
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Event, RunEnded, ShapesMet
-from premortem.findings import Finding, Severity
 
 _REFUSED = re.compile(r"required rank (\d) tensor to use (channels_last\w*) format")
 _MEANS = {4: "batch, channels, height, width", 5: "batch, channels, depth, height, width"}
@@ -30,13 +25,13 @@ class MemoryFormatOfOtherRank(Detector):
     `premortem.parts.channels_last` sets the right format layer by layer and measures whether it pays.
     """
 
-    card = Card(code="PM417", name="memory-format-of-other-rank", family="shape", severity=Severity.ERROR)
+    card = Card("PM417", "memory-format-of-other-rank", "shape", Severity.ERROR)
     listens = (ShapesMet, RunEnded)
 
     def __init__(self) -> None:
         self._names: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ShapesMet):
             self._names = event.names
         if not isinstance(event, RunEnded) or event.reason != "crashed":

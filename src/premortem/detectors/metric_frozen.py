@@ -1,16 +1,11 @@
-"""PM304 metric-frozen."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import MOST_KINDS, columns, digits, kind_of
 from premortem.detectors.shared.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, RunEnded
-from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 
 ENOUGH = 5  # lines: with four digits each, five equal measurements do not happen
@@ -47,14 +42,7 @@ class MetricFrozen(Detector):
     with fewer than four digits, lines in which another metric of the evaluation moves.
     """
 
-    card = Card(
-        code="PM304",
-        name="metric-frozen",
-        family="eval-stale",
-        severity=Severity.WARNING,
-        subject="label",
-        explains=(),
-    )
+    card = Card("PM304", "metric-frozen", "eval-stale", Severity.WARNING, subject="label")
     listens = (LogLine, EvaluationEnded, Custody, RunEnded)
 
     def __init__(self) -> None:
@@ -62,7 +50,7 @@ class MetricFrozen(Detector):
         self._weights: dict[int, set[int]] = {}  # evaluated model -> checksums of its weights
         self._moves = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Custody):
             self._moves = self._moves or any(link.moved for link in event.links)
         elif isinstance(event, EvaluationEnded):
@@ -87,7 +75,7 @@ class MetricFrozen(Detector):
             lines.same = [s and first[i][1] == event.values[i][1] for i, s in enumerate(lines.same)]
             lines.latest = event.values
 
-    def _judge(self, event: RunEnded, lines: Lines) -> Iterator[Finding]:
+    def _judge(self, event: RunEnded, lines: Lines) -> Findings:
         if self.over or len(lines.steps) < ENOUGH or lines.steps[0] == 0:
             return
         values, names = lines.first.values, columns(lines.first)

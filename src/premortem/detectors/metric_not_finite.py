@@ -1,15 +1,10 @@
-"""PM454 metric-not-finite."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import columns
 from premortem.events import EvaluationEnded, Event, LogLine, StepStats
-from premortem.findings import Finding, Severity
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, words
 
 
@@ -32,7 +27,7 @@ class MetricNotFinite(Detector):
     for scores, of which some are not defined for a class that does not occur.
     """
 
-    card = Card(code="PM454", name="metric-not-finite", family="numerics-nan", severity=Severity.WARNING)
+    card = Card("PM454", "metric-not-finite", "numerics-nan", Severity.WARNING)
     listens = (StepStats, LogLine, EvaluationEnded)
 
     def __init__(self) -> None:
@@ -41,7 +36,7 @@ class MetricNotFinite(Detector):
             None  # the line, what the number is called, the number
         )
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StepStats):
             self._sound = event.loss is not None and math.isfinite(event.loss) and event.worst is None
         elif isinstance(event, LogLine):

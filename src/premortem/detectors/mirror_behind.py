@@ -1,14 +1,8 @@
-"""PM327 mirror-behind."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import count
 from premortem.events import MirrorSeen
-from premortem.findings import Finding, Severity
 
 
 class MirrorBehind(Detector):
@@ -26,10 +20,10 @@ class MirrorBehind(Detector):
     the next run in this folder with the same `--mirror` sends it.
     """
 
-    card = Card(code="PM327", name="mirror-behind", family="persistence", severity=Severity.WARNING)
+    card = Card("PM327", "mirror-behind", "persistence", Severity.WARNING)
     listens = (MirrorSeen,)
 
-    def observe(self, event: MirrorSeen) -> Iterator[Finding]:
+    def observe(self, event: MirrorSeen) -> Findings:
         if not event.pending or not self.once(event.ended):
             return
         waiting = f"{count(event.pending, 'checkpoint')} not there"

@@ -1,13 +1,7 @@
-"""PM403 nll-without-log-probabilities."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import DIVERGING, THRICE, Card, Detector, Findings, Severity
 from premortem.events import LossCall, Site
-from premortem.findings import Finding, Severity
 
 # What yields logs of probabilities. log_softmax over another dimension is another mistake (over-the-batch-dimension).
 _LOGS = frozenset({"log_softmax", "log", "logsigmoid", "log1p"})
@@ -28,26 +22,15 @@ class NllWithoutLogProbabilities(Detector):
     Use `cross_entropy` on raw scores, or end the model in `log_softmax(dim=1)`.
     """
 
-    card = Card(
-        code="PM403",
-        name="nll-without-log-probabilities",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "loss-without-lower-bound",
-            "exploding-gradients",
-            "updates-too-large",
-            "non-finite-training",
-            "overflow",
-            "wrong-sign",
-        ),
+    card = Card("PM403", "nll-without-log-probabilities", "loss-definition", Severity.ERROR).explaining(
+        *DIVERGING, "loss-without-lower-bound", "wrong-sign"
     )
     listens = (LossCall,)
 
     def __init__(self) -> None:
         self._clear: set[Site | None] = set()  # lines that were given log-probabilities
 
-    def observe(self, event: LossCall) -> Iterator[Finding]:
+    def observe(self, event: LossCall) -> Findings:
         if event.fn != "nll_loss" or not event.grad:
             return
         if event.row_logsumexp is None or event.input_max is None or event.input_min is None:

@@ -1,12 +1,8 @@
-"""PM321 no-batches."""
-
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import MOST_KINDS, counted, kind_of
 from premortem.detectors.shared.wording import count
 from premortem.events import (
@@ -22,7 +18,6 @@ from premortem.events import (
     RunEnded,
     Site,
 )
-from premortem.findings import Certainty, Finding, Severity
 
 # What torch says to a sampler or a stack of nothing.
 REFUSED = ("got num_samples=0", "expects a non-empty TensorList", "expected a non-empty list of Tensors")
@@ -45,20 +40,14 @@ class NoBatches(Detector):
     Check `len(dataset)` and `len(loader)` before training, and stop when one is 0.
     """
 
-    card = Card(
-        code="PM321",
-        name="no-batches",
-        family="data-empty",
-        severity=Severity.ERROR,
-        explains=(
-            "loader-exhausted",
-            "fewer-samples-than-expected",
-            "metric-frozen",
-            "step-never-called",
-            "scheduler-before-optimizer",
-            "scheduler-never-stepped",
-            "non-finite-training",
-        ),
+    card = Card("PM321", "no-batches", "data-empty", Severity.ERROR).explaining(
+        "loader-exhausted",
+        "fewer-samples-than-expected",
+        "metric-frozen",
+        "step-never-called",
+        "scheduler-before-optimizer",
+        "scheduler-never-stepped",
+        "non-finite-training",
     )
     listens = (
         LoaderBuilt,
@@ -83,7 +72,7 @@ class NoBatches(Detector):
         self._epochs = 0  # how often one of them was counted up
         self._said: set[Site | None] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LoaderBuilt):
             self._loaders[event.loader] = event
         elif isinstance(event, BatchDrawn):
@@ -106,7 +95,7 @@ class NoBatches(Detector):
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
 
-    def _nothing(self, event: EpochEnded) -> Iterator[Finding]:
+    def _nothing(self, event: EpochEnded) -> Findings:
         if event.at in self._said:
             return
         self._said.add(event.at)
@@ -134,7 +123,7 @@ class NoBatches(Detector):
             batch_size=size,
         )
 
-    def _batch(self, event: Forward) -> Iterator[Finding]:
+    def _batch(self, event: Forward) -> Findings:
         if not (event.grad and event.tracked):
             return
         self._empty = self._empty + 1 if event.samples == 0 else 0
@@ -147,7 +136,7 @@ class NoBatches(Detector):
                 remedy="Look at what selects the batch, and skip or refuse empty ones.",
             )
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         if self._said or self._trains:
             return
         crashed = event.reason == "crashed"

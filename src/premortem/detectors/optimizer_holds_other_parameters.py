@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import STILL, TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import count, parameters_of
 from premortem.events import Custody, Event, GraphWalked, Link, OptimizerStep
-from premortem.findings import Finding, Severity
 
 
 class OptimizerHoldsOtherParameters(Detector):
@@ -34,26 +30,21 @@ class OptimizerHoldsOtherParameters(Detector):
     """
 
     card = Card(
-        code="PM101",
-        name="optimizer-holds-other-parameters",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-        explains=(
-            "parameter-without-optimizer",
-            "hidden-submodules",
-            "gradients-never-cleared",
-            "step-without-new-gradients",
-            "step-never-called",
-            "gradients-thrown-away",
-            "detached-from-loss",
-            "metric-frozen",
-            "evaluated-copy-never-changes",
-            "clipped-after-step",
-            "updates-too-small",
-            "learning-rate-zero",
-            "exploding-gradients",
-            "uninformative-labels",
-        ),
+        "PM101", "optimizer-holds-other-parameters", "optimizer-ownership", Severity.ERROR
+    ).explaining(
+        *STILL,
+        "parameter-without-optimizer",
+        "hidden-submodules",
+        "gradients-never-cleared",
+        "step-without-new-gradients",
+        "step-never-called",
+        "gradients-thrown-away",
+        "detached-from-loss",
+        "evaluated-copy-never-changes",
+        "clipped-after-step",
+        "learning-rate-zero",
+        "exploding-gradients",
+        "uninformative-labels",
     )
     listens = (GraphWalked, OptimizerStep, Custody)
 
@@ -62,7 +53,7 @@ class OptimizerHoldsOtherParameters(Detector):
         self._stepped = False
         self._idle: set[int] = set()  # optimizers whose last step had nothing to work with
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, GraphWalked):
             if self._stepped:
                 self._reached.clear()
@@ -75,7 +66,7 @@ class OptimizerHoldsOtherParameters(Detector):
         elif isinstance(event, Custody):
             yield from self._audit(event)
 
-    def _audit(self, event: Custody) -> Iterable[Finding]:
+    def _audit(self, event: Custody) -> Findings:
         own = [link.key for link in event.links if event.optimizer in link.owners]
         held = [*own, *(key for key, _ in event.strangers)]
         orphans = [link for link in event.links if is_orphan(link)]

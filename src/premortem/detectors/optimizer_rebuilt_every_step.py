@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, Site, StateLoaded
-from premortem.findings import Finding, Severity
 
 ENOUGH = 24  # optimizers in a row, one per step: folds and restarts take many steps each
 
@@ -30,12 +26,8 @@ class OptimizerRebuiltEveryStep(Detector):
     one makes several steps (inner loops of meta-learning).
     """
 
-    card = Card(
-        code="PM106",
-        name="optimizer-rebuilt-every-step",
-        family="optimizer-ownership",
-        severity=Severity.WARNING,
-        explains=("scheduler-drives-other-optimizer", "scheduler-never-stepped"),
+    card = Card("PM106", "optimizer-rebuilt-every-step", "optimizer-ownership", Severity.WARNING).explaining(
+        "scheduler-drives-other-optimizer", "scheduler-never-stepped"
     )
     listens = (OptimizerBuilt, OptimizerStep, StateLoaded)
 
@@ -45,7 +37,7 @@ class OptimizerRebuiltEveryStep(Detector):
         self._steps = 0  # of the one that was built last
         self._streak = 0
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StateLoaded):
             self._streak = 0
         elif isinstance(event, OptimizerStep):

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Event, OptimizerBuilt, RunEnded
-from premortem.findings import Finding, Severity
 
 REASONS = {
     "empty parameter list": (
@@ -43,18 +39,13 @@ class OptimizerRefusedParameters(Detector):
     Pass a list of leaf parameters, each of them once.
     """
 
-    card = Card(
-        code="PM105",
-        name="optimizer-refused-parameters",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-    )
+    card = Card("PM105", "optimizer-refused-parameters", "optimizer-ownership", Severity.ERROR)
     listens = (OptimizerBuilt, RunEnded)
 
     def __init__(self) -> None:
         self._refused: OptimizerBuilt | None = None
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             self._refused = event if event.error else None
         elif isinstance(event, RunEnded) and self._refused is not None and event.reason == "crashed":

@@ -1,13 +1,7 @@
-"""PM335 optimizer-state-misplaced."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Findings, Severity
 from premortem.events import StateMisplaced
-from premortem.findings import Certainty, Finding, Severity
 
 
 class OptimizerStateMisplaced(Detector):
@@ -26,10 +20,10 @@ class OptimizerStateMisplaced(Detector):
     `torch.distributed.checkpoint.state_dict.set_optimizer_state_dict`, or `premortem.Vault`, which does.
     """
 
-    card = Card(code="PM335", name="optimizer-state-misplaced", family="checkpoint", severity=Severity.ERROR)
+    card = Card("PM335", "optimizer-state-misplaced", "checkpoint", Severity.ERROR)
     listens = (StateMisplaced,)
 
-    def observe(self, event: StateMisplaced) -> Iterator[Finding]:
+    def observe(self, event: StateMisplaced) -> Findings:
         if self.once(event.optimizer):
             first = event.pairs[0]
             yield self.finding(

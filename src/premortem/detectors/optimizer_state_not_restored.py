@@ -1,11 +1,6 @@
-"""PM312 optimizer-state-not-restored."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import counter
 from premortem.detectors.shared.resuming import FIRST_RESUMED, goes_on
 from premortem.detectors.shared.wording import count
@@ -19,7 +14,6 @@ from premortem.events import (
     Site,
     StateLoaded,
 )
-from premortem.findings import Certainty, Finding, Severity
 
 
 class OptimizerStateNotRestored(Detector):
@@ -40,9 +34,7 @@ class OptimizerStateNotRestored(Detector):
     A new run that starts from old weights (fine-tuning): it counts its epochs from the start.
     """
 
-    card = Card(
-        code="PM312", name="optimizer-state-not-restored", family="checkpoint", severity=Severity.WARNING
-    )
+    card = Card("PM312", "optimizer-state-not-restored", "checkpoint", Severity.WARNING)
     listens = (FileLoaded, StateLoaded, OptimizerBuilt, OptimizerStep, LogLine, Resumed)
 
     def __init__(self) -> None:
@@ -52,7 +44,7 @@ class OptimizerStateNotRestored(Detector):
         self._restored: set[int] = set()
         self._stepping: OptimizerStep | None = None
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, FileLoaded):
             # Only a file that holds optimizer state and says how far it was can be resumed from.
             self._file = event if event.optimizer_entries and event.counters else None
@@ -76,7 +68,7 @@ class OptimizerStateNotRestored(Detector):
         elif self._file is not None and event.matched == event.wanted and not event.error and event.wanted:
             self._weights = event
 
-    def _printed(self, event: LogLine) -> Iterator[Finding]:
+    def _printed(self, event: LogLine) -> Findings:
         counted = counter(event)
         file, step, weights = self._file, self._stepping, self._weights
         if counted is None or file is None or step is None or weights is None:
@@ -90,7 +82,7 @@ class OptimizerStateNotRestored(Detector):
         if resumed and self._sizes.get(step.optimizer) == file.optimizer_entries:
             yield self._found(event, counted, file.path, step.kind, file.optimizer_entries, file.at)
 
-    def _looped(self, event: Resumed) -> Iterator[Finding]:
+    def _looped(self, event: Resumed) -> Findings:
         """The script need not print its counter: the loop itself goes on from where the file ends."""
         counted = goes_on(event)
         if counted is not None and not event.restored and event.entries == event.parameters and self._file:

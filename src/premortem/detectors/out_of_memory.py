@@ -1,17 +1,12 @@
-"""PM360 out-of-memory."""
-
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 from premortem import events
 from premortem.amounts import scaled
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.events import OUT_OF_MEMORY, BatchSplit, Event, OptimizerStep, RunEnded
-from premortem.findings import Certainty, Finding, Severity
 
 SOME = 8  # looks at the memory that is held, so that a slope can be told from a jump
 SHARE = 0.1  # of what is held must have come since the first of them to be called a leak
@@ -66,19 +61,13 @@ class OutOfMemory(Detector):
     like that.
     """
 
-    card = Card(
-        code="PM360",
-        name="out-of-memory",
-        family="memory-fit",
-        severity=Severity.ERROR,
-        explains=("batch-split",),
-    )
+    card = Card("PM360", "out-of-memory", "memory-fit", Severity.ERROR).explaining("batch-split")
     listens = (events.OutOfMemory, BatchSplit, OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
         self._last: events.OutOfMemory | None = None
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, events.OutOfMemory):
             self._last = event
         elif isinstance(event, OptimizerStep):

@@ -1,13 +1,7 @@
-"""PM413 over-the-batch-dimension."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import Event, Forward, LossCall, Site, Softmaxed
-from premortem.findings import Finding, Severity
 
 
 class OverTheBatchDimension(Detector):
@@ -29,18 +23,12 @@ class OverTheBatchDimension(Detector):
     whose first dimension is time.
     """
 
-    card = Card(
-        code="PM413",
-        name="over-the-batch-dimension",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=(
-            "nll-without-log-probabilities",
-            "uninformative-labels",
-            "updates-too-small",
-            "vanishing-gradients",
-            "softmax-before-cross-entropy",
-        ),
+    card = Card("PM413", "over-the-batch-dimension", "shape", Severity.ERROR).explaining(
+        "nll-without-log-probabilities",
+        "uninformative-labels",
+        "updates-too-small",
+        "vanishing-gradients",
+        "softmax-before-cross-entropy",
     )
     listens = (Softmaxed, LossCall, Forward)
 
@@ -49,7 +37,7 @@ class OverTheBatchDimension(Detector):
         self._inputs: dict[int, set[int | None]] = {}  # model -> different inputs it was trained on
         self._clear: set[Site | None] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
             inputs = self._inputs.setdefault(event.model, set())
             if event.grad and len(inputs) < 8:
@@ -59,7 +47,7 @@ class OverTheBatchDimension(Detector):
         elif isinstance(event, LossCall):
             yield from self._compared(event)
 
-    def _softmaxed(self, event: Softmaxed) -> Iterator[Finding]:
+    def _softmaxed(self, event: Softmaxed) -> Findings:
         rows, rest = event.shape[0], event.shape[1:]
         if rows < 2 or max(rest) < 2 or rows in rest:
             self._clear.add(event.at)  # a list, a bag, a square of similarities
@@ -72,7 +60,7 @@ class OverTheBatchDimension(Detector):
         if not event.inside and event.samples == rows and len(event.shape) == 2:
             yield from self._count(event, event.op, event.shape)
 
-    def _compared(self, event: LossCall) -> Iterator[Finding]:
+    def _compared(self, event: LossCall) -> Findings:
         waiting, self._waiting = self._waiting, []
         if not event.grad or not event.target_shape:
             return
@@ -87,7 +75,7 @@ class OverTheBatchDimension(Detector):
                 if not any(size in event.target_shape[1:] for size in each.shape[1:] if size > 1):
                     yield from self._count(each, each.op, each.shape)
 
-    def _count(self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...]) -> Iterator[Finding]:
+    def _count(self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...]) -> Findings:
         if self.over:
             return
         calls = self.times(event.at)

@@ -1,14 +1,9 @@
-"""PM418 padding-in-the-loss."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import LossCall, Site
-from premortem.findings import Finding, Severity
 
 CALLS = 20  # over which short and long sequences average out
 SHARE = 0.3  # of the targets: a class of its own is rarely this frequent
@@ -41,18 +36,13 @@ class PaddingInTheLoss(Detector):
     targets are padding. Losses with `reduction="none"` and with class weights are left alone.
     """
 
-    card = Card(
-        code="PM418",
-        name="padding-in-the-loss",
-        family="loss-definition",
-        severity=Severity.WARNING,
-    )
+    card = Card("PM418", "padding-in-the-loss", "loss-definition", Severity.WARNING)
     listens = (LossCall,)
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, Targets] = {}
 
-    def observe(self, event: LossCall) -> Iterator[Finding]:
+    def observe(self, event: LossCall) -> Findings:
         if not event.grad or event.reduction == "none":
             return
         if event.padding is None or event.padding == event.ignored or not event.classes:

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
 from premortem.detectors.shared.wording import count, parameters_of, place
 from premortem.events import (
@@ -17,7 +14,6 @@ from premortem.events import (
     OptimizerBuilt,
     OptimizerStep,
 )
-from premortem.findings import Finding, Severity
 
 CERTAIN = 2  # sightings that are enough when it is clear how the parameter was lost
 LIKELY = 8  # ... when all that is known is that it was left out
@@ -47,12 +43,8 @@ class ParameterWithoutOptimizer(Detector):
     measures (a perceptual loss) or gives targets (a copy of the trained one).
     """
 
-    card = Card(
-        code="PM103",
-        name="parameter-without-optimizer",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "updates-too-small", "gradients-never-cleared", "exploding-gradients"),
+    card = Card("PM103", "parameter-without-optimizer", "optimizer-ownership", Severity.ERROR).explaining(
+        *STILL, "gradients-never-cleared", "exploding-gradients"
     )
     listens = (ModelSeen, Forward, OptimizerBuilt, OptimizerStep, GraphWalked, Custody)
 
@@ -72,7 +64,7 @@ class ParameterWithoutOptimizer(Detector):
         ] = {}  # key -> value, step of its last sighting, sightings
         self._told: set[int] = set()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             if event.copy_of is not None:
                 self._copies[event.model] = event.copy_of
@@ -100,7 +92,7 @@ class ParameterWithoutOptimizer(Detector):
             self._recent.clear()
             self._calls.clear()
 
-    def _audit(self, event: Custody) -> Iterable[Finding]:
+    def _audit(self, event: Custody) -> Findings:
         orphans = []
         trained = {link.model for link in event.links if link.owners}
         for link in event.links:
@@ -182,7 +174,7 @@ class ParameterWithoutOptimizer(Detector):
         stepping = [self._held.get(key, frozenset()) for key in self._steps]
         return len(stepping) > len(set(stepping)) and len(set(stepping)) == 1
 
-    def _bare(self, event: GraphWalked) -> Iterable[Finding]:
+    def _bare(self, event: GraphWalked) -> Findings:
         """Parameters outside of every model: a learnable loss weight, a layer inside a plain object."""
         for loose in event.loose:
             if loose.key in self._told or loose.loaded or loose.version > LIKELY:

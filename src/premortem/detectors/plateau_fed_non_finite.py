@@ -1,14 +1,9 @@
-"""PM206 plateau-fed-non-finite."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Backward, Event, SchedulerStep
-from premortem.findings import Finding, Severity
 
 
 class PlateauFedNonFinite(Detector):
@@ -29,26 +24,22 @@ class PlateauFedNonFinite(Detector):
     metric (the PSNR of a perfect image) is left alone.
     """
 
-    card = Card(
-        code="PM206",
-        name="plateau-fed-non-finite",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "scheduler-past-horizon"),
+    card = Card("PM206", "plateau-fed-non-finite", "scheduler", Severity.ERROR).explaining(
+        "updates-too-small", "scheduler-past-horizon"
     )
     listens = (Backward, SchedulerStep)
 
     def __init__(self) -> None:
         self._training_is_finite = True
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
             if event.value is not None:
                 self._training_is_finite = math.isfinite(event.value)
         elif isinstance(event, SchedulerStep):
             yield from self._fed(event)
 
-    def _fed(self, event: SchedulerStep) -> Iterator[Finding]:
+    def _fed(self, event: SchedulerStep) -> Findings:
         if event.metric is None or not math.isnan(event.metric) or not self._training_is_finite:
             return
         count = self.times(event.scheduler)

@@ -1,13 +1,10 @@
-"""PM205 plateau-wrong-mode."""
-
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import STILL, THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.series import Series
 from premortem.events import (
     Backward,
@@ -20,7 +17,6 @@ from premortem.events import (
     SchedulerStep,
     Site,
 )
-from premortem.findings import Finding, Severity
 from premortem.metric_words import direction
 
 
@@ -57,12 +53,8 @@ class PlateauWrongMode(Detector):
     the model overfits is what the scheduler is for.
     """
 
-    card = Card(
-        code="PM205",
-        name="plateau-wrong-mode",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "scheduler-past-horizon", "metric-frozen"),
+    card = Card("PM205", "plateau-wrong-mode", "scheduler", Severity.ERROR).explaining(
+        *STILL, "scheduler-past-horizon"
     )
     listens = (Forward, LossCall, Backward, LogLine, SchedulerBuilt, SchedulerStep, RunEnded)
 
@@ -74,7 +66,7 @@ class PlateauWrongMode(Detector):
         self._trained: list[float] = []  # losses trained on since the last call of a scheduler
         self._printed: list[LogLine] = []  # at the current step
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, SchedulerBuilt):
             if event.mode in {"min", "max"} and event.kind == "ReduceLROnPlateau":
                 self._plateaus[event.scheduler] = Plateau(event.mode, event.optimizer)
@@ -131,7 +123,7 @@ class PlateauWrongMode(Detector):
         if event.after < event.before:
             plateau.cut, plateau.cut_at, plateau.cut_step = (event.before, event.after), event.at, event.step
 
-    def _judge(self, event: Event) -> Iterator[Finding]:
+    def _judge(self, event: Event) -> Findings:
         for key, plateau in self._plateaus.items():
             if self.said(key) or plateau.cut is None or len(plateau.metrics) < THRICE:
                 continue

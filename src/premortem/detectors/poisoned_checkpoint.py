@@ -1,14 +1,8 @@
-"""PM320 poisoned-checkpoint."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import count, some
 from premortem.events import SaveChecked
-from premortem.findings import Finding, Severity
 
 
 class PoisonedCheckpoint(Detector):
@@ -33,12 +27,10 @@ class PoisonedCheckpoint(Detector):
     buffers only the running statistics of norm layers count, and NaN where an earlier save of the run had numbers.
     """
 
-    card = Card(
-        code="PM320", name="poisoned-checkpoint", family="checkpoint", severity=Severity.ERROR, subject="path"
-    )
+    card = Card("PM320", "poisoned-checkpoint", "checkpoint", Severity.ERROR, subject="path")
     listens = (SaveChecked,)
 
-    def observe(self, event: SaveChecked) -> Iterator[Finding]:
+    def observe(self, event: SaveChecked) -> Findings:
         if not event.poisoned or not self.once(event.path):
             return
         zero = event.poisoned == ("all of them",)

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import median
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.replicas import data_parallel
 from premortem.events import Digest, RanksSeen
-from premortem.findings import Finding, Severity
 
 _SHARE = 0.25  # of a step that the others lose: less is the noise of a shared machine
 _LEAST = 0.005  # seconds, below which clocks and the exchange itself decide
@@ -34,7 +32,7 @@ class RankLagsBehind(Detector):
     takes without waiting for others is known from `DistributedDataParallel`, which measures every hundredth one.
     """
 
-    card = Card(code="PM487", name="rank-lags-behind", family="distributed", severity=Severity.WARNING)
+    card = Card("PM487", "rank-lags-behind", "distributed", Severity.WARNING)
     listens = (RanksSeen,)
 
     def __init__(self) -> None:
@@ -43,7 +41,7 @@ class RankLagsBehind(Detector):
         self._back_row = 0
         self._back_last: tuple[int, int] | None = None  # the rank, and the iteration that was measured
 
-    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+    def observe(self, event: RanksSeen) -> Findings:
         every = data_parallel(event)
         if not every or event.step <= _WARM:
             return

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.replicas import (
     data_parallel,
     differ,
@@ -15,7 +14,6 @@ from premortem.detectors.shared.replicas import (
     site,
 )
 from premortem.events import Digest, RanksSeen, Site
-from premortem.findings import Finding, Severity
 
 _IN_STEP = 2  # digests in which ranks without a wrapper must have moved together before they can part
 _STARTS = 2  # digests in which the gradients agree and the weights do not
@@ -54,12 +52,8 @@ class RanksApart(Detector):
     different pieces, and there are no values to compare.
     """
 
-    card = Card(
-        code="PM481",
-        name="ranks-apart",
-        family="distributed",
-        severity=Severity.ERROR,
-        explains=("statistics-apart", "step-without-new-gradients"),
+    card = Card("PM481", "ranks-apart", "distributed", Severity.ERROR).explaining(
+        "statistics-apart", "step-without-new-gradients"
     )
     listens = (RanksSeen,)
 
@@ -74,7 +68,7 @@ class RanksApart(Detector):
             int, tuple[int, int]
         ] = {}  # forward passes and steps of each rank, of a sharded model
 
-    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+    def observe(self, event: RanksSeen) -> Findings:
         if not event.names:
             yield from self._in_pieces(event)
             return
@@ -88,7 +82,7 @@ class RanksApart(Detector):
         elif any(d.group for d in event.ranks) and not every:
             self._together = self._shared = 0
 
-    def _in_pieces(self, event: RanksSeen) -> Iterable[Finding]:
+    def _in_pieces(self, event: RanksSeen) -> Findings:
         """Of a sharded model there is nothing to compare. But all ranks make each forward pass together, so between the same
         two steps they must have made as many."""
         before, self._passed = self._passed, {d.rank: (d.forwards, d.steps) for d in event.ranks}
@@ -109,7 +103,7 @@ class RanksApart(Detector):
             kind="skipped",
         )
 
-    def _wrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Iterable[Finding]:
+    def _wrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Findings:
         apart = [index for index in range(len(event.names)) if parted(every, index)]
         if apart:
             yield self._say(event, every, apart, reason(every, apart, self._before))
@@ -121,7 +115,7 @@ class RanksApart(Detector):
             why = of_the_state(every, moments)
             yield self._say(event, every, moments, why, what="of the optimizer's state for")
 
-    def _unwrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Iterable[Finding]:
+    def _unwrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Findings:
         """Nobody has said that they should agree: they must have shown it."""
         apart = [index for index in range(len(event.names)) if parted(every, index)]
         batches = [d.batch for d in every]

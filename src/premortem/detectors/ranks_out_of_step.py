@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.replicas import data_parallel, differ, named, odd, site
 from premortem.events import RanksSeen
-from premortem.findings import Finding, Severity
 
 
 class RanksOutOfStep(Detector):
@@ -25,16 +21,12 @@ class RanksOutOfStep(Detector):
     `torch.distributed.algorithms.Join`.
     """
 
-    card = Card(
-        code="PM482",
-        name="ranks-out-of-step",
-        family="distributed",
-        severity=Severity.ERROR,
-        explains=("unequal-batches", "ranks-apart"),
+    card = Card("PM482", "ranks-out-of-step", "distributed", Severity.ERROR).explaining(
+        "unequal-batches", "ranks-apart"
     )
     listens = (RanksSeen,)
 
-    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+    def observe(self, event: RanksSeen) -> Findings:
         every = data_parallel(event)
         if not every or any(d.apart_on_purpose or not d.loader for d in every):
             return

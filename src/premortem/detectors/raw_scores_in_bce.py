@@ -1,13 +1,7 @@
-"""PM410 raw-scores-in-bce."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import RunEnded
-from premortem.findings import Finding, Severity
 
 _MESSAGE = "all elements of input should be between 0 and 1"
 
@@ -25,10 +19,10 @@ class RawScoresInBce(Detector):
     Use `nn.BCEWithLogitsLoss` on raw scores, or apply `torch.sigmoid` before `nn.BCELoss`.
     """
 
-    card = Card(code="PM410", name="raw-scores-in-bce", family="loss-definition", severity=Severity.ERROR)
+    card = Card("PM410", "raw-scores-in-bce", "loss-definition", Severity.ERROR)
     listens = (RunEnded,)
 
-    def observe(self, event: RunEnded) -> Iterator[Finding]:
+    def observe(self, event: RunEnded) -> Findings:
         if event.reason == "crashed" and _MESSAGE in event.message:
             yield self.finding(
                 event,

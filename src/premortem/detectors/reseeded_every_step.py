@@ -1,15 +1,10 @@
-"""PM333 reseeded-every-step."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.runs import Run, Runs
 from premortem.events import Event, RandomRepeated, Seeded, Site
-from premortem.findings import Certainty, Finding, Severity
 
 STEPS = 8  # in a row, each with the same seed or the same random numbers, and the same input
 NOISE_STEPS = 20  # in a row, where only the noise repeats: a seed for each evaluation ends sooner
@@ -45,12 +40,8 @@ class ReseededEveryStep(Detector):
     Another seed in each step, a seed that is set once per epoch or fold, draws that do not reach the training.
     """
 
-    card = Card(
-        code="PM333",
-        name="reseeded-every-step",
-        family="data-order",
-        severity=Severity.ERROR,
-        explains=("same-batch-every-step", "constant-labels", "fewer-samples-than-expected"),
+    card = Card("PM333", "reseeded-every-step", "data-order", Severity.ERROR).explaining(
+        "same-batch-every-step", "constant-labels", "fewer-samples-than-expected"
     )
     listens = (*Runs.LISTENS, Seeded, RandomRepeated)
 
@@ -58,7 +49,7 @@ class ReseededEveryStep(Detector):
         self._runs = Runs()
         self._repeats: dict[tuple[Site | None, str], Repeat] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Seeded):
             repeat = self._repeat(event, f"{event.library} is seeded with {event.seed}", event.seed)
             repeat.rewound += event.rewound
@@ -85,7 +76,7 @@ class ReseededEveryStep(Detector):
             repeat.last, repeat.steps = event.step, repeat.steps + 1
         return repeat
 
-    def _same_input(self, event: Event, run: Run) -> Iterator[Finding]:
+    def _same_input(self, event: Event, run: Run) -> Findings:
         # The event is the end of a step; the seed was set before it.
         current = [r for r in self._repeats.values() if r.steps >= STEPS - 3 and event.step - r.last <= 2]
         if not current:

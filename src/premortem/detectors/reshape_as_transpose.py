@@ -1,13 +1,7 @@
-"""PM412 reshape-as-transpose."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import Reshaped, Site
-from premortem.findings import Finding, Severity
 
 
 class ReshapeAsTranspose(Detector):
@@ -29,12 +23,8 @@ class ReshapeAsTranspose(Detector):
     Regroupings, whose sizes are not just the old ones in another order, and everything libraries do themselves.
     """
 
-    card = Card(
-        code="PM412",
-        name="reshape-as-transpose",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=("uninformative-labels", "updates-too-small", "class-sorted-batches"),
+    card = Card("PM412", "reshape-as-transpose", "shape", Severity.ERROR).explaining(
+        "uninformative-labels", "updates-too-small", "class-sorted-batches"
     )
     listens = (Reshaped,)
 
@@ -42,7 +32,7 @@ class ReshapeAsTranspose(Detector):
         self._seen: dict[Site | None, set[int]] = {}  # steps
         self._clear: set[Site | None] = set()
 
-    def observe(self, event: Reshaped) -> Iterator[Finding]:
+    def observe(self, event: Reshaped) -> Findings:
         if self.said(event.at) or event.at in self._clear:
             return
         if event.plain:  # with other sizes it is no transpose: they only met by chance

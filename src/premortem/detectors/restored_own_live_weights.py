@@ -1,14 +1,8 @@
-"""PM313 restored-own-live-weights."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.wording import count
 from premortem.events import CheckpointSaved, Event, StateLoaded
-from premortem.findings import Finding, Severity
 
 
 class RestoredOwnLiveWeights(Detector):
@@ -26,10 +20,10 @@ class RestoredOwnLiveWeights(Detector):
     `best = copy.deepcopy(model.state_dict())`, or `{k: v.clone() for k, v in model.state_dict().items()}`.
     """
 
-    card = Card(code="PM313", name="restored-own-live-weights", family="persistence", severity=Severity.ERROR)
+    card = Card("PM313", "restored-own-live-weights", "persistence", Severity.ERROR)
     listens = (StateLoaded, CheckpointSaved)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StateLoaded):
             mine = (
                 event.target == "module" and event.matched and event.aliased == event.matched == event.given

@@ -1,17 +1,12 @@
-"""PM332 same-batch-every-step."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import counted
 from premortem.detectors.shared.runs import Run, Runs
 from premortem.events import BatchDrawn, EpochEnded, Event, LoaderBuilt, LogLine
-from premortem.findings import Finding, Severity
 
 STEPS = 10  # when the batches come from a loader that has others: chance never draws one twice
 # When they are cut from a larger tensor, several in each epoch: overfitting one batch on purpose takes few steps.
@@ -44,12 +39,8 @@ class SameBatchEveryStep(Detector):
     no sign that they should change.
     """
 
-    card = Card(
-        code="PM332",
-        name="same-batch-every-step",
-        family="data-order",
-        severity=Severity.ERROR,
-        explains=("constant-labels", "fewer-samples-than-expected"),
+    card = Card("PM332", "same-batch-every-step", "data-order", Severity.ERROR).explaining(
+        "constant-labels", "fewer-samples-than-expected"
     )
     listens = (*Runs.LISTENS, LoaderBuilt, BatchDrawn, EpochEnded, LogLine)
 
@@ -60,7 +51,7 @@ class SameBatchEveryStep(Detector):
         self._left: dict[int, int] = {}  # loader -> passes in a row that were left after their first batch
         self._epochs: list[Epoch] = []
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LoaderBuilt):
             self._loaders[event.loader] = event
         elif isinstance(event, BatchDrawn):
@@ -86,7 +77,7 @@ class SameBatchEveryStep(Detector):
             self._epochs = []
         self._epochs = [*self._epochs[-THRICE:], Epoch(number, event.step)]
 
-    def _judge(self, event: Event, run: Run) -> Iterator[Finding]:
+    def _judge(self, event: Event, run: Run) -> Findings:
         loader = self._loader(run)
         if loader is not None and run.steps >= STEPS:
             has = (

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.replicas import data_parallel, differ, site
 from premortem.events import RanksSeen
-from premortem.findings import Finding, Severity
 
 
 class SameDataOnEveryRank(Detector):
@@ -28,13 +24,13 @@ class SameDataOnEveryRank(Detector):
     their data).
     """
 
-    card = Card(code="PM483", name="same-data-on-every-rank", family="distributed", severity=Severity.WARNING)
+    card = Card("PM483", "same-data-on-every-rank", "distributed", Severity.WARNING)
     listens = (RanksSeen,)
 
     def __init__(self) -> None:
         self._same: list[int] = []
 
-    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+    def observe(self, event: RanksSeen) -> Findings:
         every = data_parallel(event)
         batches = [d.batch for d in every]
         if not every or None in batches:

@@ -1,17 +1,12 @@
-"""PM241 saturated-activations."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import FADING, Card, Detector, Findings, Severity
 from premortem.detectors.shared.scales import Scales
 from premortem.detectors.shared.series import Series
 from premortem.events import Event, Forward, LayerStats, LossCall, RunEnded, StateLoaded
-from premortem.findings import Finding, Severity
 
 SHARE = 0.65  # of the outputs of a layer: then most of it passes no gradient
 BOUNDED = frozenset({"tanh", "sigmoid"})
@@ -45,13 +40,7 @@ class SaturatedActivations(Detector):
     the cause).
     """
 
-    card = Card(
-        code="PM241",
-        name="saturated-activations",
-        family="init-saturation",
-        severity=Severity.ERROR,
-        explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
-    )
+    card = Card("PM241", "saturated-activations", "init-saturation", Severity.ERROR).explaining(*FADING)
     uses = (Scales,)
     listens = (LayerStats, LossCall, Forward, StateLoaded, RunEnded)
 
@@ -65,7 +54,7 @@ class SaturatedActivations(Detector):
         self._losses = Series()  # cross entropy relative to guessing
         self._began: list[float] = []
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StateLoaded):
             self._loaded = self._loaded or (
                 event.target == "module" and not event.error and event.matched > 0
@@ -88,7 +77,7 @@ class SaturatedActivations(Detector):
             self._hidden.inner += self._hidden.pending
             self._hidden.pending = []
 
-    def _forward_over(self, event: Event) -> Iterator[Finding]:
+    def _forward_over(self, event: Event) -> Findings:
         hidden, self._hidden = self._hidden, Hidden()
         if not hidden.inner or self._loaded or self.fact(Scales).unusual:
             return
@@ -122,7 +111,7 @@ class SaturatedActivations(Detector):
         if len(self._began) < 5:
             self._began.append(relative)
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         if self._loaded or self.fact(Scales).unusual or self._losses.count < 100:
             return
         if min(self._began) >= WORSE and self._losses.tail() >= 2:

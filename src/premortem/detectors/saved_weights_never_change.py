@@ -1,13 +1,7 @@
-"""PM317 saved-weights-never-change."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Finding, Findings, Severity
 from premortem.events import CheckpointSaved
-from premortem.findings import Finding, Severity
 
 
 class SavedWeightsNeverChange(Detector):
@@ -28,15 +22,13 @@ class SavedWeightsNeverChange(Detector):
     saved changes (an EMA).
     """
 
-    card = Card(
-        code="PM317", name="saved-weights-never-change", family="persistence", severity=Severity.ERROR
-    )
+    card = Card("PM317", "saved-weights-never-change", "persistence", Severity.ERROR)
     listens = (CheckpointSaved,)
 
     def __init__(self) -> None:
         self._saves: list[CheckpointSaved] = []
 
-    def observe(self, event: CheckpointSaved) -> Iterator[Finding]:
+    def observe(self, event: CheckpointSaved) -> Findings:
         if event.current is None or not event.step:
             return
         changed = bool(self._saves) and self._saves[-1].weights != event.weights

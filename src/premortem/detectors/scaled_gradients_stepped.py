@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import DIVERGING, THRICE, Card, Detector, Findings, Severity
 from premortem.events import OptimizerStep
-from premortem.findings import Finding, Severity
 
 
 class ScaledGradientsStepped(Detector):
@@ -23,26 +20,15 @@ class ScaledGradientsStepped(Detector):
     `scaler.step(optimizer)`, then `scaler.update()`.
     """
 
-    card = Card(
-        code="PM126",
-        name="scaled-gradients-stepped",
-        family="update-order",
-        severity=Severity.ERROR,
-        explains=(
-            "exploding-gradients",
-            "updates-too-large",
-            "clipped-hard-every-step",
-            "non-finite-training",
-            "weights-stay-non-finite",
-            "overflow",
-        ),
+    card = Card("PM126", "scaled-gradients-stepped", "update-order", Severity.ERROR).explaining(
+        *DIVERGING, "clipped-hard-every-step", "weights-stay-non-finite"
     )
     listens = (OptimizerStep,)
 
     def __init__(self) -> None:
         self._times: Counter[int] = Counter()
 
-    def observe(self, event: OptimizerStep) -> Iterable[Finding]:
+    def observe(self, event: OptimizerStep) -> Findings:
         if event.scaled and not event.touched:
             self._times[event.optimizer] += 1
             if self._times[event.optimizer] == THRICE:

@@ -1,11 +1,8 @@
-"""PM338 scaler-not-restored."""
-
 from __future__ import annotations
 
-from premortem.cards import Card
+from premortem.detectors.base import Card, Finding, Severity
 from premortem.detectors.shared.resuming import OfResumed, file_of
 from premortem.events import Resumed
-from premortem.findings import Finding, Severity
 
 _APART = 4.0  # two steps of the scaler: what it finds out by itself at once is not worth a word
 
@@ -27,7 +24,7 @@ class ScalerNotRestored(OfResumed):
     The scale of the first step is that of the file, or lies within a step or two of it.
     """
 
-    card = Card(code="PM338", name="scaler-not-restored", family="checkpoint", severity=Severity.WARNING)
+    card = Card("PM338", "scaler-not-restored", "checkpoint", Severity.WARNING)
 
     def judge(self, event: Resumed) -> Finding | None:
         saved, now = event.saved_scale, event.scale

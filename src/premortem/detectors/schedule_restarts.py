@@ -1,13 +1,10 @@
-"""PM336 schedule-restarts."""
-
 from __future__ import annotations
 
 import math
 
-from premortem.cards import Card
+from premortem.detectors.base import Card, Finding, Severity
 from premortem.detectors.shared.resuming import OfResumed, file_of, goes_on
 from premortem.events import Resumed, Schedule
-from premortem.findings import Finding, Severity
 
 _JUMP = 1.5  # between the rate in the file and that of the first step
 _BEGINNING = 1  # a scheduler that was just built stands here, or at 0
@@ -35,7 +32,7 @@ class ScheduleRestarts(OfResumed):
     set a rate of its own after it loaded the state, or its schedule is of another kind than the one in the file.
     """
 
-    card = Card(code="PM336", name="schedule-restarts", family="checkpoint", severity=Severity.WARNING)
+    card = Card("PM336", "schedule-restarts", "checkpoint", Severity.WARNING)
 
     def judge(self, event: Resumed) -> Finding | None:
         if goes_on(event) is None or event.by_hand:

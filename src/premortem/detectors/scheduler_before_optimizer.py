@@ -1,13 +1,7 @@
-"""PM207 scheduler-before-optimizer."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Event, ScalerUpdate, SchedulerStep, Site
-from premortem.findings import Finding, Severity
 
 
 class SchedulerBeforeOptimizer(Detector):
@@ -28,9 +22,7 @@ class SchedulerBeforeOptimizer(Detector):
     that are given explicitly, and a first step that a gradient scaler refused.
     """
 
-    card = Card(
-        code="PM207", name="scheduler-before-optimizer", family="scheduler", severity=Severity.WARNING
-    )
+    card = Card("PM207", "scheduler-before-optimizer", "scheduler", Severity.WARNING)
     listens = (ScalerUpdate, SchedulerStep)
 
     def __init__(self) -> None:
@@ -38,13 +30,13 @@ class SchedulerBeforeOptimizer(Detector):
         self._regular: dict[int, int] = {}
         self._scaled = False  # a gradient scaler was at work: it may have refused the first step
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ScalerUpdate):
             self._scaled = True
         elif isinstance(event, SchedulerStep) and not event.explicit and event.metric is None:
             yield from self._stepped(event)
 
-    def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
+    def _stepped(self, event: SchedulerStep) -> Findings:
         key = event.scheduler
         if event.count == 1:
             # No optimizer at all had stepped: with several, one may start later on purpose.

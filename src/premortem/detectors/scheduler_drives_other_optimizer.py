@@ -1,14 +1,9 @@
-"""PM208 scheduler-drives-other-optimizer."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep
-from premortem.findings import Finding, Severity
 
 
 @dataclass
@@ -39,12 +34,8 @@ class SchedulerDrivesOtherOptimizer(Detector):
     When the other optimizer has other parameters, or a rate that changes.
     """
 
-    card = Card(
-        code="PM208",
-        name="scheduler-drives-other-optimizer",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("scheduler-never-stepped", "scheduler-before-optimizer", "scheduler-past-horizon"),
+    card = Card("PM208", "scheduler-drives-other-optimizer", "scheduler", Severity.ERROR).explaining(
+        "scheduler-never-stepped", "scheduler-before-optimizer", "scheduler-past-horizon"
     )
     listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep)
 
@@ -55,7 +46,7 @@ class SchedulerDrivesOtherOptimizer(Detector):
             int, tuple[int, dict[int, int]]
         ] = {}  # scheduler -> idle calls, steps of others before
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             held = frozenset(key for group in event.groups for key in group.parameters)
             known = self._optimizers.setdefault(event.optimizer, Owner(held))
@@ -71,7 +62,7 @@ class SchedulerDrivesOtherOptimizer(Detector):
         elif isinstance(event, SchedulerStep):
             yield from self._stepped(event)
 
-    def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
+    def _stepped(self, event: SchedulerStep) -> Findings:
         key = event.scheduler
         if event.since_step or self.said(key):
             self._idle.pop(key, None)

@@ -1,15 +1,10 @@
-"""PM203 scheduler-never-stepped."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.epochs import Epochs
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
-from premortem.findings import Finding, Severity
 
 # They wait for something that a healthy run may never reach: a bad patch, the last quarter of a long run.
 WAITING = frozenset({"ReduceLROnPlateau", "SWALR"})
@@ -46,12 +41,8 @@ class SchedulerNeverStepped(Detector):
     Runs of fewer than three epochs, schedulers that another one steps, and rates that the script moves itself.
     """
 
-    card = Card(
-        code="PM203",
-        name="scheduler-never-stepped",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("learning-rate-zero", "updates-too-small"),
+    card = Card("PM203", "scheduler-never-stepped", "scheduler", Severity.ERROR).explaining(
+        "learning-rate-zero", "updates-too-small"
     )
     uses = (Epochs,)
     listens = (OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
@@ -59,7 +50,7 @@ class SchedulerNeverStepped(Detector):
     def __init__(self) -> None:
         self._idle: dict[int, Idle] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
             self._trained(event)
         elif isinstance(event, SchedulerBuilt):
@@ -79,7 +70,7 @@ class SchedulerNeverStepped(Detector):
                 idle.moved = idle.moved or (bool(idle.rates) and event.lrs != idle.rates)
                 idle.rates = event.lrs
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         if event.reason != "finished":
             return
         for idle in self._idle.values():

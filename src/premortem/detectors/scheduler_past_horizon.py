@@ -1,16 +1,11 @@
-"""PM204 scheduler-past-horizon."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Findings, Severity
 from premortem.detectors.shared.schedules import Schedule
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
-from premortem.findings import Finding, Severity
 
 
 @dataclass
@@ -41,12 +36,8 @@ class SchedulerPastHorizon(Detector):
     A cosine that is used as a cycle and ends low, and a last call or two beyond the end.
     """
 
-    card = Card(
-        code="PM204",
-        name="scheduler-past-horizon",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("learning-rate-zero", "updates-too-small", "metric-frozen"),
+    card = Card("PM204", "scheduler-past-horizon", "scheduler", Severity.ERROR).explaining(
+        *STILL, "learning-rate-zero"
     )
     listens = (OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
 
@@ -55,7 +46,7 @@ class SchedulerPastHorizon(Detector):
         self._cosines: dict[int, Schedule] = {}  # they climb again after their end
         self._scheduled: dict[int, tuple[str, Site | None]] = {}  # optimizer -> kind and last call
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, SchedulerBuilt):
             self._scheduled[event.optimizer] = (event.kind, event.at)
         elif isinstance(event, SchedulerStep):
@@ -74,7 +65,7 @@ class SchedulerPastHorizon(Detector):
         )
         known.step(event)
 
-    def _trained(self, event: OptimizerStep) -> Iterator[Finding]:
+    def _trained(self, event: OptimizerStep) -> Findings:
         rates = [rate for rate in event.lrs if not math.isnan(rate)]  # it is on the device
         if not rates:
             return
@@ -97,7 +88,7 @@ class SchedulerPastHorizon(Detector):
                 peak=known.peak,
             )
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         if event.error == "ValueError" and "The specified number of total steps is" in event.message:
             yield self.finding(
                 event,
@@ -110,7 +101,7 @@ class SchedulerPastHorizon(Detector):
         yield from self._dead_end(event)
         yield from self._climbed(event)
 
-    def _dead_end(self, event: RunEnded) -> Iterator[Finding]:
+    def _dead_end(self, event: RunEnded) -> Findings:
         for key, rate in self._rates.items():
             if rate.zero_since is None or self.said(key):
                 continue
@@ -128,7 +119,7 @@ class SchedulerPastHorizon(Detector):
                     peak=rate.peak,
                 )
 
-    def _climbed(self, event: RunEnded) -> Iterator[Finding]:
+    def _climbed(self, event: RunEnded) -> Findings:
         if event.reason != "finished":
             return
         for cosine in self._cosines.values():

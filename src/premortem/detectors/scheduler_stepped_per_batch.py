@@ -1,16 +1,11 @@
-"""PM201 scheduler-stepped-per-batch."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import FADING, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.epochs import Epochs
 from premortem.detectors.shared.schedules import Schedule
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep
-from premortem.findings import Finding, Severity
 
 # Made to be stepped per batch, or to come back from a low rate again and again.
 CYCLIC = frozenset({"OneCycleLR", "CyclicLR", "CosineAnnealingWarmRestarts", "SWALR"})
@@ -85,20 +80,12 @@ class SchedulerSteppedPerBatch(Detector):
     position given as `step(epoch + i / n)`, and a rate that becomes small only near the end of the run.
     """
 
-    card = Card(
-        code="PM201",
-        name="scheduler-stepped-per-batch",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=(
-            "scheduler-past-horizon",
-            "learning-rate-zero",
-            "updates-too-small",
-            "metric-frozen",
-            "vanishing-gradients",
-            "clipped-hard-every-step",
-            "plateau-wrong-mode",
-        ),
+    card = Card("PM201", "scheduler-stepped-per-batch", "scheduler", Severity.ERROR).explaining(
+        *FADING,
+        "scheduler-past-horizon",
+        "learning-rate-zero",
+        "clipped-hard-every-step",
+        "plateau-wrong-mode",
     )
     uses = (Epochs,)
     listens = (*Epochs.LISTENS, OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
@@ -107,7 +94,7 @@ class SchedulerSteppedPerBatch(Detector):
         self._schedules: dict[int, Decay] = {}
         self._own: dict[int, Decay | None] = {}  # optimizer -> schedule without a scheduler
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
             self._trained(event)
         elif isinstance(event, SchedulerBuilt):
@@ -130,7 +117,7 @@ class SchedulerSteppedPerBatch(Detector):
             rate = max(event.lrs)
             own.advance(event, own.rate if own.calls else rate, rate, own.calls)
 
-    def _judge(self, event: Event) -> Iterator[Finding]:
+    def _judge(self, event: Event) -> Findings:
         over = isinstance(event, RunEnded)
         owned = {-optimizer: own for optimizer, own in self._own.items() if own is not None}
         for key, schedule in {**self._schedules, **owned}.items():

@@ -1,12 +1,8 @@
-"""PM202 scheduler-stepped-per-epoch."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.epochs import Epochs
 from premortem.detectors.shared.schedules import Schedule
 from premortem.events import (
@@ -18,7 +14,6 @@ from premortem.events import (
     SchedulerBuilt,
     SchedulerStep,
 )
-from premortem.findings import Finding, Severity
 
 
 @dataclass
@@ -59,12 +54,8 @@ class SchedulerSteppedPerEpoch(Detector):
     A run that was cut short, and schedules whose length has nothing to do with the number of steps made.
     """
 
-    card = Card(
-        code="PM202",
-        name="scheduler-stepped-per-epoch",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("learning-rate-zero", "updates-too-small", "metric-frozen"),
+    card = Card("PM202", "scheduler-stepped-per-epoch", "scheduler", Severity.ERROR).explaining(
+        *STILL, "learning-rate-zero"
     )
     uses = (Epochs,)
     listens = (OptimizerBuilt, OptimizerStep, Backward, SchedulerBuilt, SchedulerStep, RunEnded)
@@ -74,7 +65,7 @@ class SchedulerSteppedPerEpoch(Detector):
         self._schedules: dict[int, Counted] = {}
         self._backwards = 0
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
             for schedule in self._schedules.values():
                 if schedule.optimizer == event.optimizer:
@@ -94,7 +85,7 @@ class SchedulerSteppedPerEpoch(Detector):
         elif isinstance(event, RunEnded) and event.reason == "finished":
             yield from self._ended(event)
 
-    def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
+    def _stepped(self, event: SchedulerStep) -> Findings:
         schedule = self._schedules.get(event.scheduler)
         if schedule is None:
             return
@@ -104,7 +95,7 @@ class SchedulerSteppedPerEpoch(Detector):
         if schedule.calls == 3 and schedule.gap >= 3 and self._matches(schedule, planned):
             yield self._found(event, event.scheduler, schedule, planned, "steps are planned")
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         for key, schedule in self._schedules.items():
             micro = self._backwards - schedule.backwards_before
             if schedule.calls < 2 or self.said(key):

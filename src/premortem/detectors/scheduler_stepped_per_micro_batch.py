@@ -1,15 +1,10 @@
-"""PM210 scheduler-stepped-per-micro-batch."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
 from premortem.events import Event, OptimizerStep, SchedulerStep, Site
-from premortem.findings import Finding, Severity
 
 ENOUGH = 8  # steps that were made after the end of the schedule: a rounded length leaves fewer
 CLOSE = 0.1  # relative; the last window of an epoch may be shorter
@@ -46,19 +41,12 @@ class SchedulerSteppedPerMicroBatch(Detector):
     end at 0.
     """
 
-    card = Card(
-        code="PM210",
-        name="scheduler-stepped-per-micro-batch",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=(
-            "scheduler-stepped-per-batch",
-            "scheduler-past-horizon",
-            "scheduler-before-optimizer",
-            "learning-rate-zero",
-            "updates-too-small",
-            "metric-frozen",
-        ),
+    card = Card("PM210", "scheduler-stepped-per-micro-batch", "scheduler", Severity.ERROR).explaining(
+        *STILL,
+        "scheduler-stepped-per-batch",
+        "scheduler-past-horizon",
+        "scheduler-before-optimizer",
+        "learning-rate-zero",
     )
     listens = (SchedulerStep, OptimizerStep, WindowEnded)
 
@@ -67,7 +55,7 @@ class SchedulerSteppedPerMicroBatch(Detector):
         self._micros: dict[int, int] = {}  # optimizer -> micro-batches to a step
         self._idle: dict[int, int] = {}  # scheduler -> steps since its end
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, WindowEnded):
             if event.end == STEPPED and event.accumulates:
                 self._micros[event.optimizer] = max(len(event.micros), self._micros.get(event.optimizer, 0))
@@ -80,7 +68,7 @@ class SchedulerSteppedPerMicroBatch(Detector):
         elif isinstance(event, OptimizerStep):
             yield from self._stepped(event)
 
-    def _stepped(self, event: OptimizerStep) -> Iterator[Finding]:
+    def _stepped(self, event: OptimizerStep) -> Findings:
         for key, calls in self._calls.items():
             if calls.optimizer != event.optimizer or self.said(key):
                 continue

@@ -1,14 +1,9 @@
-"""PM209 scheduler-stepped-twice."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep, Site
-from premortem.findings import Finding, Severity
 
 ROUNDS = 4  # steps, each with both calls: a warm-up beside a schedule ends, or takes turns
 
@@ -40,12 +35,8 @@ class SchedulerSteppedTwice(Detector):
     that are wound forward before training.
     """
 
-    card = Card(
-        code="PM209",
-        name="scheduler-stepped-twice",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("scheduler-past-horizon", "scheduler-stepped-per-batch", "updates-too-small"),
+    card = Card("PM209", "scheduler-stepped-twice", "scheduler", Severity.ERROR).explaining(
+        "scheduler-past-horizon", "scheduler-stepped-per-batch", "updates-too-small"
     )
     listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep)
 
@@ -55,7 +46,7 @@ class SchedulerSteppedTwice(Detector):
         self._steps: dict[int, int] = {}
         self._calls: dict[int, Calls] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
             self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + 1
             if event.optimizer in self._calls:
@@ -66,7 +57,7 @@ class SchedulerSteppedTwice(Detector):
         elif isinstance(event, SchedulerStep) and not event.explicit and event.metric is None:
             yield from self._stepped(event)
 
-    def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
+    def _stepped(self, event: SchedulerStep) -> Findings:
         calls = self._calls.setdefault(event.optimizer, Calls())
         (other, site), calls.last = calls.last, (event.scheduler, event.at)
         if not other or not event.optimizer_steps or self.said(event.optimizer):

@@ -1,13 +1,8 @@
-"""PM337 settings-overwritten-by-file."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
+from premortem.detectors.base import Card, Finding, Findings, Severity
 from premortem.detectors.shared.resuming import OfResumed, file_of
 from premortem.events import Resumed, Schedule, Setting
-from premortem.findings import Finding, Severity
 
 _LABELS = {"lr": "learning rate", "initial_lr": "learning rate", "weight_decay": "weight decay"}
 _CLOSE = 1e-3  # relative: a rate that was computed twice differs by less
@@ -32,11 +27,9 @@ class SettingsOverwrittenByFile(OfResumed):
     was saved, and is lower than the one the optimizer was built with, is only told as information.
     """
 
-    card = Card(
-        code="PM337", name="settings-overwritten-by-file", family="checkpoint", severity=Severity.WARNING
-    )
+    card = Card("PM337", "settings-overwritten-by-file", "checkpoint", Severity.WARNING)
 
-    def observe(self, event: Resumed) -> Iterator[Finding]:
+    def observe(self, event: Resumed) -> Findings:
         finding = self.judge(event)  # whether the state of the optimizer was restored or not
         if finding is not None and self.once(event.optimizer):
             yield finding

@@ -1,15 +1,10 @@
-"""PM415 shapes-do-not-fit."""
-
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.slips import slip, told, way
 from premortem.events import Event, RunEnded, ShapesMet
-from premortem.findings import Finding, Severity
 
 _ERRORS = frozenset({"RuntimeError", "ValueError", "IndexError"})
 # What a backbone that cuts images into patches or windows says, in its own words; it may also be an assertion.
@@ -42,13 +37,13 @@ class ShapesDoNotFit(Detector):
     `squeeze()` and `view` with a fixed batch size, and `drop_last=True` where a small batch has no place.
     """
 
-    card = Card(code="PM415", name="shapes-do-not-fit", family="shape", severity=Severity.ERROR)
+    card = Card("PM415", "shapes-do-not-fit", "shape", Severity.ERROR)
     listens = (ShapesMet, RunEnded)
 
     def __init__(self) -> None:
         self._met: ShapesMet | None = None
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ShapesMet):
             self._met = event
         if not isinstance(event, RunEnded) or event.reason != "crashed":

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import ShuffleStarted
-from premortem.findings import Finding, Severity
 
 _TRAINED = 2  # steps during a pass, from which on the loader is one that is trained from
 
@@ -27,16 +23,14 @@ class ShuffleRepeatsEveryEpoch(Detector):
     For loaders without a training step during their pass (evaluation), and when the sampler does not shuffle.
     """
 
-    card = Card(
-        code="PM484", name="shuffle-repeats-every-epoch", family="distributed", severity=Severity.WARNING
-    )
+    card = Card("PM484", "shuffle-repeats-every-epoch", "distributed", Severity.WARNING)
     listens = (ShuffleStarted,)
 
     def __init__(self) -> None:
         self._epochs: dict[int, int] = {}
         self._told: list[int] = []
 
-    def observe(self, event: ShuffleStarted) -> Iterable[Finding]:
+    def observe(self, event: ShuffleStarted) -> Findings:
         before = self._epochs.get(event.loader)
         self._epochs[event.loader] = event.epoch
         if before == event.epoch and event.trained >= _TRAINED and event.loader not in self._told:

@@ -1,14 +1,10 @@
-"""PM402 sigmoid-before-bce-with-logits."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
-from premortem.cards import Card
+from premortem.detectors.base import Card, Finding, Findings, Severity
 from premortem.detectors.shared.scores import NAMED, SQUASHED, TakesScores
 from premortem.events import Event, GraphWalked, LossCall, Site
-from premortem.findings import Finding, Severity
 
 _FILLED = 50  # calls: chance alone does not keep so many raw outputs between 0 and 1
 _EDGE = 0.02  # so near to both ends they come, which a scaled score would not
@@ -36,18 +32,12 @@ class SigmoidBeforeBceWithLogits(TakesScores):
     """
 
     card = Card(
-        code="PM402",
-        name="sigmoid-before-bce-with-logits",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "updates-too-small",
-            "vanishing-gradients",
-            "saturated-activations",
-            "uninformative-labels",
-        ),
+        "PM402",
+        "sigmoid-before-bce-with-logits",
+        "loss-definition",
+        Severity.ERROR,
         explains_here=("target-out-of-reach",),
-    )
+    ).explaining("updates-too-small", "vanishing-gradients", "saturated-activations", "uninformative-labels")
     twice: ClassVar[frozenset[tuple[str, str]]] = frozenset(
         {("LogSigmoid", "Sigmoid"), ("LogSigmoid", "Softmax"), ("BinaryCrossEntropyWithLogits", "Sigmoid")}
     )
@@ -58,7 +48,7 @@ class SigmoidBeforeBceWithLogits(TakesScores):
     def applied_twice(self, event: GraphWalked, upper: str, lower: str) -> Finding:
         return self._squashed(event, "a loss that takes raw scores", "sigmoid")
 
-    def called(self, event: LossCall) -> Iterator[Finding]:
+    def called(self, event: LossCall) -> Findings:
         if event.fn not in _TAKING_SCORES or not event.grad:
             return
         if event.input_op in SQUASHED:

@@ -1,13 +1,7 @@
-"""PM408 soft-labels-no-probabilities."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import DIVERGING, THRICE, Card, Detector, Findings, Severity
 from premortem.events import LossCall
-from premortem.findings import Finding, Severity
 
 
 class SoftLabelsNoProbabilities(Detector):
@@ -26,23 +20,12 @@ class SoftLabelsNoProbabilities(Detector):
     Give probabilities (`softmax(teacher, dim=1)`, one-hot rows), or class indices as integers.
     """
 
-    card = Card(
-        code="PM408",
-        name="soft-labels-no-probabilities",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "loss-without-lower-bound",
-            "exploding-gradients",
-            "updates-too-large",
-            "non-finite-training",
-            "overflow",
-            "wrong-sign",
-        ),
+    card = Card("PM408", "soft-labels-no-probabilities", "loss-definition", Severity.ERROR).explaining(
+        *DIVERGING, "loss-without-lower-bound", "wrong-sign"
     )
     listens = (LossCall,)
 
-    def observe(self, event: LossCall) -> Iterator[Finding]:
+    def observe(self, event: LossCall) -> Findings:
         if event.target_sum_error is None or not event.grad:
             return
         low, high = event.target_min, event.target_max

@@ -1,15 +1,11 @@
-"""PM401 softmax-before-cross-entropy."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import ClassVar
 
-from premortem.cards import Card
+from premortem.detectors.base import Card, Finding, Findings, Severity
 from premortem.detectors.shared.scores import NAMED, SQUASHED, TakesScores
 from premortem.events import GraphWalked, LossCall, Site
-from premortem.findings import Finding, Severity
 
 _BY_NUMBERS = 5  # calls, when only the numbers say that they are probabilities: a few may be so by chance
 
@@ -36,18 +32,17 @@ class SoftmaxBeforeCrossEntropy(TakesScores):
     """
 
     card = Card(
-        code="PM401",
-        name="softmax-before-cross-entropy",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "updates-too-small",
-            "vanishing-gradients",
-            "saturated-activations",
-            "uninformative-labels",
-            "train-and-val-on-different-scales",
-        ),
+        "PM401",
+        "softmax-before-cross-entropy",
+        "loss-definition",
+        Severity.ERROR,
         explains_here=("target-out-of-reach",),
+    ).explaining(
+        "updates-too-small",
+        "vanishing-gradients",
+        "saturated-activations",
+        "uninformative-labels",
+        "train-and-val-on-different-scales",
     )
     twice: ClassVar[frozenset[tuple[str, str]]] = frozenset(
         {("LogSoftmax", "Softmax"), ("LogSoftmax", "Sigmoid"), ("Logsumexp", "Softmax")}
@@ -56,7 +51,7 @@ class SoftmaxBeforeCrossEntropy(TakesScores):
     def __init__(self) -> None:
         self._clear: set[Site | None] = set()  # lines that were given something else
 
-    def called(self, event: LossCall) -> Iterator[Finding]:
+    def called(self, event: LossCall) -> Findings:
         if event.fn != "cross_entropy":
             return
         classes = event.input_shape[1] if len(event.input_shape) > 1 else event.input_shape[0]

@@ -1,13 +1,7 @@
-"""PM409 softmax-over-one-class."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import FADING, THRICE, Card, Detector, Findings, Severity
 from premortem.events import LossCall
-from premortem.findings import Finding, Severity
 
 
 class SoftmaxOverOneClass(Detector):
@@ -25,21 +19,20 @@ class SoftmaxOverOneClass(Detector):
     """
 
     card = Card(
-        code="PM409",
-        name="softmax-over-one-class",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=("vanishing-gradients", "updates-too-small", "metric-frozen", "detached-from-loss"),
+        "PM409",
+        "softmax-over-one-class",
+        "loss-definition",
+        Severity.ERROR,
         explains_here=(
             "softmax-before-cross-entropy",
             "sigmoid-before-bce-with-logits",
             "target-out-of-reach",
             "constant-labels",
         ),
-    )
+    ).explaining(*FADING, "detached-from-loss")
     listens = (LossCall,)
 
-    def observe(self, event: LossCall) -> Iterator[Finding]:
+    def observe(self, event: LossCall) -> Findings:
         if not event.grad or not event.input_shape:
             return
         crossed = event.fn == "cross_entropy" and len(event.input_shape) > 1 and event.input_shape[1] == 1

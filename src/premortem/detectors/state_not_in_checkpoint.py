@@ -1,14 +1,8 @@
-"""PM316 state-not-in-checkpoint."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import some
 from premortem.events import UnsavedStateUsed
-from premortem.findings import Finding, Severity
 
 
 class StateNotInCheckpoint(Detector):
@@ -27,10 +21,10 @@ class StateNotInCheckpoint(Detector):
     Make the buffers persistent, or run the model in train mode on a few batches before it is used.
     """
 
-    card = Card(code="PM316", name="state-not-in-checkpoint", family="persistence", severity=Severity.ERROR)
+    card = Card("PM316", "state-not-in-checkpoint", "persistence", Severity.ERROR)
     listens = (UnsavedStateUsed,)
 
-    def observe(self, event: UnsavedStateUsed) -> Iterator[Finding]:
+    def observe(self, event: UnsavedStateUsed) -> Findings:
         if self.once(event.model):
             yield self.finding(
                 event,

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.replicas import data_parallel, differ, odd, site
 from premortem.events import RanksSeen
-from premortem.findings import Finding, Severity
 
 
 class StatisticsApart(Detector):
@@ -23,13 +19,13 @@ class StatisticsApart(Detector):
     rank's share of the data is large this is a matter of taste, so it is a remark.
     """
 
-    card = Card(code="PM486", name="statistics-apart", family="distributed", severity=Severity.INFO)
+    card = Card("PM486", "statistics-apart", "distributed", Severity.INFO)
     listens = (RanksSeen,)
 
     def __init__(self) -> None:
         self._seen = 0
 
-    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+    def observe(self, event: RanksSeen) -> Findings:
         every = data_parallel(event)
         answers = [d.buffers for d in every]
         if not every or 0 in answers or any(d.apart_on_purpose for d in every):

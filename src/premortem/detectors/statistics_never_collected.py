@@ -1,15 +1,9 @@
-"""PM307 statistics-never-collected."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.wording import count
 from premortem.events import EvaluationEnded
-from premortem.findings import Finding, Severity
 
 
 class StatisticsNeverCollected(Detector):
@@ -27,12 +21,8 @@ class StatisticsNeverCollected(Detector):
     Copy the buffers with the parameters (`use_buffers=True`), or run `torch.optim.swa_utils.update_bn` first.
     """
 
-    card = Card(
-        code="PM307",
-        name="statistics-never-collected",
-        family="eval-stale",
-        severity=Severity.ERROR,
-        explains=("train-and-eval-inputs-differ",),
+    card = Card("PM307", "statistics-never-collected", "eval-stale", Severity.ERROR).explaining(
+        "train-and-eval-inputs-differ"
     )
     uses = (Models,)
     listens = (EvaluationEnded,)
@@ -40,7 +30,7 @@ class StatisticsNeverCollected(Detector):
     def __init__(self) -> None:
         self._weights: dict[int, set[int]] = {}
 
-    def observe(self, event: EvaluationEnded) -> Iterator[Finding]:
+    def observe(self, event: EvaluationEnded) -> Findings:
         if event.weights is not None:
             seen = self._weights.setdefault(event.model, set())
             if event.unborn and not event.training and event.step:

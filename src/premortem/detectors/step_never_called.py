@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
-from premortem.cards import Card
 from premortem.derived.windows import THROWN, WindowEnded
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Findings, Severity
 from premortem.events import (
     Backward,
     Event,
@@ -19,7 +17,6 @@ from premortem.events import (
     Site,
     ZeroGrad,
 )
-from premortem.findings import Finding, Severity
 
 FEW = 8  # backward passes; fewer may be a look at the gradients
 MANY = 100  # cleared by the optimizer itself, and still no step: no need to wait for the end
@@ -45,23 +42,16 @@ class StepNeverCalled(Detector):
     input (adversarial examples, saliency), and when another optimizer steps the same parameters.
     """
 
-    card = Card(
-        code="PM123",
-        name="step-never-called",
-        family="update-order",
-        severity=Severity.ERROR,
-        explains=(
-            "gradients-thrown-away",
-            "gradients-never-cleared",
-            "metric-frozen",
-            "evaluated-copy-never-changes",
-            "scheduler-before-optimizer",
-            "scheduler-stepped-per-batch",
-            "updates-too-small",
-            "same-batch-every-step",
-            "uninformative-labels",
-            "train-and-val-on-different-scales",
-        ),
+    card = Card("PM123", "step-never-called", "update-order", Severity.ERROR).explaining(
+        *STILL,
+        "gradients-thrown-away",
+        "gradients-never-cleared",
+        "evaluated-copy-never-changes",
+        "scheduler-before-optimizer",
+        "scheduler-stepped-per-batch",
+        "same-batch-every-step",
+        "uninformative-labels",
+        "train-and-val-on-different-scales",
     )
     listens = (
         ModelSeen,
@@ -92,7 +82,7 @@ class StepNeverCalled(Detector):
             int, set[int | None]
         ] = {}  # model -> the models whose outputs it was given; None for data
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
             self._steps[event.optimizer] += 1
         elif isinstance(event, Backward):
@@ -133,7 +123,7 @@ class StepNeverCalled(Detector):
                 if not event.cut_off or self._cleared[optimizer] >= FEW:
                     yield from self._judge(event, optimizer)
 
-    def _judge(self, event: Event, optimizer: int) -> Iterable[Finding]:
+    def _judge(self, event: Event, optimizer: int) -> Findings:
         backwards = self._backwards[optimizer]
         if self._steps[optimizer] or self.said(optimizer) or backwards < FEW or self._refused:
             return

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
-from premortem.cards import Card
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import THRICE, TWICE, Detector
+from premortem.detectors.base import THRICE, TOO_LARGE, TWICE, Card, Detector, Findings, Severity
 from premortem.events import EpochEnded, EpochStarted, Event, LogLine
-from premortem.findings import Finding, Severity
 from premortem.metric_words import EPOCHS
 
 MANY = 8  # batches in an epoch; a few may be one deliberate large batch
@@ -30,19 +27,12 @@ class StepOncePerEpoch(Detector):
     When the losses are divided, or are sums over samples, as in deliberate full-batch training.
     """
 
-    card = Card(
-        code="PM127",
-        name="step-once-per-epoch",
-        family="update-order",
-        severity=Severity.WARNING,
-        explains=(
-            "accumulation-not-divided",
-            "exploding-gradients",
-            "updates-too-large",
-            "updates-too-small",
-            "clipped-hard-every-step",
-            "scheduler-stepped-per-batch",
-        ),
+    card = Card("PM127", "step-once-per-epoch", "update-order", Severity.WARNING).explaining(
+        *TOO_LARGE,
+        "accumulation-not-divided",
+        "updates-too-small",
+        "clipped-hard-every-step",
+        "scheduler-stepped-per-batch",
     )
     listens = (WindowEnded, EpochStarted, EpochEnded, LogLine)
 
@@ -52,7 +42,7 @@ class StepOncePerEpoch(Detector):
         self._lines = 0  # lines about an epoch since the last step
         self._times: Counter[tuple[int, int, bool]] = Counter()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, WindowEnded):
             if event.end == STEPPED:
                 yield from self._window(event)
@@ -66,7 +56,7 @@ class StepOncePerEpoch(Detector):
         elif isinstance(event, LogLine):
             self._lines += bool(event.values) and event.values[0][0] in EPOCHS
 
-    def _window(self, window: WindowEnded) -> Iterable[Finding]:
+    def _window(self, window: WindowEnded) -> Findings:
         optimizer, n = window.optimizer, len(window.micros)
         if n < MANY or window.site is None or window.gated or window.touched or window.closure:
             return

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Findings, Severity
 from premortem.events import OptimizerStep
-from premortem.findings import Finding, Severity
 
 WITHIN = 9  # steps, so that one in three is enough: every second step may be a real one
 
@@ -29,19 +25,13 @@ class StepWithoutNewGradients(Detector):
     When gradients are written by hand between the steps.
     """
 
-    card = Card(
-        code="PM124",
-        name="step-without-new-gradients",
-        family="update-order",
-        severity=Severity.ERROR,
-        explains=("updates-too-large", "exploding-gradients"),
-    )
+    card = Card("PM124", "step-without-new-gradients", "update-order", Severity.ERROR).explaining(*TOO_LARGE)
     listens = (OptimizerStep,)
 
     def __init__(self) -> None:
         self._recent: dict[int, list[bool]] = {}
 
-    def observe(self, event: OptimizerStep) -> Iterable[Finding]:
+    def observe(self, event: OptimizerStep) -> Findings:
         recent = self._recent[event.optimizer] = [
             *self._recent.get(event.optimizer, [])[1 - WITHIN :],
             event.reused,

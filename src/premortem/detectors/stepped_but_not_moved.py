@@ -2,13 +2,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import STILL, TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.wording import parameters_of, place
 from premortem.events import Custody, Event, Link, OptimizerStep, RunEnded, Site
-from premortem.findings import Finding, Severity
 
 STRONG = 100.0  # last digits that a plain gradient step would change: rounding cannot hide that
 NEVER = 12  # audited steps, when nothing the optimizer holds has ever moved: a warm-up from 0 is over
@@ -35,12 +32,8 @@ class SteppedButNotMoved(Detector):
     optimizer is used to waiting for several steps.
     """
 
-    card = Card(
-        code="PM107",
-        name="stepped-but-not-moved",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "updates-too-small", "evaluated-copy-never-changes", "learning-rate-zero"),
+    card = Card("PM107", "stepped-but-not-moved", "optimizer-ownership", Severity.ERROR).explaining(
+        *STILL, "evaluated-copy-never-changes", "learning-rate-zero"
     )
     listens = (OptimizerStep, Custody, RunEnded)
 
@@ -55,7 +48,7 @@ class SteppedButNotMoved(Detector):
         )  # optimizers with a closure: a line search may well stay where it is
         self._told: set[int] = set()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
             self._steps[event.optimizer] += 1
             (self._searching.add if event.closure else self._searching.discard)(event.optimizer)
@@ -67,7 +60,7 @@ class SteppedButNotMoved(Detector):
                     self._told.update(link.key for link in links)
                     yield self._found(event, links, at, self._steps[optimizer], [])
 
-    def _audit(self, event: Custody) -> Iterable[Finding]:
+    def _audit(self, event: Custody) -> Findings:
         if event.optimizer in self._searching:
             return
         mine = [link for link in event.links if event.optimizer in link.owners and link.pull is not None]

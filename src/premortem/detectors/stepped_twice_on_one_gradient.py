@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.wording import count, some
 from premortem.events import Backward, Event, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
-from premortem.findings import Finding, Severity
 
 
 class SteppedTwiceOnOneGradient(Detector):
@@ -28,12 +24,8 @@ class SteppedTwiceOnOneGradient(Detector):
     When there is a new backward pass (or `zero_grad`) between the two steps.
     """
 
-    card = Card(
-        code="PM104",
-        name="stepped-twice-on-one-gradient",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-        explains=("updates-too-large", "exploding-gradients", "step-without-new-gradients"),
+    card = Card("PM104", "stepped-twice-on-one-gradient", "optimizer-ownership", Severity.ERROR).explaining(
+        *TOO_LARGE, "step-without-new-gradients"
     )
     uses = (Models,)
     listens = (OptimizerBuilt, Backward, ZeroGrad, OptimizerStep)
@@ -44,7 +36,7 @@ class SteppedTwiceOnOneGradient(Detector):
         self._stepped: list[int] = []  # optimizers that stepped on the gradients that are there now
         self._times: dict[tuple[int, int], int] = {}
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             self._held[event.optimizer] = frozenset(key for group in event.groups for key in group.parameters)
             self._built.setdefault(event.optimizer, event.at)
@@ -56,7 +48,7 @@ class SteppedTwiceOnOneGradient(Detector):
         elif isinstance(event, OptimizerStep) and event.with_grad and not event.closure:
             yield from self._step(event)
 
-    def _step(self, event: OptimizerStep) -> Iterable[Finding]:
+    def _step(self, event: OptimizerStep) -> Findings:
         mine = self._held.get(event.optimizer, frozenset())
         for other in self._stepped:
             shared = mine & self._held.get(other, frozenset())

@@ -1,13 +1,7 @@
-"""PM243 symmetric-initialisation."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import FADING, THRICE, Card, Detector, Finding, Findings, Severity
 from premortem.events import Custody, Event, LayerStats, Link, ModelSeen, Parameter, RunEnded
-from premortem.findings import Finding, Severity
 
 
 class SymmetricInitialisation(Detector):
@@ -31,19 +25,8 @@ class SymmetricInitialisation(Detector):
     and warm-ups from rate 0.
     """
 
-    card = Card(
-        code="PM243",
-        name="symmetric-initialisation",
-        family="init-saturation",
-        severity=Severity.ERROR,
-        explains=(
-            "vanishing-gradients",
-            "metric-frozen",
-            "dead-units",
-            "detached-from-loss",
-            "parameter-without-optimizer",
-            "updates-too-small",
-        ),
+    card = Card("PM243", "symmetric-initialisation", "init-saturation", Severity.ERROR).explaining(
+        *FADING, "dead-units", "detached-from-loss", "parameter-without-optimizer"
     )
     listens = (ModelSeen, LayerStats, Custody, RunEnded)
 
@@ -55,7 +38,7 @@ class SymmetricInitialisation(Detector):
         self._looks: dict[str, int] = {}
         self._stuck: dict[str, bool] = {}  # the gradient was exactly zero
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             for parameter in event.parameters:
                 if len(parameter.shape) > 1:
@@ -76,7 +59,7 @@ class SymmetricInitialisation(Detector):
         if rows >= 2 and event.twins >= 1 - 1.5 / rows:
             self._twins[event.layer] = event
 
-    def _moved(self, event: Custody) -> Iterator[Finding]:
+    def _moved(self, event: Custody) -> Findings:
         """A forward with equal units, then a step that could have parted them."""
         links = {link.key: link for link in event.links}
         for layer in self._twins:

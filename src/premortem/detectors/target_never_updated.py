@@ -1,16 +1,11 @@
-"""PM308 target-never-updated."""
-
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.events import Custody, Event, Forward, ModelSeen, RunEnded, Site, StateLoaded, WeightsSeen
-from premortem.findings import Finding, Severity
 
 STEPS = 200  # of the trained model, in which its copy stayed as it was: usual hard updates come sooner
 LOOKS = 4  # at its weights, the same each time
@@ -55,12 +50,7 @@ class TargetNeverUpdated(Detector):
     very inputs that the other model gets, in training or not (a reference that is meant to stay, a baseline).
     """
 
-    card = Card(
-        code="PM308",
-        name="target-never-updated",
-        family="eval-stale",
-        severity=Severity.ERROR,
-    )
+    card = Card("PM308", "target-never-updated", "eval-stale", Severity.ERROR)
     uses = (Models,)
     listens = (ModelSeen, Forward, WeightsSeen, Custody, StateLoaded, RunEnded)
 
@@ -70,7 +60,7 @@ class TargetNeverUpdated(Detector):
         self._used: set[int] = set()  # models whose weights came from elsewhere: loaded, or trained before
         self._inputs: dict[int, deque[int]] = {}  # of the other models
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             self._seen(event)
         elif isinstance(event, Forward):
@@ -116,7 +106,7 @@ class TargetNeverUpdated(Detector):
         target.changed |= event.checksum != target.weights
         target.looks += 1
 
-    def _judge(self, event: RunEnded) -> Iterator[Finding]:
+    def _judge(self, event: RunEnded) -> Findings:
         for key, target in self._targets.items():
             stale = key not in self._moved and not target.changed and target.looks >= LOOKS
             if not target.calls or target.shared > ALIKE * target.calls:

@@ -1,13 +1,7 @@
-"""PM406 target-out-of-reach."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import LossCall, Site
-from premortem.findings import Finding, Severity
 
 _CALLS = 6  # over which one odd batch of targets does not decide
 _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
@@ -41,25 +35,20 @@ class TargetOutOfReach(Detector):
     """
 
     card = Card(
-        code="PM406",
-        name="target-out-of-reach",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "saturated-activations",
-            "dead-units",
-            "vanishing-gradients",
-            "updates-too-small",
-            "uninformative-labels",
-        ),
-        explains_here=("unscaled-targets",),
+        "PM406", "target-out-of-reach", "loss-definition", Severity.ERROR, explains_here=("unscaled-targets",)
+    ).explaining(
+        "saturated-activations",
+        "dead-units",
+        "vanishing-gradients",
+        "updates-too-small",
+        "uninformative-labels",
     )
     listens = (LossCall,)
 
     def __init__(self) -> None:
         self._clear: set[Site | None] = set()
 
-    def observe(self, event: LossCall) -> Iterator[Finding]:
+    def observe(self, event: LossCall) -> Findings:
         if event.fn not in _LOSSES or not event.grad:
             return
         if event.target_mean is None or event.target_grad or event.at in self._clear:

@@ -1,14 +1,8 @@
-"""PM305 train-and-val-on-different-scales."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import columns
 from premortem.events import Backward, Event, Judged, LogLine, LossCall, OptimizerStep
-from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 
 CLOSE = 0.02  # relative; the last batch may be smaller than the others
@@ -47,12 +41,7 @@ class TrainAndValOnDifferentScales(Detector):
     Log the loss before it is divided (or multiply it back).
     """
 
-    card = Card(
-        code="PM305",
-        name="train-and-val-on-different-scales",
-        family="eval-stale",
-        severity=Severity.WARNING,
-    )
+    card = Card("PM305", "train-and-val-on-different-scales", "eval-stale", Severity.WARNING)
     listens = (Backward, LossCall, Judged, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
@@ -64,7 +53,7 @@ class TrainAndValOnDifferentScales(Detector):
         self._summed = 0  # backward passes that the last step summed up
         self._lines = 0
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
             if event.value is not None and event.scale and not event.scaled:
                 self._backward(event.value, event.scale)
@@ -86,7 +75,7 @@ class TrainAndValOnDifferentScales(Detector):
         self._scaled.add(value)
         self._whole.add(value / scale)
 
-    def _printed(self, event: LogLine) -> Iterator[Finding]:
+    def _printed(self, event: LogLine) -> Findings:
         names = columns(event)
         losses = [
             (words, value)

@@ -1,12 +1,8 @@
-"""PM302 trained-in-eval-mode."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.wording import count
 from premortem.events import (
@@ -19,7 +15,6 @@ from premortem.events import (
     Site,
     StateLoaded,
 )
-from premortem.findings import Certainty, Finding, Severity
 
 LEAKED = 3  # steps in eval mode, after steps in train mode, that are no accident of one batch
 NEVER = 10  # steps in eval mode from the start: more than a trial of the loop
@@ -60,10 +55,10 @@ class TrainedInEvalMode(Detector):
     """
 
     card = Card(
-        code="PM302",
-        name="trained-in-eval-mode",
-        family="eval-mode",
-        severity=Severity.ERROR,
+        "PM302",
+        "trained-in-eval-mode",
+        "eval-mode",
+        Severity.ERROR,
         explains_here=("statistics-never-collected",),
     )
     uses = (Models,)
@@ -75,7 +70,7 @@ class TrainedInEvalMode(Detector):
         self._pending: list[Forward] = []
         self._trainees: dict[int, Trainee] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
             if event.grad and event.tracked and len(self._pending) < 4096:
                 self._pending.append(event)
@@ -100,7 +95,7 @@ class TrainedInEvalMode(Detector):
             elif forward.noisy_eval:
                 trainee.in_eval.append(forward)
 
-    def _stepped(self, event: OptimizerStep) -> Iterator[Finding]:
+    def _stepped(self, event: OptimizerStep) -> Findings:
         held = self._held.get(event.optimizer)
         for model, trainee in self._trainees.items():
             if not trainee.in_train and not trainee.in_eval:
@@ -128,7 +123,7 @@ class TrainedInEvalMode(Detector):
                 f.number if f.fingerprint is None else f.fingerprint for f in trainee.in_eval
             )
 
-    def _judge(self, trainee: Trainee, seen: ModelSeen, event: OptimizerStep) -> Iterator[Finding]:
+    def _judge(self, trainee: Trainee, seen: ModelSeen, event: OptimizerStep) -> Findings:
         trainable = sum(parameter.trainable for parameter in seen.parameters)
         if self.said(seen.model) or 2 * trainable < len(seen.parameters) or len(trainee.inputs) < 2:
             return

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.replicas import data_parallel, differ, named, site
 from premortem.events import RanksSeen
-from premortem.findings import Finding, Severity
 
 
 class UnequalBatches(Detector):
@@ -24,10 +20,10 @@ class UnequalBatches(Detector):
     ends at the same number of batches on all ranks needs nothing: that is why this is a remark.
     """
 
-    card = Card(code="PM485", name="unequal-batches", family="distributed", severity=Severity.INFO)
+    card = Card("PM485", "unequal-batches", "distributed", Severity.INFO)
     listens = (RanksSeen,)
 
-    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+    def observe(self, event: RanksSeen) -> Findings:
         every = data_parallel(event)
         lengths = [d.length for d in every if d.length is not None and not d.apart_on_purpose]
         places = [tuple(d.loader) for d in every]

@@ -1,18 +1,13 @@
-"""PM432 unscaled-targets."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from statistics import fmean
 
-from premortem.cards import Card
 from premortem.derived.failures import TrainingFailed
-from premortem.detectors.base import Detector
+from premortem.detectors.base import DIVERGING, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.chance import Chance, Courses
 from premortem.detectors.shared.series import Series
 from premortem.events import Backward, Event, GraphWalked, LayerStats, LossCall, RunEnded, Site
-from premortem.findings import Finding, Severity
 
 _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 # Size of the targets: an output that starts near 0 needs hundreds of steps of usual rates to get there.
@@ -53,22 +48,13 @@ class UnscaledTargets(Detector):
     Targets of any size that the predictions do reach.
     """
 
-    card = Card(
-        code="PM432",
-        name="unscaled-targets",
-        family="data-scale",
-        severity=Severity.WARNING,
-        explains=(
-            "non-finite-training",
-            "weights-stay-non-finite",
-            "overflow",
-            "exploding-gradients",
-            "updates-too-large",
-            "updates-too-small",
-            "dead-units",
-            "clipped-hard-every-step",
-            "uninformative-labels",
-        ),
+    card = Card("PM432", "unscaled-targets", "data-scale", Severity.WARNING).explaining(
+        *DIVERGING,
+        "weights-stay-non-finite",
+        "updates-too-small",
+        "dead-units",
+        "clipped-hard-every-step",
+        "uninformative-labels",
     )
     uses = (Courses,)
     listens = (LossCall, GraphWalked, LayerStats, Backward, TrainingFailed, RunEnded)
@@ -78,7 +64,7 @@ class UnscaledTargets(Detector):
         self._squares: dict[Site | None, Series] = {}  # losses written out as mean squares
         self._output = 0.0  # size of what the last layer gave last
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LossCall):
             if event.fn in _LOSSES and event.grad and not event.target_grad:
                 self._compared(event)
@@ -110,7 +96,7 @@ class UnscaledTargets(Detector):
     def _targets(self, site: Site | None) -> Chance:
         return self.fact(Courses).trained[site].chance
 
-    def _broke(self, event: Event) -> Iterator[Finding]:
+    def _broke(self, event: Event) -> Findings:
         for site in self._seen:
             if self._targets(site).size > 2 * _LARGE:
                 self.over = True
@@ -132,7 +118,7 @@ class UnscaledTargets(Detector):
                 )
                 return
 
-    def _judge(self, event: RunEnded) -> Iterator[Finding]:
+    def _judge(self, event: RunEnded) -> Findings:
         for site, seen in self._seen.items():
             if self._targets(site).size < _LARGE or self.fact(Courses).trained[site].values.count < _CALLS:
                 continue
@@ -147,7 +133,7 @@ class UnscaledTargets(Detector):
         for site, values in self._squares.items():
             yield from self._written_out(event, site, values)
 
-    def _written_out(self, event: RunEnded, site: Site | None, values: Series) -> Iterator[Finding]:
+    def _written_out(self, event: RunEnded, site: Site | None, values: Series) -> Findings:
         """`((pred - y) ** 2).mean()`: its root is the size of the targets as long as the predictions are small."""
         if self.over or values.count < _CALLS:
             return

@@ -1,16 +1,11 @@
-"""PM213 updates-too-large."""
-
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.motion import Audit, Motion, Motions
 from premortem.detectors.shared.scales import Scales
 from premortem.events import Event, OptimizerBuilt, RunEnded, Site, StepStats
-from premortem.findings import Finding, Severity
 
 LARGE = 0.25  # of the weight matrices in one step; a healthy step changes them by about a thousandth
 EARLY = 8  # audited steps at the start, where a rate that is too large shows first
@@ -40,23 +35,17 @@ class UpdatesTooLarge(Detector):
     gradients or the data are enormous themselves (then those are to blame).
     """
 
-    card = Card(
-        code="PM213",
-        name="updates-too-large",
-        family="lr",
-        severity=Severity.ERROR,
-        explains=(
-            "non-finite-training",
-            "weights-stay-non-finite",
-            "overflow",
-            "exploding-gradients",
-            "vanishing-gradients",
-            "dead-units",
-            "saturated-activations",
-            "metric-frozen",
-            "clipped-hard-every-step",
-            "plateau-fed-non-finite",
-        ),
+    card = Card("PM213", "updates-too-large", "lr", Severity.ERROR).explaining(
+        "non-finite-training",
+        "weights-stay-non-finite",
+        "overflow",
+        "exploding-gradients",
+        "vanishing-gradients",
+        "dead-units",
+        "saturated-activations",
+        "metric-frozen",
+        "clipped-hard-every-step",
+        "plateau-fed-non-finite",
     )
     uses = (Motions, Scales)
     listens = (StepStats, OptimizerBuilt, RunEnded)
@@ -67,7 +56,7 @@ class UpdatesTooLarge(Detector):
         self._worst: dict[int, float] = {}  # ... and the highest since
         self._after: dict[int, float] = {}  # ... and the middle loss up to the end of our patience
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             self._built.setdefault(event.optimizer, event.at)
         elif isinstance(event, RunEnded):
@@ -76,7 +65,7 @@ class UpdatesTooLarge(Detector):
         elif isinstance(event, StepStats):
             yield from self._stepped(event)
 
-    def _stepped(self, event: StepStats) -> Iterator[Finding]:
+    def _stepped(self, event: StepStats) -> Findings:
         key = event.optimizer
         broken = not math.isfinite(event.grad_norm)
         if event.loss is not None:
@@ -93,7 +82,7 @@ class UpdatesTooLarge(Detector):
         if broken or blown:
             yield from self._judge(event, key, broken=broken)
 
-    def _judge(self, event: Event, key: int, *, broken: bool = False) -> Iterator[Finding]:
+    def _judge(self, event: Event, key: int, *, broken: bool = False) -> Findings:
         motion = self.fact(Motions).of[key]
         first, worst = self._first.get(key, math.nan), self._worst.get(key, math.nan)
         if self.said(key) or motion.rose > 10 or self.fact(Scales).unusual or math.isnan(first + worst):

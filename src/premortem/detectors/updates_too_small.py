@@ -1,14 +1,8 @@
-"""PM212 updates-too-small."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.motion import Motion, Motions
 from premortem.events import Event, OptimizerBuilt, RunEnded, Site
-from premortem.findings import Finding, Severity
 
 SMALL = 2e-5  # of the weights, in one step: the slowest fine-tuning moves them several times as far
 FAR = 0.02  # of the weights, in all steps together: who has come this far has learnt
@@ -34,20 +28,15 @@ class UpdatesTooSmall(Detector):
     """
 
     card = Card(
-        code="PM212",
-        name="updates-too-small",
-        family="lr",
-        severity=Severity.ERROR,
-        explains=("metric-frozen",),
-        explains_later=("vanishing-gradients",),
-    )
+        "PM212", "updates-too-small", "lr", Severity.ERROR, explains_later=("vanishing-gradients",)
+    ).explaining("metric-frozen")
     uses = (Motions,)
     listens = (OptimizerBuilt, RunEnded)
 
     def __init__(self) -> None:
         self._built: dict[int, Site | None] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             self._built.setdefault(event.optimizer, event.at)
         elif isinstance(event, RunEnded):

@@ -1,17 +1,12 @@
-"""PM244 vanishing-gradients."""
-
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Findings, Severity
 from premortem.detectors.shared.depth import Depths
 from premortem.detectors.shared.series import Series
 from premortem.events import Event, RunEnded, StepStats
-from premortem.findings import Finding, Severity
 
 GONE = 5e-4  # of the last layer's gradient: a healthy network keeps it within a factor of a hundred
 LEAST = 5  # layers: fewer are seldom deep enough to lose it on the way
@@ -60,13 +55,7 @@ class VanishingGradients(Detector):
     zero).
     """
 
-    card = Card(
-        code="PM244",
-        name="vanishing-gradients",
-        family="vanishing",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "updates-too-small"),
-    )
+    card = Card("PM244", "vanishing-gradients", "vanishing", Severity.ERROR).explaining(*STILL)
     uses = (Depths,)
     listens = (StepStats, RunEnded)
 
@@ -74,7 +63,7 @@ class VanishingGradients(Detector):
         self._losses: dict[int, Series] = {}
         self._fading: dict[tuple[int, int], Fading] = {}  # (optimizer, model)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StepStats):
             self._stepped(event)
         elif isinstance(event, RunEnded):
@@ -89,7 +78,7 @@ class VanishingGradients(Detector):
         for model, profile in self.fact(Depths).profiles(event).items():
             self._fading.setdefault((event.optimizer, model), Fading()).look(profile)
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         for (optimizer, _), fading in self._fading.items():
             losses = self._losses.get(optimizer)
             if not fading.persists or losses is None or losses.count < 100:

@@ -1,14 +1,9 @@
-"""PM231 weight-decay-collapse."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import FADING, TWICE, Card, Certainty, Detector, Findings, Severity
 from premortem.events import Custody, Event, Link, ModelSeen, OptimizerBuilt, OptimizerStep, RunEnded, Site
-from premortem.findings import Certainty, Finding, Severity
 
 SHRUNK = 0.05  # of the first norm: no regularisation that helps takes so much
 # What one step takes away (rate times decay): what was learned 50 steps ago is gone. Usual are 1e-7 to 1e-3.
@@ -50,18 +45,8 @@ class WeightDecayCollapse(Detector):
     takes 2 % of the weights away, a hundred times the usual, and holds every matrix below its first size.
     """
 
-    card = Card(
-        code="PM231",
-        name="weight-decay-collapse",
-        family="weight-decay",
-        severity=Severity.ERROR,
-        explains=(
-            "vanishing-gradients",
-            "metric-frozen",
-            "dead-units",
-            "updates-too-small",
-            "updates-too-large",
-        ),
+    card = Card("PM231", "weight-decay-collapse", "weight-decay", Severity.ERROR).explaining(
+        *FADING, "dead-units", "updates-too-large"
     )
     listens = (OptimizerBuilt, OptimizerStep, ModelSeen, Custody, RunEnded)
 
@@ -70,7 +55,7 @@ class WeightDecayCollapse(Detector):
         self._matrices: set[int] = set()
         self._first: dict[int, float] = {}  # parameter -> norm when it was first seen
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             decay = {key: group.weight_decay for group in event.groups for key in group.parameters}
             self._optimizers[event.optimizer] = Decayed(event.at, decay)
@@ -112,7 +97,7 @@ class WeightDecayCollapse(Detector):
             known.taken = min(event.lrs) * min(known.decay.values())
             known.hard += known.taken >= TAKEN
 
-    def _judge(self, event: Event, least: int) -> Iterator[Finding]:
+    def _judge(self, event: Event, least: int) -> Findings:
         for key, known in self._optimizers.items():
             if known.looks < least or not self.once(key):
                 continue
@@ -129,7 +114,7 @@ class WeightDecayCollapse(Detector):
                 shares=known.shares[:16],
             )
 
-    def _held_down(self, event: RunEnded) -> Iterator[Finding]:
+    def _held_down(self, event: RunEnded) -> Findings:
         for key, known in self._optimizers.items():
             if known.hard < TAKEN_STEPS or known.pressed < TWICE or not self.once(key):
                 continue

@@ -1,15 +1,10 @@
-"""PM342 workers-share-generator."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.wording import count
 from premortem.events import BatchDrawn, EpochStarted, Event, LoaderBuilt
-from premortem.findings import Certainty, Finding, Severity
 
 
 @dataclass
@@ -41,19 +36,15 @@ class WorkersShareGenerator(Detector):
     global generator, which is seeded for each worker and epoch. Let each worker take its own part of a stream.
     """
 
-    card = Card(
-        code="PM342",
-        name="workers-share-generator",
-        family="data-augment",
-        severity=Severity.ERROR,
-        explains=("same-batch-every-step",),
+    card = Card("PM342", "workers-share-generator", "data-augment", Severity.ERROR).explaining(
+        "same-batch-every-step"
     )
     listens = (LoaderBuilt, EpochStarted, BatchDrawn)
 
     def __init__(self) -> None:
         self._loaders: dict[int, Watched] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LoaderBuilt):
             if event.workers:
                 self._loaders[event.loader] = Watched(event)
@@ -65,7 +56,7 @@ class WorkersShareGenerator(Detector):
             if watched is not None and event.fingerprint is not None:
                 yield from self._drawn(event, watched)
 
-    def _drawn(self, event: BatchDrawn, watched: Watched) -> Iterator[Finding]:
+    def _drawn(self, event: BatchDrawn, watched: Watched) -> Findings:
         built = watched.built
         if event.index == watched.index + 1 and event.fingerprint == watched.last:
             watched.alike += 1

@@ -1,14 +1,9 @@
-"""PM405 wrong-sign."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from statistics import median
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import DIVERGING, Card, Detector, Findings, Severity
 from premortem.events import Backward, Custody, Event, GraphWalked, OptimizerBuilt, OptimizerStep, Site
-from premortem.findings import Finding, Severity
 
 _STEPS = 6  # audited steps that must all go the wrong way: the first ones of a healthy loss may
 _UPHILL = 0.3  # cosine with the gradient, above what momentum and noise leave of a descent
@@ -34,24 +29,15 @@ class WrongSign(Detector):
     and unlearning after ordinary training.
     """
 
-    card = Card(
-        code="PM405",
-        name="wrong-sign",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "loss-without-lower-bound",
-            "exploding-gradients",
-            "updates-too-large",
-            "non-finite-training",
-            "overflow",
-            "weights-stay-non-finite",
-            "saturated-activations",
-            "dead-units",
-            "clipped-hard-every-step",
-            "uninformative-labels",
-            "plateau-wrong-mode",
-        ),
+    card = Card("PM405", "wrong-sign", "loss-definition", Severity.ERROR).explaining(
+        *DIVERGING,
+        "loss-without-lower-bound",
+        "weights-stay-non-finite",
+        "saturated-activations",
+        "dead-units",
+        "clipped-hard-every-step",
+        "uninformative-labels",
+        "plateau-wrong-mode",
     )
     listens = (OptimizerBuilt, GraphWalked, Backward, Custody, OptimizerStep)
 
@@ -65,7 +51,7 @@ class WrongSign(Detector):
         self._unclear: set[int] = set()  # ... by a loss of which that cannot be said
         self._sense: dict[int, str] = {}  # optimizer -> of its last audited step
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             self._holds[event.optimizer] = {key for group in event.groups for key in group.parameters}
             self._maximize[event.optimizer] = event.maximize
@@ -83,7 +69,7 @@ class WrongSign(Detector):
         elif isinstance(event, Custody):
             yield from self._moved(event)
 
-    def _stepped(self, event: OptimizerStep) -> Iterator[Finding]:
+    def _stepped(self, event: OptimizerStep) -> Findings:
         walks, self._walks = self._walks, []
         by_hand = event.optimizer == 0
         mine = [w for w in walks if by_hand or w.at in event.backward_sites]
@@ -139,11 +125,11 @@ class WrongSign(Detector):
                 last=last,
             )
 
-    def _moved(self, event: Custody) -> Iterator[Finding]:
+    def _moved(self, event: Custody) -> Findings:
         if not self._maximize.get(event.optimizer, False):
             yield from self._climbed(event, event.uphill)
 
-    def _climbed(self, event: OptimizerStep | Custody, uphill: float | None) -> Iterator[Finding]:
+    def _climbed(self, event: OptimizerStep | Custody, uphill: float | None) -> Findings:
         """Updates that follow the gradient of something that should get smaller."""
         if self._sense.get(event.optimizer) != "min" or uphill is None:
             return
