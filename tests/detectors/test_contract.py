@@ -87,7 +87,9 @@ def test_its_class_is_called_what_its_card_is_called(cls):
 
 def test_every_detector_that_is_written_is_heard():
     folder = Path(detectors.__file__).parent
-    written = [name for path in folder.glob("*.py") for name in CARD.findall(path.read_text(encoding="utf-8"))]
+    written = [
+        name for path in folder.glob("*.py") for name in CARD.findall(path.read_text(encoding="utf-8"))
+    ]
     assert sorted(written) == sorted(cls.card.name for cls in detectors.ALL)
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.derived.windows import STEPPED, WindowEnded
 from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Findings, Severity
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import GraphWalked
 
@@ -28,23 +26,15 @@ class AttentionOverWrongDimension(Detector):
     )
     listens = (GraphWalked,)
 
-    def __init__(self) -> None:
-        self._walks = 0
-
     def observe(self, event: GraphWalked) -> Findings:
-        if not event.crossed:
-            return
-        self._walks += 1
-        if self._walks < THRICE:
-            return
-        self.over = True
-        shape, dim = event.crossed[0]
-        yield self.finding(
-            event,
-            f"attention weights of shape {shape} are normalised over dimension {dim}, and then summed over dimension "
-            f"{len(shape) - 1}",
-            cause="The weights that one query gives to its keys do not sum to one.",
-            remedy="softmax(scores, dim=-1)",
-            shape=shape,
-            dim=dim,
-        )
+        if event.crossed and self.times("crossed") >= THRICE:
+            shape, dim = event.crossed[0]
+            yield self.last_word(
+                event,
+                f"attention weights of shape {shape} are normalised over dimension {dim}, and then summed over dimension "
+                f"{len(shape) - 1}",
+                cause="The weights that one query gives to its keys do not sum to one.",
+                remedy="softmax(scores, dim=-1)",
+                shape=shape,
+                dim=dim,
+            )

@@ -87,24 +87,38 @@ class Detector:
         """Whether `once` was asked with this key."""
         return key in self.__dict__.get("_once_keys", ())
 
-    def times(self, key: Hashable) -> int:
+    def times(self, key: Hashable, more: bool = True) -> int:
         """How many times this was asked with this key, this time included: calls of one line, steps of one optimizer."""
         counted: dict[Hashable, int] = self.__dict__.setdefault("_times_keys", {})
-        counted[key] = counted.get(key, 0) + 1
+        counted[key] = counted.get(key, 0) + more
         return counted[key]
 
     def in_a_row(self, key: Hashable, again: bool) -> int:
         """Likewise, without a break: from 0 on whenever it is not so `again`."""
         if not again:
             self.__dict__.setdefault("_times_keys", {})[key] = 0
-            return 0
-        return self.times(key)
+        return self.times(key, again)
+
+    def always(self, key: Hashable, so: bool) -> int:
+        """Likewise, and 0 for good once it was not `so`: a line that also does right is not to blame."""
+        if not so:
+            self.once(("otherwise", key))
+        return 0 if self.said(("otherwise", key)) else self.times(key)
+
+    def steps(self, key: Hashable, step: int) -> int:
+        """In how many different steps this was asked with this key."""
+        return self.times(("steps", key), more=self.once(("step", key, step)))
 
     def state(self) -> dict[str, Any]:
         return copy.deepcopy(self.__dict__)
 
     def restore(self, state: dict[str, Any]) -> None:
         self.__dict__.update(copy.deepcopy(state))
+
+    def last_word(self, event: Event, message: str, **more: Any) -> Finding:
+        """A finding after which nothing is left to say."""
+        self.over = True
+        return self.finding(event, message, **more)
 
     def finding(
         self,

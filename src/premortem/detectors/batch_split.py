@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Certainty, Detector, Findings, Severity
 from premortem.events import BatchSplit as Split
 
@@ -31,9 +29,8 @@ class BatchSplit(Detector):
     listens = (Split,)
 
     def observe(self, event: Split) -> Findings:
-        self.over = True
         lost = "; the step in which it was noticed was not made" if event.lost else ""
-        yield self.finding(
+        yield self.last_word(
             event,
             f"a batch of {event.samples} did not fit into memory in the {event.phase} pass: {event.name} runs it "
             f"in {event.parts} parts{lost}",

@@ -1,14 +1,11 @@
-from __future__ import annotations
-
 import math
 from collections import Counter
 
 from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.chance import BINARY, CLASSIFYING
 from premortem.events import Backward, Event, LossCall, OptimizerBuilt, Site, StateLoaded
 
-CLASSIFYING = frozenset(
-    "cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits multi_margin_loss".split()
-)
+JUDGED = CLASSIFYING | BINARY | {"multi_margin_loss"}
 BATCHES = 10  # before their order is judged: fewer say nothing about it
 SMALLEST = 4  # labels in a batch that say something about how it was drawn
 PURE = 0.4  # entropy within batches, as a share of that of all labels: a shuffled batch is near 1
@@ -16,7 +13,7 @@ CYCLES = 2  # times all classes went by, in the same order
 # Batches of one class in a row. With two classes real and fake, or source and target, take turns faster than that;
 # labels that come out of the data cannot be those.
 LONG_BLOCK = 3
-VERY_LONG_BLOCK = 8  # which no two players take turns in, whatever their labels are
+VERY_LONG_BLOCK = 8  # batches: two models that train in turns change sooner, whatever their labels are
 
 
 class Sorted:
@@ -97,14 +94,14 @@ class ClassSortedBatches(Detector):
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, LossCall):
-            if event.grad and event.fn in CLASSIFYING:
+            if event.grad and event.fn in JUDGED:
                 self._open.setdefault(event.at, []).append(event)
         elif isinstance(event, Backward):
             yield from self._trained(event)
         elif isinstance(event, OptimizerBuilt) or (
             isinstance(event, StateLoaded) and event.target == "module"
         ):
-            # A new task, client or fold: what comes in blocks is meant to.
+            # A new task, client or fold: blocks are intended.
             self._sites.clear()
 
     def _trained(self, event: Backward) -> Findings:
@@ -128,7 +125,7 @@ class ClassSortedBatches(Detector):
             event,
             f"the training batches come class by class: {len(order)} classes go by in the order {shown}, and a batch "
             f"holds {seen.ratio:.0%} of the label variety of all {seen.batches} batches",
-            cause="The data is sorted by label and not shuffled, so each step trains on one class and undoes the others.",
+            cause="The data is sorted by label and not shuffled, so each step trains one class and unlearns the others.",
             remedy="Use `shuffle=True` in the training DataLoader, or permute inputs and labels together.",
             at=site,
             classes=len(order),

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -9,7 +7,7 @@ from premortem.events import Clip, Event, OptimizerBuilt, RunEnded, ScalerUpdate
 
 HARD = 100.0  # times the limit: an outlier goes there, every gradient only with a wrong limit
 SMALL = 1e-3  # of the weights, in one step: a healthy step changes them by about this
-FAR = 0.2  # of the weights, in all steps together: who has come this far has learnt
+FAR = 0.2  # of the weights, in all steps together: a model that came this far has learnt
 GUARD = 1e-7  # an eps above that is there to damp the steps, not only to keep from dividing by 0
 ENOUGH = 30  # steps, past the first ones whose gradients are large anyway
 
@@ -28,7 +26,7 @@ class Limit:
 
 
 class ClippedHardEveryStep(Detector):
-    """Every gradient is clipped to a tiny part of its size, and the weights stand still or nearly so.
+    """Every gradient is clipped to a tiny part of its size, and the weights hardly move.
 
     ## Why it matters
     Clipping is meant for outliers. When the limit lies far below every gradient, it takes the place of the learning
@@ -42,8 +40,8 @@ class ClippedHardEveryStep(Detector):
     Print the norm that `clip_grad_norm_` returns, and set the limit to what it usually is.
 
     ## When it stays silent
-    While the loss falls: normalised descent is a choice, and adaptive optimizers do not mind the scale. But they do once
-    the gradients are smaller than their `eps`: then they divide by that instead, and their steps shrink as well.
+    While the loss falls: normalised descent is a choice, and adaptive optimizers make up for the scale. They no longer do
+    once the gradients are smaller than their `eps`: then they divide by `eps`, and their steps shrink as well.
     """
 
     card = Card("PM221", "clipped-hard-every-step", "clipping", Severity.ERROR).explaining(*FADING)
@@ -62,10 +60,8 @@ class ClippedHardEveryStep(Detector):
         elif isinstance(event, ScalerUpdate):
             self._scale = event.scale
         elif isinstance(event, OptimizerBuilt):
-            self._guards[event.optimizer] = (
-                event.kind,
-                min((group.eps for group in event.groups), default=0.0),
-            )
+            eps = min((group.eps for group in event.groups), default=0.0)
+            self._guards[event.optimizer] = (event.kind, eps)
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
         elif isinstance(event, StepStats):
@@ -101,8 +97,7 @@ class ClippedHardEveryStep(Detector):
             known.starved += event.grad_norm <= eps * root and norm > HARD * eps * root
             if known.starved < ENOUGH or known.starved < 0.9 * known.count:
                 continue
-            self.over = True
-            yield self.finding(
+            yield self.last_word(
                 event,
                 f"{known.hard} of {known.count} gradients were clipped to {known.limit:g}; their typical entry is then "
                 f"{event.grad_norm / root:.0e}, below the eps of {kind} ({eps:g})",
@@ -119,12 +114,8 @@ class ClippedHardEveryStep(Detector):
 
     def _elements(self, keys: tuple[int, ...]) -> int:
         if self._counted[0] != keys:
-            shapes = [
-                self.fact(Motions).parameters[key].shape
-                for key in keys
-                if key in self.fact(Motions).parameters
-            ]
-            self._counted = keys, sum(math.prod(shape) for shape in shapes)
+            known = self.fact(Motions).parameters
+            self._counted = keys, sum(math.prod(known[key].shape) for key in keys if key in known)
         return self._counted[1]
 
     def _ended(self, event: RunEnded) -> Findings:
@@ -134,17 +125,16 @@ class ClippedHardEveryStep(Detector):
                 continue
             motion = still[0]
             typical = 10 ** min(known.ratios / known.hard, 30.0)
-            times = (
-                f", {typical:.0e} times below their norm" if known.kind == "norm" and known.limit > 0 else ""
-            )
-            scaled = known.kind == "norm" and self._scale is not None and typical > 0.1 * self._scale > 1
+            by_norm = known.kind == "norm"
+            times = f", {typical:.0e} times below their norm" if by_norm and known.limit > 0 else ""
+            scaled = by_norm and self._scale is not None and typical > 0.1 * self._scale > 1
             yield self.finding(
                 event,
                 f"{known.hard} of {known.count} gradients were clipped to {known.limit:g}{times}; an update is at "
                 f"most {motion.largest:.1e} of the weights, and the loss did not fall",
                 cause="The gradients were still multiplied by the scaler when they were clipped."
                 if scaled
-                else "The limit lies far below every gradient, so nothing is left of them.",
+                else "The limit lies far below every gradient, so almost nothing of them is left.",
                 remedy="Call scaler.unscale_(optimizer) before clipping."
                 if scaled
                 else "Print the norm that clip_grad_norm_ returns, and set the limit to what it usually is.",

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -64,9 +62,8 @@ class DataChangedInPlace(Detector):
         drift.distances = [*drift.distances[-EPOCHS:], array.distance]
         drift.spreads = [*drift.spreads[-EPOCHS:], array.spread]
         if array.inside and not self.over and (moves_away(drift.distances) or is_rescaled(drift.spreads)):
-            self.over = True
             name = f"`dataset.{array.name}`" if array.name else "the tensor that batches are cut from"
-            yield self.finding(
+            yield self.last_word(
                 event,
                 f"{name} changes in place: after {len(drift.distances) - 1} epochs it is {array.distance:.2g} times "
                 "its own spread away from what it was",

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import FADING, THRICE, Card, Detector, Findings, Severity
 from premortem.events import LayerStats
 
@@ -32,9 +30,8 @@ class DropoutNearOne(Detector):
         steps = self._steps.setdefault((event.layer, event.probability), set())
         steps.add(event.step)
         if len(steps) >= THRICE:
-            self.over = True
             kept = 1 - event.probability
-            yield self.finding(
+            yield self.last_word(
                 event,
                 f"dropout with p={event.probability:g} lets {kept:.0%} of its input through",
                 cause="p is the share that is dropped, not the share that is kept.",

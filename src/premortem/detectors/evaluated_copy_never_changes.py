@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import THRICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.printed import evaluates

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.printed import evaluates, held_out
@@ -96,9 +94,8 @@ class EvaluatedInTrainMode(Detector):
             self._odd.setdefault(event.model, event)
 
     def _in_train_mode(self, event: EvaluationEnded, severity: Severity) -> Finding:
-        self.over = True
         name = self._name(event)
-        return self.finding(
+        return self.last_word(
             event,
             f"`{name}` is evaluated in train mode: {count(event.noisy_train, 'dropout or batch-norm layer')} "
             f"of it ran as in training, on {count(event.samples, 'sample')}",
@@ -113,7 +110,6 @@ class EvaluatedInTrainMode(Detector):
         )
 
     def _deaf(self, event: EvaluationEnded) -> Finding:
-        self.over = True
         name = self._name(event)
         seen = self.fact(Models).seen.get(event.model)
         if event.forgotten:
@@ -128,7 +124,7 @@ class EvaluatedInTrainMode(Detector):
             )
             why = f"`eval()` does not reach every sub-module: {where}."
             remedy = "Put the sub-modules in an `nn.ModuleList` or `nn.ModuleDict`."
-        return self.finding(
+        return self.last_word(
             event,
             f"`{name}` is in eval mode, and {count(event.noisy_train, 'dropout or batch-norm layer')} of it still ran "
             f"as in training, on {count(event.samples, 'sample')}",

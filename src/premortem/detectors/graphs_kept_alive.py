@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 
 from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
@@ -94,8 +92,7 @@ class GraphsKeptAlive(Detector):
         # One step's worth of graph more in each step, exactly: nothing but a chain through all of them does that.
         rates = [(self._sizes[b] - self._sizes[a]) / (b - a) for a, b in itertools.pairwise(steps)]
         if min(rates) > 3 and max(rates) <= 1.05 * min(rates):
-            self.over = True
-            yield self.finding(
+            yield self.last_word(
                 event,
                 f"the graph of the loss grows with every step: {self._sizes[4]} operations at step 4, "
                 f"{self._sizes[64]} at step 64",
@@ -106,9 +103,8 @@ class GraphsKeptAlive(Detector):
             )
 
     def _found(self, event: Event) -> Finding:
-        self.over = True
         keeper = f"`{self._keeper.name}`" if self._keeper is not None else "Something"
-        return self.finding(
+        return self.last_word(
             event,
             f"{self._now} graphs of past steps are still in memory after {self._backwards} backward passes",
             cause=f"{keeper} keeps losses or outputs together with the graph they were computed from.",
@@ -119,8 +115,7 @@ class GraphsKeptAlive(Detector):
         )
 
     def _found_inside(self, event: Event) -> Finding:
-        self.over = True
-        return self.finding(
+        return self.last_word(
             event,
             f"the graphs of all {self._inside[0]} steps that were looked at are still in memory after "
             f"{self._backwards} backward passes",

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import STILL, TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
 from premortem.detectors.shared.wording import count

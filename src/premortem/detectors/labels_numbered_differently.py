@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Event, LabelsWeighed, LossCall, Site
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import LayerStats
 
@@ -30,8 +28,7 @@ class LittleHeadroom(Detector):
         largest = max(abs(event.output_min), abs(event.output_max))
         if largest < NEAR * LIMIT:
             return
-        self.over = True
-        yield self.finding(
+        yield self.last_word(
             event,
             f"the outputs of {event.layer or event.kind} reach {largest:.4g}, {largest / LIMIT:.0%} of what float16 holds",
             cause="A little more, and they are infinite.",

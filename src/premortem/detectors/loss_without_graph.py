@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import STILL, TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import count
 from premortem.events import (
@@ -79,8 +77,7 @@ class LossWithoutGraph(Detector):
         steps = self.in_a_row(event.optimizer, lost)
         self._empty = self._full = 0
         if steps == TWICE:
-            self.over = True
-            yield self.finding(
+            yield self.last_word(
                 event,
                 "backward() reaches no parameter: none of the "
                 f"{count(event.parameters, 'parameter')} of the optimizer has a gradient",
@@ -91,7 +88,6 @@ class LossWithoutGraph(Detector):
         self._cut = None
 
     def _raised(self, event: Event, at: Site | None) -> Findings:
-        self.over = True
         frozen = [name for name, total, trainable in self._models.values() if total and not trainable]
         last = self._models.get(self._forward.model) if self._forward is not None else None
         if last is not None and last[1] and not last[2]:
@@ -110,7 +106,7 @@ class LossWithoutGraph(Detector):
         else:
             cause = "nothing that the loss was computed from requires a gradient"
             remedy = "check that the model's parameters are trainable and that the loss is computed from its output"
-        yield self.finding(
+        yield self.last_word(
             event,
             "backward() was called on a loss that has no graph",
             cause=cause,

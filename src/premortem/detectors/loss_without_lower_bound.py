@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 from premortem.detectors.base import DIVERGING, Card, Detector, Findings, Severity
@@ -66,8 +64,7 @@ class LossWithoutLowerBound(Detector):
             fall.lowest = value
             fall.tenfold += 1
         if fall.deep >= _TIMES and fall.tenfold >= 4:
-            self.over = True
-            yield self.finding(
+            yield self.last_word(
                 event,
                 f"the loss has fallen to {value:.3g} (it began around {fall.first[0]:.3g}) and has no bottom",
                 cause="Something in it can be made arbitrarily small without getting anything right: a term with the "

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import STILL, TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import count, parameters_of
 from premortem.events import Custody, Event, GraphWalked, Link, OptimizerStep

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, Site, StateLoaded
 
@@ -49,8 +47,7 @@ class OptimizerRebuiltEveryStep(Detector):
             self._streak = self._streak + 1 if again else 0
             self._site, self._keys, self._steps = event.at, keys, 0
             if self._streak == ENOUGH:
-                self.over = True
-                yield self.finding(
+                yield self.last_word(
                     event,
                     f"a new {event.kind} is built for the same {len(keys)} parameters before every step",
                     cause="its moments start from zero each time, so it never has any",

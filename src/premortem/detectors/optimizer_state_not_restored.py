@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import counter
 from premortem.detectors.shared.resuming import FIRST_RESUMED, goes_on

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import Event, Forward, LossCall, Site, Softmaxed
 
@@ -82,8 +80,7 @@ class OverTheBatchDimension(Detector):
         # A graph or a set that is given whole at every step has no batches: its first dimension is its nodes.
         if calls < THRICE or max(map(len, self._inputs.values()), default=0) < 2:
             return
-        self.over = True
-        yield self.finding(
+        yield self.last_word(
             event,
             f"{op} over dimension 0 of {shape}: each column sums to one over the {shape[0]} samples of the batch",
             cause="The samples of a batch compete with each other instead of the classes of a sample.",

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from premortem.detectors.base import Card, Detector, Findings, Severity
@@ -53,9 +51,8 @@ class PaddingInTheLoss(Detector):
         seen.all += sum(event.classes.values())
         if seen.calls < CALLS or seen.padding < SHARE * seen.all:
             return
-        self.over = True
         share, index = seen.padding / seen.all, int(event.padding)
-        yield self.finding(
+        yield self.last_word(
             event,
             f"{share:.0%} of the targets are padding (token {index}, the embedding's `padding_idx`), and the loss counts them",
             cause="What comes after the end of a sequence is predicted like any word: the loss is mostly that of the padding.",

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 
@@ -52,13 +50,12 @@ class RankLagsBehind(Detector):
             found = self._in_backward(every)
         if found is None:
             return
-        self.over = True
         rank, kind = found
         mine = next(d for d in every if d.rank == rank)
         others = [d for d in every if d.rank != rank]
         spent, usual = getattr(mine, kind), median(getattr(d, kind) for d in others)
         doing, cause, remedy, told = _WORDS[kind]
-        yield self.finding(
+        yield self.last_word(
             event,
             f"rank {rank} {doing} for {spent * 1e3:.0f} ms of every step, the others for {usual * 1e3:.0f} ms; all wait for it",
             cause=cause,

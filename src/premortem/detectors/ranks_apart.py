@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -90,10 +88,9 @@ class RanksApart(Detector):
         passes = [d.forwards - before[d.rank][0] for d in every]
         if not differ(passes) or differ([d.steps - before[d.rank][1] for d in every]):
             return
-        self.over = True
         ranks = odd(every, passes)
         made = ", ".join(f"rank {d.rank} {count}" for d, count in list(zip(every, passes, strict=True))[:4])
-        yield self.finding(
+        yield self.last_word(
             event,
             f"the ranks have stepped at different moments before step {event.step}: forward passes since they were last "
             f"compared, for as many steps: {made}",
@@ -152,10 +149,9 @@ class RanksApart(Detector):
         severity: Severity = Severity.ERROR,
         what: str = "of",
     ) -> Finding:
-        self.over = True
         first = event.names[apart[0]]
         among = f"{len(apart)} of {len(event.names)} that were compared"
-        return self.finding(
+        return self.last_word(
             event,
             f"the {len(every)} ranks hold different values {what} `{first}` after step {event.step} ({among})",
             cause=why.cause,

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
@@ -82,8 +80,7 @@ class ReseededEveryStep(Detector):
         if not current:
             return
         repeat = current[0]
-        self.over = True
-        yield self.finding(
+        yield self.last_word(
             event,
             f"{repeat.what} in every step, and the last {run.steps} steps all got the same batch",
             cause="A generator that starts from the same seed each time draws the same indices each time.",
@@ -93,8 +90,7 @@ class ReseededEveryStep(Detector):
         )
 
     def _rewinds(self, event: Seeded, repeat: Repeat) -> Finding:
-        self.over = True
-        return self.finding(
+        return self.last_word(
             event,
             f"{repeat.what} in each of the last {repeat.steps} steps, and what was drawn in between was drawn from the "
             "same numbers again",
@@ -108,8 +104,7 @@ class ReseededEveryStep(Detector):
         )
 
     def _noise(self, event: RandomRepeated, repeat: Repeat) -> Finding:
-        self.over = True
-        return self.finding(
+        return self.last_word(
             event,
             f"{repeat.what} in each of the last {repeat.steps} steps",
             cause="Its generator starts from the same seed each time, so noise and augmentation are the same in every "

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import Reshaped, Site
 

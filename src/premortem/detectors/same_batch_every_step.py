@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -115,8 +113,7 @@ class SameBatchEveryStep(Detector):
         )
 
     def _found(self, event: Event, run: Run, how: str) -> Finding:
-        self.over = True
-        return self.finding(
+        return self.last_word(
             event,
             f"the last {run.steps} training steps all got the same batch of {run.samples} samples",
             cause=f"It is not one tensor that is kept: {how}.",

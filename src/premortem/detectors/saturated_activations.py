@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 
@@ -87,9 +85,8 @@ class SaturatedActivations(Detector):
             return
         hits = self._hits[model] = self._hits.get(model, 0) + 1
         if hits == 5:
-            self.over = True
             worst = max(hidden.inner, key=lambda layer: layer.saturated)
-            yield self.finding(
+            yield self.last_word(
                 event,
                 f"{worst.saturated:.0%} of the {worst.kind} outputs are saturated in the first steps"
                 + (f", in all {len(hidden.inner)} hidden layers" if len(hidden.inner) > 1 else ""),

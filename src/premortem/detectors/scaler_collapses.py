@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.derived.failures import better
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.certificate import birth, blame, known
@@ -50,9 +48,8 @@ class ScalerCollapses(Detector):
         self._row = self._row + 1 if scale < last else 0
         if self._row < ROW and not scale < SMALL < self._first:
             return
-        self.over = True
         origin = self._origin if known(self._origin) else None
-        yield self.finding(
+        yield self.last_word(
             event,
             f"the gradient scaler refused {self._row} steps in a row; its scale fell from {self._first:.4g} to "
             f"{scale:.4g}{birth(origin)}",

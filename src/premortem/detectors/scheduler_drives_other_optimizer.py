@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from premortem.detectors.base import Card, Detector, Finding, Findings, Severity

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 
 from premortem.detectors.base import Card, Detector, Finding, Findings, Severity

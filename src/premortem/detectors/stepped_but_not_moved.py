@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import math
 from collections import Counter
 
 from premortem.detectors.base import STILL, TWICE, Card, Detector, Finding, Findings, Severity
-from premortem.detectors.shared.wording import parameters_of, place
+from premortem.detectors.shared.wording import parameters_of, where
 from premortem.events import Custody, Event, Link, OptimizerStep, RunEnded, Site
 
 STRONG = 100.0  # last digits that a plain gradient step would change: rounding cannot hide that
@@ -19,7 +17,7 @@ class SteppedButNotMoved(Detector):
     else: that part of the model (or all of it) has stopped learning.
 
     ## Usual causes
-    - an optimizer of one's own that updates a copy: `p.data.contiguous()`, `p = p - lr * p.grad`
+    - a hand-written optimizer that updates a copy: `p.data.contiguous()`, `p = p - lr * p.grad`
     - a list of parameters that the optimizer made once, and that is stale or empty now
     - weights that are put back after the step by the optimizer itself
 
@@ -43,9 +41,7 @@ class SteppedButNotMoved(Detector):
         self._moved: set[int] = set()
         self._stuck: dict[int, tuple[list[Link], Site | None]] = {}  # optimizers that never moved anything
         self._steps: Counter[int] = Counter()
-        self._searching: set[int] = (
-            set()
-        )  # optimizers with a closure: a line search may well stay where it is
+        self._searching: set[int] = set()  # optimizers with a closure: a line search may stay where it is
         self._told: set[int] = set()
 
     def observe(self, event: Event) -> Findings:
@@ -103,8 +99,7 @@ class SteppedButNotMoved(Detector):
             ),
             remedy="look into the optimizer's step(): the update must be written in place on the parameter itself",
             at=at,
-            module=place(names) if not one else names[0].rpartition(".")[0],
-            parameter=names[0],
+            **where(names),
             parameters=len(names),
             steps=steps,
         )

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import FADING, THRICE, Card, Detector, Finding, Findings, Severity
 from premortem.events import Custody, Event, LayerStats, Link, ModelSeen, Parameter, RunEnded
 

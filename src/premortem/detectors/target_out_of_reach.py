@@ -1,14 +1,12 @@
-from __future__ import annotations
+from premortem.detectors.base import Card, Finding, Severity
+from premortem.detectors.shared.loss_calls import REGRESSING, JudgesLossCalls
+from premortem.events import LossCall
 
-from premortem.detectors.base import Card, Detector, Findings, Severity
-from premortem.events import LossCall, Site
-
-_CALLS = 6  # over which one odd batch of targets does not decide
-_LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+_INFINITE = float("inf")
 _RANGES: dict[str, tuple[float, float]] = {
-    "relu": (0.0, float("inf")),
-    "softplus": (0.0, float("inf")),
-    "exp": (0.0, float("inf")),
+    "relu": (0.0, _INFINITE),
+    "softplus": (0.0, _INFINITE),
+    "exp": (0.0, _INFINITE),
     "sigmoid": (0.0, 1.0),
     "hardsigmoid": (0.0, 1.0),
     "softmax": (0.0, 1.0),
@@ -16,7 +14,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 
 
-class TargetOutOfReach(Detector):
+class TargetOutOfReach(JudgesLossCalls):
     """The last activation can only give numbers from a range in which a large part of the targets does not lie.
 
     ## Why it matters
@@ -31,7 +29,7 @@ class TargetOutOfReach(Detector):
     Drop the last activation, choose one whose range holds the targets, or scale the targets into its range.
 
     ## When it stays silent
-    A few targets beyond the edge, as noise puts them there.
+    A few targets beyond the edge, where noise puts them.
     """
 
     card = Card(
@@ -43,32 +41,23 @@ class TargetOutOfReach(Detector):
         "updates-too-small",
         "uninformative-labels",
     )
-    listens = (LossCall,)
+    calls = 6  # over which one odd batch of targets does not decide
 
-    def __init__(self) -> None:
-        self._clear: set[Site | None] = set()
-
-    def observe(self, event: LossCall) -> Findings:
-        if event.fn not in _LOSSES or not event.grad:
-            return
-        if event.target_mean is None or event.target_grad or event.at in self._clear:
-            return
+    def wrong(self, event: LossCall) -> str | None:
         bounds = _RANGES.get(event.input_op)
-        # Features of another network are no targets in this sense; what was read from the data is.
+        if event.fn not in REGRESSING or not event.grad or event.target_mean is None or event.target_grad:
+            return ""
+        # Features of another network are not targets in this sense; what was read from the data is.
         if bounds is None or not (event.target_is_data or event.target_is_input):
-            return
-        if not outside(event, *bounds):
-            self._clear.add(event.at)
-            return
-        if self.times(event.at) < _CALLS:
-            return
-        self.over = True
-        low, high = bounds
-        yield self.finding(
+            return ""
+        return f"values from {bounds[0]:g} to {bounds[1]:g}" if outside(event, *bounds) else None
+
+    def found(self, event: LossCall, wrong: str) -> Finding:
+        return self.last_word(
             event,
-            f"the output ends in {event.input_op} (values from {low:g} to {high:g}), but the targets lie from "
-            f"{event.target_min:.3g} to {event.target_max:.3g} (mean {event.target_mean:.3g})",
-            cause="A large part of the targets is out of the output's reach, whatever the weights are.",
+            f"the output ends in {event.input_op} ({wrong}), but the targets lie from {event.target_min:.3g} to "
+            f"{event.target_max:.3g} (mean {event.target_mean:.3g})",
+            cause="The output cannot reach a large part of the targets, whatever the weights are.",
             remedy=f"Remove the {event.input_op} after the last layer, or scale the targets into its range.",
             input_op=event.input_op,
             target_min=event.target_min,

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from premortem.detectors.base import THRICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import columns
 from premortem.events import Backward, Event, Judged, LogLine, LossCall, OptimizerStep

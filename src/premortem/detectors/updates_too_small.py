@@ -1,11 +1,10 @@
-from __future__ import annotations
-
 from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.motion import Motion, Motions
-from premortem.events import Event, OptimizerBuilt, RunEnded, Site
+from premortem.detectors.shared.optimizers import Optimizers
+from premortem.events import Event, RunEnded
 
 SMALL = 2e-5  # of the weights, in one step: the slowest fine-tuning moves them several times as far
-FAR = 0.02  # of the weights, in all steps together: who has come this far has learnt
+FAR = 0.02  # of the weights, in all steps together: a model that came this far has learnt
 
 
 class UpdatesTooSmall(Detector):
@@ -30,19 +29,13 @@ class UpdatesTooSmall(Detector):
     card = Card(
         "PM212", "updates-too-small", "lr", Severity.ERROR, explains_later=("vanishing-gradients",)
     ).explaining("metric-frozen")
-    uses = (Motions,)
-    listens = (OptimizerBuilt, RunEnded)
+    uses = (Motions, Optimizers)
+    listens = (RunEnded,)
 
-    def __init__(self) -> None:
-        self._built: dict[int, Site | None] = {}
-
-    def observe(self, event: Event) -> Findings:
-        if isinstance(event, OptimizerBuilt):
-            self._built.setdefault(event.optimizer, event.at)
-        elif isinstance(event, RunEnded):
-            for key, motion in self.fact(Motions).of.items():
-                if stands_still(motion):
-                    yield self._found(event, key, motion)
+    def observe(self, event: RunEnded) -> Findings:
+        for key, motion in self.fact(Motions).of.items():
+            if stands_still(motion):
+                yield self._found(event, key, motion)
 
     def _found(self, event: Event, key: int, motion: Motion) -> Finding:
         together = motion.steps * motion.largest
@@ -52,7 +45,7 @@ class UpdatesTooSmall(Detector):
             f"than {together:.1%}, and the loss did not fall",
             cause=f"The learning rate ({motion.rates[2]:.3g}) is too small for these gradients.",
             remedy="Raise the learning rate by factors of ten until an update is about a thousandth of the weights.",
-            at=self._built.get(key),
+            at=self.fact(Optimizers).at(key),
             severity=Severity.ERROR if together < 0.5 * FAR else Severity.WARNING,
             largest=motion.largest,
             steps=motion.steps,

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
@@ -81,7 +79,6 @@ class WorkersShareGenerator(Detector):
                 yield self._found(event, built, what, certain=False)
 
     def _found(self, event: BatchDrawn, built: LoaderBuilt, what: str, *, certain: bool) -> Finding:
-        self.over = True
         name = built.generators[0] if built.generators else ""
         if name:
             message = f"the dataset draws from `{name}`, and {what}"
@@ -91,7 +88,7 @@ class WorkersShareGenerator(Detector):
             message = what
             cause = "Every worker goes through the whole dataset, with the same random state."
             remedy = "Let each worker take its part (`torch.utils.data.get_worker_info()`), with a seed of its own."
-        return self.finding(
+        return self.last_word(
             event,
             message,
             cause=cause,

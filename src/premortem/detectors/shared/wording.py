@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 
 def count(number: int, noun: str) -> str:
@@ -23,6 +24,12 @@ def place(names: Iterable[str]) -> str:
             break
         shared.append(parts[0])
     return ".".join(shared)
+
+
+def where(names: list[str]) -> dict[str, Any]:
+    """The module and the first parameter, as `Detector.finding` takes them."""
+    module = place(names) if len(names) > 1 else names[0].rpartition(".")[0]
+    return {"module": module, "parameter": names[0]}
 
 
 def some(names: Iterable[str], most: int = 3) -> str:

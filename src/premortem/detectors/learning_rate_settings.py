@@ -1,9 +1,40 @@
-from __future__ import annotations
+"""A learning rate that is given in a way that does not work."""
 
 from dataclasses import dataclass
 
 from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded, SchedulerBuilt, Site
+
+
+class LearningRateNotANumber(Detector):
+    """The learning rate given to an optimizer is text, not a number.
+
+    ## Why it matters
+    The optimizer refuses it with a message about comparing `float` and `str` that does not say where the text
+    came from, or the first step fails.
+
+    ## Usual causes
+    YAML reads `1e-4` as text: it wants `1.0e-4`. A command-line option without `type=float`, or an environment
+    variable.
+
+    ## What to do
+    Write `1.0e-4` in YAML, or convert: `lr=float(config["lr"])`.
+    """
+
+    card = Card("PM214", "learning-rate-not-a-number", "lr", Severity.ERROR)
+    listens = (OptimizerBuilt,)
+
+    def observe(self, event: OptimizerBuilt) -> Findings:
+        if event.lr_text:
+            yield self.last_word(
+                event,
+                f'{event.kind} was given the text "{event.lr_text}" as learning rate',
+                cause="A config file, a command line or an environment variable gave text where a number is needed"
+                " (YAML reads 1e-4 as text).",
+                remedy=f"Convert it: lr=float({event.lr_text!r}), or write 1.0e-4 instead of 1e-4 in YAML.",
+                text=event.lr_text,
+            )
+
 
 PART = 0.2  # of the rate the optimizer was built with: within a factor of five it may be a choice
 LEAST = 50  # steps: a warm-up has left its first rate by then
@@ -90,3 +121,36 @@ def stuck(rate: Rate) -> bool:
         and rate.constant
         and 0 < rate.value <= PART * rate.built
     )
+
+
+class LearningRateSetNowhere(Detector):
+    """A learning rate is assigned where the optimizer does not look for it.
+
+    ## Why it matters
+    `optimizer.lr = 0.001` makes a new attribute that nobody reads: the optimizer goes on with the rate in its
+    parameter groups, and the schedule that was meant never happens. Python does not complain.
+
+    ## Usual causes
+    A habit from other frameworks, or a misspelt key (`group["learning_rate"]`).
+
+    ## What to do
+    Assign to the groups: `for group in optimizer.param_groups: group["lr"] = 0.001`, or use a scheduler.
+    """
+
+    card = Card("PM216", "learning-rate-set-nowhere", "lr", Severity.ERROR)
+    listens = (OptimizerStep,)
+
+    def observe(self, event: OptimizerStep) -> Findings:
+        if event.stray is None or self.said(event.optimizer):
+            return
+        if event.stray in event.lrs:
+            return  # it says the same, so far
+        self.once(event.optimizer)
+        yield self.finding(
+            event,
+            f"the rate {event.stray:.3g} was set on {event.kind}, which goes on with {max(event.lrs, default=0.0):.3g}",
+            cause="torch's optimizers read the rate from their parameter groups and nowhere else.",
+            remedy='Assign it there: for group in optimizer.param_groups: group["lr"] = ...',
+            stray=event.stray,
+            rates=list(event.lrs),
+        )

@@ -1,9 +1,40 @@
-from __future__ import annotations
+"""Evaluations with gradients on, or with statistics that no batch went into."""
 
 from premortem.detectors.base import TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.wording import count
 from premortem.events import EvaluationEnded
+
+
+class EvaluatedWithGradients(Detector):
+    """An evaluation builds autograd graphs that it does not use.
+
+    ## Why it matters
+    It costs memory and time: every activation is kept for a backward pass that never comes.
+
+    ## Usual causes
+    `torch.no_grad()` was forgotten around the evaluation.
+
+    ## What to do
+    Wrap the evaluation in `with torch.no_grad():` (or `torch.inference_mode()`).
+    """
+
+    card = Card("PM306", "evaluated-with-gradients", "eval-mode", Severity.INFO)
+    uses = (Models,)
+    listens = (EvaluationEnded,)
+
+    def observe(self, event: EvaluationEnded) -> Findings:
+        wasteful = event.grad and event.judged and event.trained and not event.generator
+        if wasteful and event.forwards > 1:
+            name = self.fact(Models).name(event.model)
+            yield self.last_word(
+                event,
+                f"`{name}` was evaluated with gradients on, in {event.forwards} forwards",
+                cause="Each forward keeps its activations for a backward pass that never comes.",
+                remedy="Put the evaluation under `with torch.no_grad():`.",
+                module=name,
+                forwards=event.forwards,
+            )
 
 
 class StatisticsNeverCollected(Detector):
@@ -41,14 +72,12 @@ class StatisticsNeverCollected(Detector):
 
     def _found(self, event: EvaluationEnded) -> Finding:
         name = self.fact(Models).name(event.model)
-        copy = (
-            "it is a copy whose buffers nobody updates" if not event.trained else "its statistics never move"
-        )
+        why = "its statistics never move" if event.trained else "nothing updates the buffers of this copy"
         return self.finding(
             event,
             f"`{name}` is evaluated with {count(event.unborn, 'batch-norm layer')} at mean 0 and variance 1: no batch "
             "has ever gone into their statistics, while the weights move",
-            cause=f"Eval mode normalises with running statistics, and {copy}.",
+            cause=f"Eval mode normalises with running statistics, and {why}.",
             remedy="Copy the buffers together with the parameters, or collect the statistics with "
             "`torch.optim.swa_utils.update_bn(loader, model)` before evaluating.",
             # A copy is stale; a model whose own statistics do not move was not trained in train mode.
