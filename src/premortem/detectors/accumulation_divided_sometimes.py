@@ -6,8 +6,8 @@ class AccumulationDividedSometimes(Detector):
     """Some micro-batches of an accumulation window are divided by its length, and others are not.
 
     ## Why it matters
-    All micro-batches of a window should weigh the same. An undivided one outweighs its divided siblings k
-    times, so the step follows a few batches and nearly ignores the others.
+    All micro-batches of a window should weigh the same. An undivided one weighs k times as much as a divided one, so
+    the step follows a few batches and nearly ignores the others.
 
     ## Usual causes
     - `loss = loss / k` inside an `if`: only on the last micro-batch, only in the first epoch, only under AMP
@@ -52,7 +52,7 @@ class AccumulationDividedSometimes(Detector):
             yield self.finding(
                 event,
                 f"{divided} of {total} micro-batches were divided by {length}, and {total - divided} were not",
-                cause="an undivided micro-batch weighs as much as a whole window, and drowns the others",
+                cause="an undivided micro-batch weighs as much as a whole window",
                 remedy=f"divide the loss by {length} for every micro-batch, before backward()",
                 at=event.site,
                 divided=divided,

@@ -7,7 +7,7 @@ from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, Shuffled, Site
 
 UNUSED = "the window is not full when the epoch ends, and no step uses what is in it"
-REGULAR = 4  # full windows before one can be said to differ from the rule
+REGULAR = 4  # full windows that make a rule, from which another one can differ
 
 
 @dataclass

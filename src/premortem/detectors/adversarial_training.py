@@ -1,7 +1,5 @@
 """A generator and a discriminator that do not train against each other."""
 
-from collections import Counter
-
 from premortem.detectors.base import FADING, THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.adversarial import Players
 from premortem.events import Backward, Detached, Event, Forward, LossCall, OptimizerStep, Site, ZeroGrad
@@ -67,7 +65,7 @@ class GeneratorGetsNoGradient(Detector):
             critic = self.fact(Players).names.get(discriminator, "the discriminator")
             yield self.finding(
                 event,
-                f"`{name}` gets no gradient: its optimizer made {steps} steps on nothing",
+                f"`{name}` gets no gradient: its optimizer made {steps} steps without one",
                 cause=(
                     f"the samples that go into `{critic}` for `{name}`'s own loss are detached from it"
                     if grad
@@ -106,7 +104,6 @@ class DiscriminatorLossInGenerator(Detector):
     def __init__(self) -> None:
         # optimizer -> backward passes since its gradients were cleared: where, and who stepped on it
         self._sums: dict[int, list[tuple[Site | None, set[int]]]] = {}
-        self._times: Counter[int] = Counter()
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
@@ -130,16 +127,12 @@ class DiscriminatorLossInGenerator(Detector):
         for generator, discriminator in self.fact(Players).pairs():
             if not self.fact(Players).holds(event.optimizer, generator) or self.said(event.optimizer):
                 continue
-            foreign = [
-                at
-                for at, stepped in mine
-                if any(self.fact(Players).holds(key, discriminator) for key in stepped)
-            ]
+            players = self.fact(Players)
+            foreign = [at for at, by in mine if any(players.holds(key, discriminator) for key in by)]
             own = [at for at, stepped in mine if not stepped]
             if not foreign or not own:
                 continue
-            self._times[event.optimizer] += 1
-            if self._times[event.optimizer] == THRICE:
+            if self.times(event.optimizer) == THRICE:
                 self.once(event.optimizer)
                 name = self.fact(Players).names.get(generator, "the generator")
                 critic = self.fact(Players).names.get(discriminator, "the discriminator")
@@ -163,12 +156,12 @@ class AdversarialLabels(Detector):
 
     ## Why it matters
     The discriminator learns "real" for the data and "fake" for samples; the generator must be pushed towards
-    "real". If the generator's target is "fake" it is trained to be found out, and if both kinds of samples have
+    "real". If the generator's target is "fake" it learns to be recognised, and if both kinds of samples have
     the same label the discriminator has nothing to learn.
 
     ## Usual causes
     - the label tensor of the discriminator's step is used again for the generator
-    - ones and zeros mixed up
+    - ones and zeros are swapped
 
     ## What to do
     Real 1 and fake 0 for the discriminator, 1 for the generator's samples.
@@ -223,10 +216,8 @@ class AdversarialLabels(Detector):
                     continue
                 made = call.source == generator
                 role = ("fake" if made else "real") if by_critic else ("maker" if made else "")
-                self._seen[critic, role] = [
-                    *self._seen.get((critic, role), [])[1 - ENOUGH :],
-                    loss.target_mean,
-                ]
+                before = self._seen.get((critic, role), [])
+                self._seen[critic, role] = [*before[1 - ENOUGH :], loss.target_mean]
             at = judged[-1][1].at if judged else None
             yield from self._judge(event, generator, critic, at if by_maker else None)
 
@@ -240,7 +231,7 @@ class AdversarialLabels(Detector):
             yield self.last_word(
                 event,
                 f"`{judge}` is trained towards the same label ({real[-1]:g}) for real samples and for `{name}`'s",
-                cause="with equal labels there is nothing that tells the two apart",
+                cause="with equal labels the discriminator cannot learn a difference",
                 remedy="label real samples 1 and generated ones 0",
                 module=judge,
             )

@@ -34,8 +34,8 @@ FADING = (*STILL, "vanishing-gradients")
 TOO_LARGE = ("exploding-gradients", "updates-too-large")
 DIVERGING = (*TOO_LARGE, "non-finite-training", "overflow")
 
-# How often the same must be seen before it is said. Three times at one line, of one optimizer, in one layer is no accident
-# of one batch.
+# How often the same must be seen before it is reported: three times at one line, of one optimizer or in one layer is not
+# an accident of one batch.
 THRICE = 3
 # Twice is enough for what no healthy run does even once: the first time may be a trial of the script.
 TWICE = 2
@@ -52,7 +52,7 @@ class Detector:
     card: ClassVar[Card]
     listens: ClassVar[tuple[type[Event], ...]]
     uses: ClassVar[tuple[type[Fact], ...]] = ()  # facts it asks for
-    over = False  # it has said all it has to say, or can say nothing any more: it hears no further events
+    over = False  # nothing is left to find: it hears no further events
 
     def share(self, facts: Facts) -> None:
         """Ask these facts, which the watcher keeps up to date; a detector that runs alone keeps its own."""
@@ -105,9 +105,9 @@ class Detector:
             self.once(("otherwise", key))
         return 0 if self.said(("otherwise", key)) else self.times(key)
 
-    def steps(self, key: Hashable, step: int) -> int:
-        """In how many different steps this was asked with this key."""
-        return self.times(("steps", key), more=self.once(("step", key, step)))
+    def different(self, key: Hashable, value: Hashable) -> int:
+        """How many different values were given with this key: steps, weights."""
+        return self.times(("different", key), more=self.once(("value", key, value)))
 
     def state(self) -> dict[str, Any]:
         return copy.deepcopy(self.__dict__)

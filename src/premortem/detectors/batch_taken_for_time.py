@@ -45,7 +45,7 @@ class BatchTakenForTime(Detector):
         # Equal sizes say nothing; neither do targets for every moment, nor one sequence at a time.
         if second in {first, 1, *loss.target_shape[1:]} or first == 1:
             return
-        if self.steps(layer.layer, layer.step) >= THRICE:
+        if self.different(layer.layer, layer.step) >= THRICE:
             yield self.last_word(
                 layer,
                 f"{layer.layer} ({layer.kind}) wants (time, batch, features) and is given {layer.shape}: "

@@ -116,12 +116,12 @@ class ClassSortedBatches(Detector):
             seen = self._sites.setdefault(site, Sorted())
             seen.add(classes, any(call.target_is_data for call in calls))
             if seen.sorted:
-                self.over = True
-                yield self._found(event, site, seen, seen.order)
+                yield self._found(event, site, seen)
 
-    def _found(self, event: Backward, site: Site | None, seen: Sorted, order: list[float]) -> Finding:
+    def _found(self, event: Backward, site: Site | None, seen: Sorted) -> Finding:
+        order = seen.order
         shown = ", ".join(f"{label:g}" for label in order[:4]) + (", ..." if len(order) > 4 else "")
-        return self.finding(
+        return self.last_word(
             event,
             f"the training batches come class by class: {len(order)} classes go by in the order {shown}, and a batch "
             f"holds {seen.ratio:.0%} of the label variety of all {seen.batches} batches",

@@ -3,7 +3,8 @@ from dataclasses import dataclass
 
 from premortem.detectors.base import FADING, Card, Detector, Findings, Severity
 from premortem.detectors.shared.motion import Motion, Motions
-from premortem.events import Clip, Event, OptimizerBuilt, RunEnded, ScalerUpdate, Site, StepStats
+from premortem.detectors.shared.optimizers import Optimizers
+from premortem.events import Clip, Event, RunEnded, ScalerUpdate, Site, StepStats
 
 HARD = 100.0  # times the limit: an outlier goes there, every gradient only with a wrong limit
 SMALL = 1e-3  # of the weights, in one step: a healthy step changes them by about this
@@ -29,7 +30,7 @@ class ClippedHardEveryStep(Detector):
     """Every gradient is clipped to a tiny part of its size, and the weights hardly move.
 
     ## Why it matters
-    Clipping is meant for outliers. When the limit lies far below every gradient, it takes the place of the learning
+    Clipping is there for outliers. When the limit lies far below every gradient, it takes the place of the learning
     rate: the steps become too small to learn anything.
 
     ## Usual causes
@@ -45,13 +46,12 @@ class ClippedHardEveryStep(Detector):
     """
 
     card = Card("PM221", "clipped-hard-every-step", "clipping", Severity.ERROR).explaining(*FADING)
-    uses = (Motions,)
-    listens = (StepStats, OptimizerBuilt, Clip, ScalerUpdate, RunEnded)
+    uses = (Motions, Optimizers)
+    listens = (StepStats, Clip, ScalerUpdate, RunEnded)
 
     def __init__(self) -> None:
         self._limits: dict[Site | None, Limit] = {}
         self._scale: float | None = None
-        self._guards: dict[int, tuple[str, float]] = {}  # optimizer -> its kind, and its smallest eps
         self._counted: tuple[tuple[int, ...], int] = ((), 0)  # parameters, and their elements together
 
     def observe(self, event: Event) -> Findings:
@@ -59,9 +59,6 @@ class ClippedHardEveryStep(Detector):
             self._clipped(event)
         elif isinstance(event, ScalerUpdate):
             self._scale = event.scale
-        elif isinstance(event, OptimizerBuilt):
-            eps = min((group.eps for group in event.groups), default=0.0)
-            self._guards[event.optimizer] = (event.kind, eps)
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
         elif isinstance(event, StepStats):
@@ -88,7 +85,8 @@ class ClippedHardEveryStep(Detector):
 
     def _starved(self, event: StepStats) -> Findings:
         """What the optimizer was given is smaller than its eps, and what was clipped was not."""
-        kind, eps = self._guards.get(event.optimizer, ("", 0.0))
+        built = self.fact(Optimizers).built.get(event.optimizer)
+        eps = min((group.eps for group in built.groups), default=0.0) if built is not None else 0.0
         root = math.sqrt(self._elements(event.keys))
         for at, known in self._limits.items():
             norm, known.last = known.last, 0.0
@@ -100,7 +98,7 @@ class ClippedHardEveryStep(Detector):
             yield self.last_word(
                 event,
                 f"{known.hard} of {known.count} gradients were clipped to {known.limit:g}; their typical entry is then "
-                f"{event.grad_norm / root:.0e}, below the eps of {kind} ({eps:g})",
+                f"{event.grad_norm / root:.0e}, below the eps of {built.kind if built else ''} ({eps:g})",
                 cause="An adaptive optimizer divides by the size of the gradients plus eps. Below eps it does not make up "
                 "for the clipping any more, and the steps are smaller than the learning rate says.",
                 remedy="Print the norm that clip_grad_norm_ returns, and set the limit to what it usually is.",

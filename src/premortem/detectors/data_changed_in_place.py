@@ -52,7 +52,7 @@ class DataChangedInPlace(Detector):
             for array in event.arrays:
                 yield from self._follow(event, array, Drift())
         elif isinstance(event, SlicesRestarted):
-            # The first time is told when it is over: it began where it was.
+            # The event comes when a pass is over; the first pass began with the data unchanged.
             yield from self._follow(event, event.array, Drift([0.0]))
 
     def _follow(self, event: Event, array: Array, new: Drift) -> Findings:

@@ -73,7 +73,7 @@ class DeadUnits(Detector):
         known = self._graves.get(dead.model)
         looks, since = (known.looks + 1, known.since) if known is not None else (1, event.step)
         self._graves[dead.model] = Grave(looks, dead.at, dead.layer, silent, len(profile), since)
-        # Not within one unlucky stretch: the looks become rare as the run goes on.
+        # Not within one unlucky stretch: the looks become rare during the run.
         if looks >= LOOKS and event.step >= 2 * since and event.step >= 32 and self.once(dead.model):
             yield self.finding(
                 event,

@@ -6,8 +6,8 @@ class DropoutNearOne(Detector):
     """A dropout layer throws nearly everything away.
 
     ## Why it matters
-    With p = 0.95 only one unit in twenty passes, scaled up by twenty: what arrives behind it is mostly noise, and
-    with p = 1 it is nothing at all. The model underfits however long it trains.
+    With p = 0.95 only one unit in twenty passes, scaled up by twenty: the next layer gets mostly noise, and
+    with p = 1 nothing at all. The model underfits however long it trains.
 
     ## Usual causes
     In torch `p` is the share that is dropped; other frameworks give the share that is kept.
@@ -19,17 +19,10 @@ class DropoutNearOne(Detector):
     card = Card("PM246", "dropout-near-one", "vanishing", Severity.ERROR).explaining(*FADING, "dead-units")
     listens = (LayerStats,)
 
-    def __init__(self) -> None:
-        self._steps: dict[tuple[str, float], set[int]] = {}
-
     def observe(self, event: LayerStats) -> Findings:
-        if event.probability < 0.9 or not event.training:
+        if event.probability < 0.9 or not event.training or (not event.grad and event.probability < 1):
             return
-        if not event.grad and event.probability < 1:
-            return
-        steps = self._steps.setdefault((event.layer, event.probability), set())
-        steps.add(event.step)
-        if len(steps) >= THRICE:
+        if self.different((event.layer, event.probability), event.step) >= THRICE:
             kept = 1 - event.probability
             yield self.last_word(
                 event,

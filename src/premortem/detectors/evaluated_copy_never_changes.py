@@ -50,11 +50,8 @@ class EvaluatedCopyNeverChanges(Detector):
             self._evaluated.add(event.model)
             logged = event.step in self._logged
             self._logged = {step for step in self._logged if step >= event.step}
-            if (
-                event.model in self.fact(Models).seen
-                and event.weights is not None
-                and (event.judged or (logged and not event.every_step))
-            ):
+            counts = event.judged or (logged and not event.every_step)
+            if counts and event.weights is not None and event.model in self.fact(Models).seen:
                 yield from self._follow(event)
 
     def _follow(self, event: EvaluationEnded) -> Findings:
@@ -73,17 +70,20 @@ class EvaluatedCopyNeverChanges(Detector):
 
     def _original(self, copy: int) -> ModelSeen | None:
         """The model in training that this is a copy of; None when that one is evaluated too."""
-        mine = self.fact(Models).seen[copy]
-        keys = {parameter.key for parameter in mine.parameters}
-        twins = [self.fact(Models).seen[model] for model in self._moved if model in self.fact(Models).seen]
-        twins = [seen for seen in twins if seen.shapes == mine.shapes]
+        models = self.fact(Models).seen
+        keys = {parameter.key for parameter in models[copy].parameters}
+        twins = [
+            seen
+            for model, seen in models.items()
+            if model in self._moved and seen.shapes == models[copy].shapes
+        ]
         if any(seen.model in self._evaluated or keys & {p.key for p in seen.parameters} for seen in twins):
             return None
         return twins[0] if twins else None
 
     def _found(self, event: EvaluationEnded, history: list[EvaluationEnded], trained: ModelSeen) -> Finding:
         name = self.fact(Models).seen[event.model].name
-        # A function that evaluates calls whatever it is given by the same name.
+        # A function that evaluates calls every model by the same name.
         copy = f"`{name}`" if name != trained.name else f"the copy of `{name}`"
         return self.finding(
             event,

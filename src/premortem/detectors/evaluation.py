@@ -1,6 +1,6 @@
 """Evaluations with gradients on, or with statistics that no batch went into."""
 
-from premortem.detectors.base import TWICE, Card, Detector, Finding, Findings, Severity
+from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.wording import count
 from premortem.events import EvaluationEnded
@@ -58,30 +58,21 @@ class StatisticsNeverCollected(Detector):
     uses = (Models,)
     listens = (EvaluationEnded,)
 
-    def __init__(self) -> None:
-        self._weights: dict[int, set[int]] = {}
-
     def observe(self, event: EvaluationEnded) -> Findings:
-        if event.weights is not None:
-            seen = self._weights.setdefault(event.model, set())
-            if event.unborn and not event.training and event.step:
-                seen.add(event.weights)
-                if len(seen) >= TWICE:
-                    self.over = True
-                    yield self._found(event)
-
-    def _found(self, event: EvaluationEnded) -> Finding:
-        name = self.fact(Models).name(event.model)
-        why = "its statistics never move" if event.trained else "nothing updates the buffers of this copy"
-        return self.finding(
-            event,
-            f"`{name}` is evaluated with {count(event.unborn, 'batch-norm layer')} at mean 0 and variance 1: no batch "
-            "has ever gone into their statistics, while the weights move",
-            cause=f"Eval mode normalises with running statistics, and {why}.",
-            remedy="Copy the buffers together with the parameters, or collect the statistics with "
-            "`torch.optim.swa_utils.update_bn(loader, model)` before evaluating.",
-            # A copy is stale; a model whose own statistics do not move was not trained in train mode.
-            family=None if not event.trained else "eval-mode",
-            module=name,
-            layers=event.unborn,
-        )
+        if event.weights is None or not event.unborn or event.training or not event.step:
+            return
+        if self.different(event.model, event.weights) >= TWICE:
+            name = self.fact(Models).name(event.model)
+            why = "its statistics never move" if event.trained else "nothing updates the buffers of this copy"
+            yield self.last_word(
+                event,
+                f"`{name}` is evaluated with {count(event.unborn, 'batch-norm layer')} at mean 0 and variance 1: no batch "
+                "has ever gone into their statistics, while the weights move",
+                cause=f"Eval mode normalises with running statistics, and {why}.",
+                remedy="Copy the buffers together with the parameters, or collect the statistics with "
+                "`torch.optim.swa_utils.update_bn(loader, model)` before evaluating.",
+                # A copy is stale; a model whose own statistics do not move was not trained in train mode.
+                family="eval-mode" if event.trained else None,
+                module=name,
+                layers=event.unborn,
+            )

@@ -19,7 +19,6 @@ class Start:
     loss: float = 0.0
     pull: float = 0.0
     sensitivity: float = 0.0
-    said: bool = False
 
     def look(self, event: StepStats, growth: float) -> None:
         if not event.weight_norm or event.loss is None or not event.grad_norm > PULL * event.weight_norm:
@@ -38,8 +37,8 @@ class ExplodingGradients(Detector):
     """From the first step on, gradients are hundreds of times larger than the weights they change.
 
     ## Why it matters
-    Signals grow from layer to layer, or from time step to time step, so that the loss starts absurdly high or a
-    single step destroys the weights. Training ends in NaN or takes ages to recover.
+    Signals grow from layer to layer, or from time step to time step, so that the loss starts far too high or a
+    single step destroys the weights. Training ends in NaN or recovers slowly.
 
     ## Usual causes
     Weights initialised too large for the depth, a recurrent matrix with gain above 1, long sequences without
@@ -95,13 +94,13 @@ class ExplodingGradients(Detector):
     def _stepped(self, event: StepStats) -> Findings:
         start = self._starts.setdefault(event.optimizer, Start())
         start.steps += 1
-        if start.steps > 3 or start.said or self._clipped or self.fact(Scales).unusual:
+        if start.steps > 3 or self._clipped or self.fact(Scales).unusual:
             return
         broken = math.isnan(event.grad_norm)
         if not broken:
             start.look(event, self._growth[0])
-        if start.hits >= 2 or (start.hits and (broken or self._growth[0] >= 10 * GROWTH)):
-            start.said = True
+        enough = start.hits >= 2 or (start.hits and (broken or self._growth[0] >= 10 * GROWTH))
+        if enough and self.once(event.optimizer):
             yield self._found(event, start)
 
     def _found(self, event: StepStats, start: Start) -> Finding:

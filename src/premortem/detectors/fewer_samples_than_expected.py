@@ -7,7 +7,7 @@ from premortem.detectors.shared.wording import count
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
 
 PASSES = 4  # over the loader, each left at the same batch: a limit on steps ends only the last one
-SHARE = 0.5  # of the batches that must be left unused: a small rest is meant
+SHARE = 0.5  # of the batches that must be left unused: a small rest is a choice
 SEVERAL = 5  # batches, of which a shuffled loader's first is used
 
 
@@ -16,18 +16,16 @@ class Passes:
     """How the passes over one loader ended so far."""
 
     left_at: list[int] = field(default_factory=list)  # of those that were left early, one after the other
-    numbers: list[int | None] = field(
-        default_factory=list
-    )  # epoch that was printed in or after each of these
+    numbers: list[int | None] = field(default_factory=list)  # the epoch printed in or after each of these
     steps: int = 0  # made with a batch of this pass
     number: int | None = None
 
 
 class FewerSamplesThanExpected(Detector):
-    """Part of the data can never be reached, in every epoch the same part.
+    """Every epoch leaves out the same part of the data.
 
     ## Why it matters
-    The model is trained on a fraction of what was collected, and the log shows epochs as if it were all.
+    The model is trained on a fraction of the data, while the log shows full epochs.
 
     ## Usual causes
     A `WeightedRandomSampler` that was given one weight per class instead of one per sample; a `break` or `return` of
@@ -111,9 +109,9 @@ class FewerSamplesThanExpected(Detector):
         never = "" if loader.shuffle else ", always the same ones"
         return self.finding(
             event,
-            f"every epoch uses {batches} of {count(loader.batches or 0, 'batch').replace('batchs', 'batches')}{never}",
+            f"every epoch uses {batches} of {count(loader.batches or 0, 'batch')}{never}",
             cause="The loop over the DataLoader is left early in each epoch, and starts again from the front.",
-            remedy="Take the `break` or `return` out of the loop, or build the loader on the part that is meant.",
+            remedy="Take the `break` or `return` out of the loop, or build the loader on the part that you want.",
             severity=Severity.WARNING,
             certainty=Certainty.SUSPECTED,
             used=batches,

@@ -110,7 +110,7 @@ class FrozenByLeftover(Detector):
         for model in dict.fromkeys(link.model for link in event.links):
             links = [link for link in event.links if link.model == model]
             if not any(link.trainable and link.gradient for link in links):
-                continue  # a model that is frozen as a whole is meant to be
+                continue  # a model that is frozen as a whole is frozen on purpose
             raw = [link for link in links if self._is_raw(link)]
             head = [link for link in raw if link.head]
             if any(link.fresh for link in head):

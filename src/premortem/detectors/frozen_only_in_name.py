@@ -1,5 +1,3 @@
-from collections import Counter
-
 from premortem.detectors.base import TWICE, Card, Certainty, Detector, Findings, Severity
 from premortem.events import Custody, Event, ModelSeen, SaidFrozen
 
@@ -12,7 +10,7 @@ class FrozenOnlyInName(Detector):
     fails; the result is worse, or the other model breaks.
 
     ## Usual causes
-    A setting like `frozen_stages=2` that takes effect in a method nobody calls (`train()`, `freeze()`), or that is
+    A setting like `frozen_stages=2` that takes effect in a method that is never called (`train()`, `freeze()`), or that is
     undone by a later `requires_grad_(True)`.
 
     ## What to do
@@ -24,8 +22,6 @@ class FrozenOnlyInName(Detector):
 
     def __init__(self) -> None:
         self._claims: dict[int, tuple[SaidFrozen, ...]] = {}
-        self._times: Counter[str] = Counter()
-        self._kept: set[str] = set()  # of which something did stay as it was
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
@@ -39,10 +35,7 @@ class FrozenOnlyInName(Detector):
         seen = [moved[key] for key in claim.parameters if key in moved]
         if not seen or len(seen) < len(claim.parameters):
             return
-        if not all(seen):
-            self._kept.add(claim.attribute)
-        self._times[claim.attribute] += all(seen)
-        if self._times[claim.attribute] == TWICE and claim.attribute not in self._kept:
+        if self.always(claim.attribute, all(seen)) == TWICE:
             yield self.finding(
                 event,
                 f"`{claim.attribute}` is {claim.value}, and all {len(seen)} parameters there are trained",

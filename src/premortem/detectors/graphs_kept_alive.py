@@ -57,7 +57,7 @@ class GraphsKeptAlive(Detector):
             self._out_of_memory = True
             self._keeper = next((kept for kept in event.kept if kept.graphs), self._keeper)
         elif isinstance(event, RunEnded) and (self._out_of_memory or not event.cut_off):
-            # Else they might have been let go at the end of an epoch.
+            # Otherwise they might have been freed at the end of an epoch.
             if self._grew():
                 yield self._found(event)
             elif self._kept_inside():
@@ -67,16 +67,12 @@ class GraphsKeptAlive(Detector):
         """From the beginning to the end of the run, and never came down again."""
         values = self._kept.values
         quarter = len(values) // 4
-        if self._now < SOME or quarter < 4:
+        if self._now < max(SOME, 0.9 * self._most) or quarter < 4:
             return False
-        floors = [min(values[i * quarter : (i + 1) * quarter]) for i in range(1, 4)]
-        tops = [max(values[i * quarter : (i + 1) * quarter]) for i in range(3)]
-        never_fell = self._now >= 0.9 * self._most
-        return (
-            never_fell
-            and all(floor >= 0.9 * top for floor, top in zip(floors, tops, strict=True))
-            and (tops[1] > 1.3 * tops[0] and tops[2] > 1.2 * tops[1] and self._now > 1.1 * tops[2])
-        )
+        parts = [values[i * quarter : (i + 1) * quarter] for i in range(4)]
+        tops = [max(part) for part in parts[:3]]
+        kept = all(min(after) >= 0.9 * top for after, top in zip(parts[1:], tops, strict=True))
+        return kept and tops[1] > 1.3 * tops[0] and tops[2] > 1.2 * tops[1] and self._now > 1.1 * tops[2]
 
     def _kept_inside(self) -> bool:
         """Audited steps are few and far between: when all of their inner results are alive, so are the others'."""
@@ -103,13 +99,13 @@ class GraphsKeptAlive(Detector):
             )
 
     def _found(self, event: Event) -> Finding:
-        keeper = f"`{self._keeper.name}`" if self._keeper is not None else "Something"
+        keeper = self._keeper
         return self.last_word(
             event,
             f"{self._now} graphs of past steps are still in memory after {self._backwards} backward passes",
-            cause=f"{keeper} keeps losses or outputs together with the graph they were computed from.",
+            cause=f"{f'`{keeper.name}`' if keeper else 'Something'} keeps losses or outputs together with their graph.",
             remedy="Keep numbers instead: total += loss.item(), outputs.append(output.detach()).",
-            at=(self._keeper.at if self._keeper is not None else None) or self._at,
+            at=(keeper.at if keeper is not None else None) or self._at,
             kept=self._now,
             backwards=self._backwards,
         )

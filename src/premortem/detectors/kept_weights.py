@@ -25,21 +25,17 @@ class RestoredOwnLiveWeights(Detector):
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, StateLoaded):
-            mine = (
-                event.target == "module" and event.matched and event.aliased == event.matched == event.given
-            )
+            mine = event.target == "module" and event.matched == event.given == event.aliased > 0
             if mine and event.taken_at is not None and (event.taken_at < event.step or event.rewritten):
-                self.over = True
                 yield self._restored(event, event.taken_at)
         # Taken before training (step 0), it may well be meant to follow the model.
         elif isinstance(event, CheckpointSaved) and event.taken_at and event.taken_at < event.step:
-            self.over = True
             yield self._saved(event, event.taken_at)
 
     def _restored(self, event: StateLoaded, taken_at: int) -> Finding:
         steps = event.step - taken_at
         since = f"{count(steps, 'step')} were made since" if steps else "other weights were loaded since"
-        return self.finding(
+        return self.last_word(
             event,
             f"`{event.name}.load_state_dict` was given the model's own memory: the state kept at step {taken_at} is "
             f"not a copy, and {since}",
@@ -52,11 +48,11 @@ class RestoredOwnLiveWeights(Detector):
         )
 
     def _saved(self, event: CheckpointSaved, taken_at: int) -> Finding:
-        return self.finding(
+        return self.last_word(
             event,
             f"`{event.path.rpartition('/')[2] or 'the checkpoint'}` was written from a state dict taken at step "
-            f"{taken_at}, which is the model's live memory: it holds the weights of step {event.step}",
-            cause="`state_dict()` holds references to the weights, so the state that was kept went on with training.",
+            f"{taken_at}, which is the model's own memory: the file holds the weights of step {event.step}",
+            cause="`state_dict()` holds references to the weights, so training changed the state that was kept.",
             remedy="Save at once, or keep a copy: `copy.deepcopy(model.state_dict())`.",
             severity=Severity.WARNING,
             taken_at=taken_at,
@@ -67,7 +63,7 @@ class SavedWeightsNeverChange(Detector):
     """Checkpoint after checkpoint holds the same old weights, while the model is trained.
 
     ## Why it matters
-    What is on disk is not the model that was trained: when the run is over, it is lost.
+    The file is not the trained model. When the run is over, the trained model is lost.
 
     ## Usual causes
     The state dict is copied once, before the loop, and that copy is saved each time; another object than the trained
@@ -97,19 +93,14 @@ class SavedWeightsNeverChange(Detector):
         if not self._saves or event.step > self._saves[-1].step:
             self._saves.append(event)
         if len(self._saves) >= THRICE:
-            self._fine = True
-            yield self._found(event)
-
-    def _found(self, event: CheckpointSaved) -> Finding:
-        first = self._saves[0]
-        return self.finding(
-            event,
-            f"{len(self._saves)} checkpoints between steps {first.step} and {event.step} hold the same weights, and "
-            "never those of the model that is trained",
-            cause="What is saved is a copy that was made earlier, not the model as it is.",
-            remedy="Call `model.state_dict()` at the moment of saving.",
-            steps=[save.step for save in self._saves],
-        )
+            yield self.finding(
+                event,
+                f"{len(self._saves)} checkpoints between steps {self._saves[0].step} and {event.step} hold the same weights, "
+                "and never those of the model that is trained",
+                cause="The script saves a copy that was made earlier, not the model as it is.",
+                remedy="Call `model.state_dict()` at the moment of saving.",
+                steps=[save.step for save in self._saves],
+            )
 
 
 class KeptByReference(Detector):
@@ -119,7 +110,7 @@ class KeptByReference(Detector):
     There is only one model. It goes on being trained, and in the end the "best" one is the last one.
 
     ## Usual causes
-    `best_model = model` where `best_model = copy.deepcopy(model)` was meant.
+    `best_model = model` instead of `best_model = copy.deepcopy(model)`.
 
     ## What to do
     Copy the model, or keep a copy of its state dict.
@@ -132,11 +123,10 @@ class KeptByReference(Detector):
     listens = (AliasKept,)
 
     def observe(self, event: AliasKept) -> Findings:
-        if isinstance(event, AliasKept):
-            yield self.last_word(
-                event,
-                f"`{event.kept} = {event.source}` keeps no copy: both names mean the model that is still being trained",
-                cause="An assignment gives an object another name; every later step changes the model that was kept.",
-                remedy=f"Use `{event.kept} = copy.deepcopy({event.source})`.",
-                module=event.source,
-            )
+        yield self.last_word(
+            event,
+            f"`{event.kept} = {event.source}` keeps no copy: both names mean the model that is still being trained",
+            cause="An assignment gives an object another name; every later step changes the model that was kept.",
+            remedy=f"Use `{event.kept} = copy.deepcopy({event.source})`.",
+            module=event.source,
+        )

@@ -13,7 +13,7 @@ FOLD = 50.0  # times the lowest level: no noise of a batch and no harder epoch d
 WORSE = 3.0  # times where training began: worse than knowing nothing
 LEARNED = 0.5  # of where it began: the lowest level is at most this
 WILD = 5.0  # highest to lowest: a term that was added to the loss lies calmly above it
-STEADY = 1.05  # a rate that rises all the time is a range test, which is meant to end like this
+STEADY = 1.05  # a rate that rises all the time is a range test, which is expected to end like this
 
 
 @dataclass
@@ -62,8 +62,8 @@ class LearnedThenBlewUp(Detector):
     """The loss had come down, then leapt to many times its level, above where training began, and stays there.
 
     ## Why it matters
-    What was learned is gone, although nothing is NaN and the run goes on. A checkpoint of the last epochs holds the
-    ruins; only one from before the leap is worth keeping.
+    What was learned is gone, although nothing is NaN and the run goes on. Checkpoints of the last epochs are useless;
+    only one from before the leap is worth keeping.
 
     ## Usual causes
     A learning rate at the edge of what the model bears, without warm-up or clipping; a batch unlike the others;
@@ -93,7 +93,7 @@ class LearnedThenBlewUp(Detector):
     def _lost(self, event: StepStats, loss: float) -> Findings:
         key = event.optimizer
         if not (math.isfinite(loss) and loss > 0):
-            self.once(key)  # not finite is for others to tell; a loss with a sign has no level
+            self.once(key)  # other detectors report what is not finite; a loss with a sign has no level
             return
         rate = self._rates.get(key, 0.0)
         course = self._courses.setdefault(key, Course())

@@ -1,9 +1,9 @@
 """A learning rate that is given in a way that does not work."""
 
-from dataclasses import dataclass
-
-from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
-from premortem.events import Event, OptimizerBuilt, OptimizerStep, RunEnded, SchedulerBuilt, Site
+from premortem.detectors.base import Card, Detector, Findings, Severity
+from premortem.detectors.shared.optimizers import Optimizers
+from premortem.detectors.shared.schedules import Schedules
+from premortem.events import OptimizerBuilt, OptimizerStep, RunEnded
 
 
 class LearningRateNotANumber(Detector):
@@ -40,16 +40,6 @@ PART = 0.2  # of the rate the optimizer was built with: within a factor of five 
 LEAST = 50  # steps: a warm-up has left its first rate by then
 
 
-@dataclass
-class Rate:
-    at: Site | None
-    built: float
-    steps: int = 0
-    rewritten: int = 0
-    value: float = 0.0
-    constant: bool = True
-
-
 class LearningRateStuck(Detector):
     """The script sets the learning rate before every step, and it is always the same small value.
 
@@ -71,64 +61,33 @@ class LearningRateStuck(Detector):
     card = Card("PM215", "learning-rate-stuck", "lr", Severity.ERROR).explaining(
         "updates-too-small", "learning-rate-zero"
     )
-    listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, RunEnded)
+    uses = (Optimizers, Schedules)
+    listens = (RunEnded,)
 
-    def __init__(self) -> None:
-        self._rates: dict[int, Rate] = {}
-        self._scheduled: set[int] = set()
-
-    def observe(self, event: Event) -> Findings:
-        if isinstance(event, OptimizerBuilt):
-            built = max((group.lr for group in event.groups), default=0.0)
-            self._rates.setdefault(event.optimizer, Rate(event.at, built))
-        elif isinstance(event, SchedulerBuilt):
-            self._scheduled.add(event.optimizer)
-        elif isinstance(event, OptimizerStep):
-            self._stepped(event)
-        elif isinstance(event, RunEnded):
-            for key, rate in self._rates.items():
-                if key not in self._scheduled and stuck(rate):
-                    yield self._found(event, rate)
-
-    def _stepped(self, event: OptimizerStep) -> None:
-        rate = self._rates.get(event.optimizer)
-        if rate is None or not event.lrs:
-            return
-        value = max(event.lrs)
-        rate.constant = rate.constant and (not rate.steps or value == rate.value)
-        rate.value = value
-        rate.steps += 1
-        rate.rewritten += event.rewritten
-
-    def _found(self, event: Event, rate: Rate) -> Finding:
-        return self.finding(
-            event,
-            f"the script set the learning rate {rate.rewritten} times, always to {rate.value:.3g}; the optimizer was "
-            f"built with {rate.built:.3g}",
-            cause="The schedule is asked for the same step again and again, so it never leaves its first value.",
-            remedy="Pass the number of the current step to the schedule.",
-            at=rate.at,
-            rate=rate.value,
-            built=rate.built,
-            steps=rate.steps,
-        )
-
-
-def stuck(rate: Rate) -> bool:
-    return (
-        rate.steps >= LEAST
-        and rate.rewritten >= 0.9 * (rate.steps - 1)
-        and rate.constant
-        and 0 < rate.value <= PART * rate.built
-    )
+    def observe(self, event: RunEnded) -> Findings:
+        for key, own in self.fact(Schedules).own.items():
+            small = 0 < own.rate <= PART * own.base
+            if own.calls >= LEAST and own.rewritten >= 0.9 * (own.calls - 1) and not own.changes and small:
+                yield self.finding(
+                    event,
+                    f"the script set the learning rate {own.rewritten} times, always to {own.rate:.3g}; the optimizer was "
+                    f"built with {own.base:.3g}",
+                    cause="The script asks its schedule for the same step again and again, so the rate never leaves its "
+                    "first value.",
+                    remedy="Pass the number of the current step to the schedule.",
+                    at=self.fact(Optimizers).at(key),
+                    rate=own.rate,
+                    built=own.base,
+                    steps=own.calls,
+                )
 
 
 class LearningRateSetNowhere(Detector):
     """A learning rate is assigned where the optimizer does not look for it.
 
     ## Why it matters
-    `optimizer.lr = 0.001` makes a new attribute that nobody reads: the optimizer goes on with the rate in its
-    parameter groups, and the schedule that was meant never happens. Python does not complain.
+    `optimizer.lr = 0.001` makes a new attribute that torch never reads: the optimizer goes on with the rate in its
+    parameter groups, and the intended schedule never happens. Python does not complain.
 
     ## Usual causes
     A habit from other frameworks, or a misspelt key (`group["learning_rate"]`).
@@ -141,11 +100,9 @@ class LearningRateSetNowhere(Detector):
     listens = (OptimizerStep,)
 
     def observe(self, event: OptimizerStep) -> Findings:
-        if event.stray is None or self.said(event.optimizer):
+        # A stray rate that equals the real one does no harm so far.
+        if event.stray is None or event.stray in event.lrs or not self.once(event.optimizer):
             return
-        if event.stray in event.lrs:
-            return  # it says the same, so far
-        self.once(event.optimizer)
         yield self.finding(
             event,
             f"the rate {event.stray:.3g} was set on {event.kind}, which goes on with {max(event.lrs, default=0.0):.3g}",

@@ -54,7 +54,7 @@ class LearningRateZero(Detector):
         self._scheduled: dict[int, tuple[str, Site | None]] = {}
         self._fresh: dict[
             int, str
-        ] = {}  # keys of parameters that nobody trained yet, with a gradient -> name
+        ] = {}  # key -> name of parameters that get gradients and were never trained
         self._copies: set[int] = set()  # models that began as a copy of another one
 
     def observe(self, event: Event) -> Findings:
@@ -120,7 +120,7 @@ class LearningRateZero(Detector):
         )
 
     def _some(self, event: Event, key: int, known: Rates) -> Findings:
-        """Groups that stand still although nobody has ever trained them: random layers are not worth keeping."""
+        """Groups that stand still although they were never trained: random layers are not worth keeping."""
         still = [i for i, ever in enumerate(known.ever) if not ever and i < len(known.groups)]
         names = [self._fresh[k] for i in still for k in known.groups[i] if k in self._fresh]
         if not names:
@@ -130,8 +130,8 @@ class LearningRateZero(Detector):
             event,
             f"{len(still)} of {len(known.ever)} parameter groups had learning rate 0 in all {known.steps} steps; "
             f"they hold {len(names)} parameters that were never trained or loaded, first `{names[0]}`",
-            cause="They get gradients, and stay as they were initialised.",
-            remedy="Give these groups a rate above 0 (look for an integer division), or freeze them openly.",
+            cause="They get gradients, but stay as they were initialised.",
+            remedy="Give these groups a rate above 0 (look for an integer division), or freeze them with requires_grad_(False).",
             at=known.at,
             parameter=names[0],
             severity=Severity.WARNING,

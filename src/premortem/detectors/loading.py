@@ -17,7 +17,7 @@ class CheckpointNonFinite(Detector):
     """The weights, or the optimizer's moments, that are loaded already hold NaN or infinity.
 
     ## Why it matters
-    The first forward is NaN, whatever the data, the learning rate and the precision are.
+    The first forward pass gives NaN, whatever the data, the learning rate and the precision are.
 
     ## Usual causes
     The file was written after an earlier run had died; a merge or an average of checkpoints divided by zero.
@@ -77,21 +77,17 @@ class LoadedWeightsOverwritten(Detector):
         if isinstance(event, StateLoaded):
             self._sites[event.key] = event.at
         elif isinstance(event, LoadedWeightsChanged):
-            lost = event.tied or len(event.changed) == event.loaded
-            if lost:
-                self.over = True
+            if event.tied or len(event.changed) == event.loaded:
                 yield self._found(event)
 
     def _found(self, event: LoadedWeightsChanged) -> Finding:
         first = event.changed[0]
+        cause = (
+            "The script initialised the model after the checkpoint was loaded: training starts from scratch."
+        )
         if event.tied:
-            cause = (
-                f"Two modules share it (`{event.tied[0]}`), and initialising one of them again overwrote what the "
-                "other had loaded."
-            )
-        else:
-            cause = "Something initialised the model after the checkpoint was loaded: training starts from scratch."
-        return self.finding(
+            cause = f"Two modules share it (`{event.tied[0]}`): initialising one of them overwrote what the other had loaded."
+        return self.last_word(
             event,
             f"{len(event.changed)} of {event.loaded} weight matrices loaded into `{event.name}` were replaced by "
             f"unrelated values before the first step, first `{first}`",
@@ -108,8 +104,8 @@ class StateNotInCheckpoint(Detector):
     """A restored model is used in eval mode with state of its own that the checkpoint does not hold.
 
     ## Why it matters
-    The weights are those of the trained model, and the rest is as it was at construction: random. The output has
-    nothing to do with that of the model that was saved.
+    The weights are those of the trained model, and the rest is as random as at construction. The output is not that of
+    the model that was saved.
 
     ## Usual causes
     `register_buffer(..., persistent=False)` for something that training changes (the vectors of a spectral norm's
@@ -177,15 +173,15 @@ class OptimizerStateMisplaced(Detector):
             "order": "The weights in the file are in another order than those of the model",
             "shapes": "The shapes of the moments are not those of the parameters",
         }[event.known_by]
-        return f"{how}, and optimizer state is mapped by position, in silence."
+        return f"{how}. torch maps an optimizer's state by position, without a message."
 
 
 class DamagedCheckpointLoaded(Detector):
-    """A file that the script loads is not what was saved: its bytes contradict their own checksums.
+    """A file that the script loads is damaged: its bytes do not match their checksums.
 
     ## Why it matters
-    `torch.load` and safetensors do not look at checksums. One bit that turned over on the disk becomes a weight of
-    1e38, or a wrong one that nobody ever notices, and the training goes on from it.
+    `torch.load` and safetensors do not check checksums. One flipped bit on the disk becomes a weight of 1e38, or a wrong
+    one that goes unnoticed, and the training goes on from it.
 
     ## Usual causes
     A failing disk, cable or memory; a download or an upload that was cut off; a save that was killed half-way.
@@ -195,9 +191,9 @@ class DamagedCheckpointLoaded(Detector):
     `premortem ckpt list` shows all, and `premortem ckpt restore` brings one back. Have the disk examined.
 
     ## When it stays silent
-    Nothing is known that the bytes could contradict: the old format of torch, safetensors, and files that were saved
-    with `torch.serialization.set_crc32_options(False)`, unless they were saved in a run under premortem and nobody has
-    touched them since. What is read from memory (`io.BytesIO`), from an address, or with `safetensors.safe_open` is
+    There is no checksum to compare the bytes with: the old format of torch, safetensors, and files that were saved
+    with `torch.serialization.set_crc32_options(False)`, unless they were saved in a run under premortem and have not
+    changed since. What is read from memory (`io.BytesIO`), from an address, or with `safetensors.safe_open` is
     not looked at. Of thousands of small files, only some are.
     """
 
@@ -211,7 +207,7 @@ class DamagedCheckpointLoaded(Detector):
         yield self.finding(
             event,
             f"`{event.path}` {loaded}, and it is damaged: {event.damaged}",
-            cause="What is on the disk is not what was saved there.",
+            cause="The file on the disk is not the one that was saved there.",
             remedy=_remedy(event),
             path=event.path,
             damaged=event.damaged,
@@ -221,10 +217,8 @@ class DamagedCheckpointLoaded(Detector):
 
 def _remedy(event: LoadChecked) -> str:
     if event.kept:
-        version = (
-            "an earlier version" if event.kept_step is None else f"the version of step {event.kept_step}"
-        )
-        return f"`premortem ckpt restore {event.kept} --force` brings {version} back, which is whole."
+        which = "an earlier version" if event.kept_step is None else f"the version of step {event.kept_step}"
+        return f"`premortem ckpt restore {event.kept} --force` brings back {which}, which is intact."
     if event.mirror:
         return f"Take an earlier version: `premortem ckpt list {event.mirror}` shows what was sent there."
     return "Load an earlier checkpoint, and have the disk examined; no earlier version of this file was kept."

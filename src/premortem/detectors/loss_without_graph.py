@@ -81,7 +81,7 @@ class LossWithoutGraph(Detector):
                 event,
                 "backward() reaches no parameter: none of the "
                 f"{count(event.parameters, 'parameter')} of the optimizer has a gradient",
-                cause=f"the loss was made anew, without its history{self._where_cut()}",
+                cause=f"the loss is a new tensor, without the graph{self._where_cut()}",
                 remedy="call `backward()` on the value that the criterion returned",
                 at=self._cut.at if self._cut is not None else self._backward_at,
             )
@@ -92,28 +92,20 @@ class LossWithoutGraph(Detector):
         last = self._models.get(self._forward.model) if self._forward is not None else None
         if last is not None and last[1] and not last[2]:
             cause = f"all {count(last[1], 'parameter')} of `{last[0]}` are frozen (`requires_grad` is False)"
-            remedy = "unfreeze the part that is to be trained"
+            remedy = "unfreeze the part that should be trained"
         elif self._forward is not None and not self._forward.grad:
-            cause = (
-                "the forward pass ran with gradients switched off (`no_grad`, or `set_grad_enabled(False)`)"
-            )
+            cause = "the forward pass ran with gradients off (`no_grad`, or `set_grad_enabled(False)`)"
             remedy = "run the training forward with gradients on, and switch them on again after evaluation"
             at = self._forward.at or at
         elif self._cut is not None:
-            cause = f"the graph was left on the way to the loss{self._where_cut()}"
+            cause = f"the graph ends on the way to the loss{self._where_cut()}"
             remedy = "compute the loss from the tensor itself"
             at = self._cut.at or at
         else:
             cause = "nothing that the loss was computed from requires a gradient"
             remedy = "check that the model's parameters are trainable and that the loss is computed from its output"
-        yield self.last_word(
-            event,
-            "backward() was called on a loss that has no graph",
-            cause=cause,
-            remedy=remedy,
-            at=at,
-            frozen=frozen,
-        )
+        what = "backward() was called on a loss that has no graph"
+        yield self.last_word(event, what, cause=cause, remedy=remedy, at=at, frozen=frozen)
 
     def _where_cut(self) -> str:
         if self._cut is None or self._cut.at is None:

@@ -23,8 +23,8 @@ class LossWithoutLowerBound(Detector):
     """The loss falls below zero without end.
 
     ## Why it matters
-    A loss that can always be made smaller is not a measure of anything: the optimizer lets some number grow for ever
-    and the model does not learn what was meant. It ends in overflow.
+    A loss that can always be made smaller does not measure the task: the optimizer lets some number grow for ever
+    and the model learns nothing useful. It ends in overflow.
 
     ## Usual causes
     A term with the wrong sign (`recon - kl`); a log-likelihood without its minus; raw scores where log-probabilities are
@@ -66,9 +66,9 @@ class LossWithoutLowerBound(Detector):
         if fall.deep >= _TIMES and fall.tenfold >= 4:
             yield self.last_word(
                 event,
-                f"the loss has fallen to {value:.3g} (it began around {fall.first[0]:.3g}) and has no bottom",
-                cause="Something in it can be made arbitrarily small without getting anything right: a term with the "
-                "wrong sign, or a score that should have been a log-probability.",
+                f"the loss has fallen to {value:.3g} (it began around {fall.first[0]:.3g}) and has no lower bound",
+                cause="One of its terms can fall without end while no prediction gets better: a term with the wrong sign, or "
+                "a score that should have been a log-probability.",
                 remedy="Log each term of the loss; give the one that falls without end the right sign or a bound.",
                 value=value,
                 first=fall.first[0],

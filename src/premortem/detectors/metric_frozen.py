@@ -29,7 +29,7 @@ class MetricFrozen(Detector):
     the printed number is stale.
 
     ## Usual causes
-    Predictions computed once and judged again and again; a copy of the model that nobody updates; a variable of the
+    Predictions computed once and judged again and again; a copy of the model that is never updated; a variable of the
     first epoch that is printed in every one.
 
     ## What to do
@@ -80,23 +80,9 @@ class MetricFrozen(Detector):
         frozen = [i for i, same in enumerate(lines.same) if same and is_measured(names[i], values[i][1])]
         moving = [i for i, same in enumerate(lines.same) if not same]
         # "val mse 0.52 (naive 0.91)": the one that counts moves.
-        if (
-            not frozen
-            or any(names[i] & EVALUATED for i in moving)
-            or not self._improved(lines, names, moving)
-        ):
+        if not frozen or any(names[i] & EVALUATED for i in moving) or not improved(lines, names, moving):
             return
-        self.over = True
         yield self._found(event, lines, values[frozen[0]][0], values[frozen[0]][1])
-
-    def _improved(self, lines: Lines, names: list[frozenset[str]], moving: list[int]) -> bool:
-        """Another loss or score in the line got clearly better or worse."""
-        for i in moving:
-            before, after = lines.first.values[i][2], lines.latest[i][2]
-            measures = names[i] & (LOSSES | SCORES | TRAINED)
-            if measures and abs(after - before) > IMPROVED * max(abs(before), abs(after)):
-                return True
-        return False
 
     def _found(self, event: RunEnded, lines: Lines, label: str, text: str) -> Finding:
         stale = [model for model, weights in self._weights.items() if len(weights) == 1]
@@ -107,7 +93,7 @@ class MetricFrozen(Detector):
             why = "The weights that were evaluated are not those that were trained: they never changed."
         else:
             why = "No model was run to compute it after the first time."
-        return self.finding(
+        return self.last_word(
             event,
             f"`{label}` is {text} in all {count(len(lines.steps), 'line')} from step {lines.steps[0]} to "
             f"{lines.steps[-1]}, while training went on",
@@ -123,6 +109,15 @@ class MetricFrozen(Detector):
 
 def is_measured(names: frozenset[str], text: str) -> bool:
     """A loss of the evaluation with enough digits to be different each time."""
-    return (
-        bool(names & EVALUATED) and not names & (RECORDS | SCORES) and "." in text and digits(text) >= PRECISE
-    )
+    is_loss = bool(names & EVALUATED) and not names & (RECORDS | SCORES)
+    return is_loss and "." in text and digits(text) >= PRECISE
+
+
+def improved(lines: Lines, names: list[frozenset[str]], moving: list[int]) -> bool:
+    """Another loss or score in the line got clearly better or worse."""
+    for i in moving:
+        before, after = lines.first.values[i][2], lines.latest[i][2]
+        measures = names[i] & (LOSSES | SCORES | TRAINED)
+        if measures and abs(after - before) > IMPROVED * max(abs(before), abs(after)):
+            return True
+    return False

@@ -4,7 +4,7 @@ from premortem.events import Custody, Event, GraphWalked, Link, OptimizerStep
 
 
 class OptimizerHoldsOtherParameters(Detector):
-    """An optimizer steps parameters that the loss never reaches, while those it does reach belong to nobody.
+    """An optimizer steps parameters that the loss never reaches, while no optimizer holds those it does reach.
 
     ## Why it matters
     The loss has gradients, `step()` runs, and nothing is learned: the tensors that are updated are not the
@@ -74,23 +74,21 @@ class OptimizerHoldsOtherParameters(Detector):
         homes = {home for _, home in event.strangers}
         gone = homes == {0}
         names = [link.name for link in orphans]
-        sharded = gone and all(link.sharded for link in orphans)
+        cause = (
+            "the parameters it holds belong to another object than the one that is trained, such as a copy"
+        )
+        remedy = "build the optimizer from the model that the loop calls, after it was copied, loaded or re-created"
+        if gone:
+            cause = "its parameters belong to no model any more: the model, or its parameters, were replaced after it was built"
+        if gone and all(link.sharded for link in orphans):
+            cause = "sharding the model replaced every parameter after the optimizer was built; it still holds the old ones"
+            remedy = "call `fully_shard` first, then build the optimizer from `model.parameters()`"
         yield self.finding(
             event,
             f"the optimizer holds {count(len(held), 'parameter')} that get no gradient, and none of "
             f"{parameters_of(names)}, which do",
-            cause=(
-                "the model was sharded after the optimizer was built, which replaces every parameter; the optimizer still "
-                "holds those from before"
-                if sharded
-                else "the parameters it holds belong to no living model: the model was re-created or its parameters "
-                "replaced after the optimizer was built"
-                if gone
-                else "the parameters it holds belong to another object than the one that is trained, such as a copy"
-            ),
-            remedy="call `fully_shard` first, then build the optimizer from `model.parameters()`"
-            if sharded
-            else "build the optimizer from the model that the loop calls, after it was copied, loaded or re-created",
+            cause=cause,
+            remedy=remedy,
             module=names[0].rpartition(".")[0] or None,
             held=len(held),
             without_optimizer=len(names),
@@ -98,6 +96,6 @@ class OptimizerHoldsOtherParameters(Detector):
 
 
 def is_orphan(link: Link) -> bool:
-    """It is to be trained, it gets a gradient, and nobody moves it: no optimizer, and no hand."""
+    """It is trainable and gets a gradient, and nothing moves it: no optimizer, and no update by hand."""
     graded = link.gradient or (link.sharded and link.graded)  # 0 in this piece says nothing about the others
     return bool(link.trainable and graded and not link.owners and not link.shifted)

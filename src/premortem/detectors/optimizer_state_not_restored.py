@@ -1,4 +1,5 @@
 from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.optimizers import Optimizers
 from premortem.detectors.shared.printed import counter
 from premortem.detectors.shared.resuming import FIRST_RESUMED, goes_on
 from premortem.detectors.shared.wording import count
@@ -6,7 +7,6 @@ from premortem.events import (
     Event,
     FileLoaded,
     LogLine,
-    OptimizerBuilt,
     OptimizerStep,
     Resumed,
     Site,
@@ -33,12 +33,12 @@ class OptimizerStateNotRestored(Detector):
     """
 
     card = Card("PM312", "optimizer-state-not-restored", "checkpoint", Severity.WARNING)
-    listens = (FileLoaded, StateLoaded, OptimizerBuilt, OptimizerStep, LogLine, Resumed)
+    uses = (Optimizers,)
+    listens = (FileLoaded, StateLoaded, OptimizerStep, LogLine, Resumed)
 
     def __init__(self) -> None:
         self._file: FileLoaded | None = None
         self._weights: StateLoaded | None = None  # loaded after the file was read
-        self._sizes: dict[int, int] = {}
         self._restored: set[int] = set()
         self._stepping: OptimizerStep | None = None
 
@@ -48,8 +48,6 @@ class OptimizerStateNotRestored(Detector):
             self._file = event if event.optimizer_entries and event.counters else None
             self._weights, self._stepping = None, None
             self._restored.clear()
-        elif isinstance(event, OptimizerBuilt):
-            self._sizes[event.optimizer] = sum(len(group.parameters) for group in event.groups)
         elif isinstance(event, StateLoaded):
             self._loaded(event)
         elif isinstance(event, OptimizerStep):
@@ -72,12 +70,12 @@ class OptimizerStateNotRestored(Detector):
         if counted is None or file is None or step is None or weights is None:
             return
         self._file = None  # the first line decides
-        resumed = any(
-            value <= counted[1] <= value + 2 and counted[1] >= FIRST_RESUMED
-            for _, value in file.counters
-            if value
-        )
-        if resumed and self._sizes.get(step.optimizer) == file.optimizer_entries:
+        near = [value for _, value in file.counters if value and value <= counted[1] <= value + 2]
+        if (
+            near
+            and counted[1] >= FIRST_RESUMED
+            and len(self.fact(Optimizers).held(step.optimizer)) == file.optimizer_entries
+        ):
             yield self._found(event, counted, file.path, step.kind, file.optimizer_entries, file.at)
 
     def _looped(self, event: Resumed) -> Findings:
@@ -95,7 +93,7 @@ class OptimizerStateNotRestored(Detector):
             f"the run goes on at {counted[0]} {counted[1]} with the weights of "
             f"`{path.rpartition('/')[2] or 'the checkpoint'}`, but a fresh {kind}: the state of "
             f"{count(entries, 'parameter')} in the file was not restored",
-            cause="The optimizer's moments start from zero on weights that are far along; the first steps are off.",
+            cause="The optimizer's moments start from zero on weights that are far along, so the first steps are too large.",
             remedy="Call `optimizer.load_state_dict(...)` with the state in the file, after the optimizer was built.",
             at=at,
             certainty=Certainty.MEASURED,

@@ -1,16 +1,16 @@
 from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
-from premortem.events import Event, Forward, LossCall, Site, Softmaxed
+from premortem.events import Event, Forward, LossCall, Softmaxed
 
 
 class OverTheBatchDimension(Detector):
     """Softmax runs over the samples of the batch instead of over the classes.
 
     ## Why it matters
-    Each class's scores are made to sum to one over the samples, so what the network says about one sample depends on
-    which others happen to be in its batch. The loss still falls a little; the predictions mean nothing.
+    The scores of each class sum to one over the samples, so the prediction for one sample depends on which others are in
+    its batch. The loss still falls a little; the predictions mean nothing.
 
     ## Usual causes
-    `dim=0` where `dim=1` or `dim=-1` is meant; `nn.Softmax()` without `dim`, which takes dimension 0 of a tensor with
+    `dim=0` instead of `dim=1` or `dim=-1`; `nn.Softmax()` without `dim`, which takes dimension 0 of a tensor with
     three; code for a single sample that is given a batch.
 
     ## What to do
@@ -33,7 +33,6 @@ class OverTheBatchDimension(Detector):
     def __init__(self) -> None:
         self._waiting: list[Softmaxed] = []  # since the last loss call
         self._inputs: dict[int, set[int | None]] = {}  # model -> different inputs it was trained on
-        self._clear: set[Site | None] = set()
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
@@ -47,10 +46,8 @@ class OverTheBatchDimension(Detector):
 
     def _softmaxed(self, event: Softmaxed) -> Findings:
         rows, rest = event.shape[0], event.shape[1:]
-        if rows < 2 or max(rest) < 2 or rows in rest:
-            self._clear.add(event.at)  # a list, a bag, a square of similarities
-            return
-        if event.at in self._clear:
+        # Otherwise it is a list, a bag, a square of similarities.
+        if not self.always(("samples", event.at), rows > 1 and max(rest) > 1 and rows not in rest):
             return
         self._waiting.append(event)
         del self._waiting[:-16]
@@ -76,9 +73,8 @@ class OverTheBatchDimension(Detector):
     def _count(self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...]) -> Findings:
         if self.over:
             return
-        calls = self.times(event.at)
         # A graph or a set that is given whole at every step has no batches: its first dimension is its nodes.
-        if calls < THRICE or max(map(len, self._inputs.values()), default=0) < 2:
+        if self.times(event.at) < THRICE or max(map(len, self._inputs.values()), default=0) < 2:
             return
         yield self.last_word(
             event,

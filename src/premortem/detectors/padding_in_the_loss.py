@@ -20,8 +20,8 @@ class PaddingInTheLoss(Detector):
     """The loss counts padding: positions behind the end of a sequence are targets like any other.
 
     ## Why it matters
-    Padding is easy to predict, so the loss looks good from the first epoch on, and most of the gradient is spent on
-    it. The more a batch is padded the less its words count.
+    Padding is easy to predict, so the loss looks good from the first epoch on, and most of the gradient goes to the
+    padding. The more padding a batch has, the less its words count.
 
     ## Usual causes
     `CrossEntropyLoss()` without `ignore_index`; a mask that is made and not used.
@@ -55,7 +55,7 @@ class PaddingInTheLoss(Detector):
         yield self.last_word(
             event,
             f"{share:.0%} of the targets are padding (token {index}, the embedding's `padding_idx`), and the loss counts them",
-            cause="What comes after the end of a sequence is predicted like any word: the loss is mostly that of the padding.",
+            cause="The loss counts the positions after the end of a sequence like any word: it is mostly that of the padding.",
             remedy=f"Pass `ignore_index={index}` to the loss.",
             share=round(share, 3),
             padding=index,

@@ -33,7 +33,7 @@ class Plateau:
 
 
 class PlateauWrongMode(Detector):
-    """ReduceLROnPlateau is told to minimise a metric that should rise, or to maximise one that should fall.
+    """ReduceLROnPlateau minimises a metric that should rise, or maximises one that should fall.
 
     ## Why it matters
     Every improvement counts as a bad epoch, so the learning rate is cut again and again exactly while training
@@ -146,23 +146,17 @@ class PlateauWrongMode(Detector):
         metrics = plateau.metrics
         rose = metrics[-1] - metrics[0]
         name, direction = known_as(plateau)
-        if plateau.mode == "min":
-            if direction > 0:
-                return f"what is printed as `{name}`"
-            scale = 1.0 if max(metrics) <= 1 else 100.0
-            learning = self._training.count >= 8 and self._training.gain() > 0.02
-            if (
-                direction == 0
-                and len(metrics) > THRICE
-                and plateau.counts
-                and rose >= 0.1 * scale
-                and learning
-            ):
-                return "a share of right answers, which rises while the training loss falls"
-        elif rose < 0 and direction < 0:
+        scale = 1.0 if max(metrics) <= 1 else 100.0
+        learning = self._training.count >= 8 and self._training.gain() > 0.02
+        if plateau.mode == "min" and direction > 0:
             return f"what is printed as `{name}`"
-        elif rose < 0 and direction == 0 and plateau.losses >= max(THRICE, 0.8 * len(metrics)):
-            return "the loss itself"
+        if plateau.mode == "min" and direction == 0 and plateau.counts and len(metrics) > THRICE:
+            if rose >= 0.1 * scale and learning:
+                return "a share of right answers, which rises while the training loss falls"
+        if plateau.mode == "max" and rose < 0 and direction < 0:
+            return f"what is printed as `{name}`"
+        if plateau.mode == "max" and rose < 0 and direction == 0:
+            return "the loss itself" if plateau.losses >= max(THRICE, 0.8 * len(metrics)) else ""
         return ""
 
 
@@ -184,10 +178,8 @@ def printed_as(metric: float, text: str, value: float) -> bool:
 
 def known_as(plateau: Plateau) -> tuple[str, int]:
     """The name nearly every metric was printed under, and whether that should rise (1) or fall (-1)."""
-    count = len(plateau.metrics)
-    often = {
-        label: len(which) for label, which in plateau.labels.items() if len(which) >= max(THRICE, 0.8 * count)
-    }
+    least = max(THRICE, 0.8 * len(plateau.metrics))
+    often = {label: len(which) for label, which in plateau.labels.items() if len(which) >= least}
     directions = {direction(label) for label in often}
     if len(directions) != 1:
         return "", 0

@@ -63,14 +63,14 @@ class OptimizerRefusedParameters(Detector):
                     return
 
 
-TWICE = "backward through the graph a second time"
+USED_UP = "backward through the graph a second time"
 
 
 class GraphUsedTwice(Detector):
     """A backward pass runs into a graph that an earlier one has already used up.
 
     ## Why it matters
-    The run ends there. `retain_graph=True` makes the message go away and the mistake stay: every batch then drags
+    The run ends there. `retain_graph=True` removes the error and leaves the mistake: every batch then carries
     the graphs of all earlier ones along.
 
     ## Usual causes
@@ -96,8 +96,8 @@ class GraphUsedTwice(Detector):
     def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
             self._passes += 1
-            self._failed = event if TWICE in event.error else None
-        elif isinstance(event, RunEnded) and self._failed is not None and TWICE in event.message:
+            self._failed = event if USED_UP in event.error else None
+        elif isinstance(event, RunEnded) and self._failed is not None and USED_UP in event.message:
             yield self.finding(
                 self._failed,
                 f"backward pass {self._passes} runs into the graph of an earlier one, which is used up",
@@ -115,7 +115,7 @@ class ChangedBeforeBackward(Detector):
     """A tensor that the backward pass needs was overwritten after the forward pass.
 
     ## Why it matters
-    The run ends there: the gradient could only be wrong.
+    The run ends there, because the gradient would be wrong.
 
     ## Usual causes
     - `optimizer.step()` between the forward pass and its `backward()`: the weights are not those of the forward
@@ -138,31 +138,22 @@ class ChangedBeforeBackward(Detector):
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
-            if event.grad:
-                self._stepped = None
+            self._stepped = None if event.grad else self._stepped
         elif isinstance(event, OptimizerStep):
             self._stepped = event
         elif isinstance(event, Backward):
             self._failed = event if CHANGED in event.error else None
         elif isinstance(event, RunEnded) and self._failed is not None and CHANGED in event.message:
+            what = "backward() needs a tensor that was overwritten"
+            cause = "an in-place operation changed it after the forward pass"
+            remedy = "use the out-of-place form of the operation (`x = x + y` for `x += y`)"
             step = self._stepped
-            yield self.finding(
-                self._failed,
-                "backward() found a tensor overwritten that it needs"
-                + (f": {step.kind} stepped between the forward pass and this backward pass" if step else ""),
-                cause=(
-                    "the step changed the weights that the loss was computed with"
-                    if step
-                    else "an in-place operation changed it after the forward pass"
-                ),
-                remedy=(
-                    "call backward() before the optimizer steps, or run the forward pass again after it"
-                    if step
-                    else "use the out-of-place form of the operation (`x = x + y` for `x += y`)"
-                ),
-                at=step.at if step else None,
-                family="update-order" if step else None,
-            )
+            if step is not None:
+                what += f": {step.kind} stepped between the forward pass and this backward pass"
+                cause = "the step changed the weights that the loss was computed with"
+                remedy = "call backward() before the optimizer steps, or run the forward pass again after it"
+            family, at = ("update-order", step.at) if step is not None else (None, None)
+            yield self.finding(self._failed, what, cause=cause, remedy=remedy, at=at, family=family)
 
 
 _REFUSED = re.compile(r"required rank (\d) tensor to use (channels_last\w*) format")
@@ -170,11 +161,11 @@ _MEANS = {4: "batch, channels, height, width", 5: "batch, channels, depth, heigh
 
 
 class MemoryFormatOfOtherRank(Detector):
-    """The run ended because a tensor was to be put into a memory format for another number of dimensions.
+    """The run ended because the script put a tensor into a memory format for another number of dimensions.
 
     ## Why it matters
     `channels_last` is a format of 4-D tensors, `channels_last_3d` one of 5-D tensors. A video batch (batch, time, channels,
-    height, width) has five dimensions, but time stands where channels should: neither format is meant for it.
+    height, width) has five dimensions, but its second one is time, not channels: neither format fits it.
 
     ## Usual causes
     `batch.to(memory_format=torch.channels_last)` on clips; `model.to(memory_format=torch.channels_last)` on a model with a Conv3d.

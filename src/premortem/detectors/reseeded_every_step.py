@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from typing import Any
 
 from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.runs import Run, Runs
@@ -55,9 +56,8 @@ class ReseededEveryStep(Detector):
                 yield self._rewinds(event, repeat)
         elif isinstance(event, RandomRepeated):
             if event.size >= NUMBERS and event.grad:
-                repeat = self._repeat(
-                    event, f"`torch.{event.fn}` gives the same {event.size} numbers", event.size
-                )
+                what = f"`torch.{event.fn}` gives the same {event.size} numbers"
+                repeat = self._repeat(event, what, event.size)
                 if repeat.steps >= NOISE_STEPS:
                     yield self._noise(event, repeat)
         else:
@@ -76,43 +76,26 @@ class ReseededEveryStep(Detector):
 
     def _same_input(self, event: Event, run: Run) -> Findings:
         # The event is the end of a step; the seed was set before it.
-        current = [r for r in self._repeats.values() if r.steps >= STEPS - 3 and event.step - r.last <= 2]
-        if not current:
-            return
-        repeat = current[0]
-        yield self.last_word(
-            event,
-            f"{repeat.what} in every step, and the last {run.steps} steps all got the same batch",
-            cause="A generator that starts from the same seed each time draws the same indices each time.",
-            remedy="Seed once before the loop, and make the generator outside of it.",
-            at=repeat.at,
-            steps=run.steps,
-        )
+        for repeat in self._repeats.values():
+            if repeat.steps >= STEPS - 3 and event.step - repeat.last <= 2:
+                what = f"{repeat.what} in every step, and the last {run.steps} steps all got the same batch"
+                why = "A generator that starts from the same seed each time draws the same indices each time."
+                yield self._found(event, repeat, what, why, steps=run.steps)
+                return
 
     def _rewinds(self, event: Seeded, repeat: Repeat) -> Finding:
-        return self.last_word(
-            event,
-            f"{repeat.what} in each of the last {repeat.steps} steps, and what was drawn in between was drawn from the "
-            "same numbers again",
-            cause="The generator starts from the same seed each time, so shuffles, augmentations, noise and dropout masks "
-            "repeat.",
-            remedy="Seed once before the loop.",
-            at=repeat.at,
-            severity=Severity.WARNING,
-            steps=repeat.steps,
-            times=repeat.rewound,
+        what = f"{repeat.what} in each of the last {repeat.steps} steps, and the steps drew the same numbers again"
+        why = "The generator starts from the same seed each time, so shuffles, augmentations, noise and dropout masks repeat."
+        return self._found(
+            event, repeat, what, why, severity=Severity.WARNING, steps=repeat.steps, times=repeat.rewound
         )
 
     def _noise(self, event: RandomRepeated, repeat: Repeat) -> Finding:
-        return self.last_word(
-            event,
-            f"{repeat.what} in each of the last {repeat.steps} steps",
-            cause="Its generator starts from the same seed each time, so noise and augmentation are the same in every "
-            "step.",
-            remedy="Seed once before the loop, and make the generator outside of it.",
-            at=repeat.at,
-            severity=Severity.WARNING,
-            certainty=Certainty.SUSPECTED,
-            family="data-augment",
-            steps=repeat.steps,
-        )
+        why = "Its generator starts from the same seed each time, so noise and augmentation are the same in every step."
+        what = f"{repeat.what} in each of the last {repeat.steps} steps"
+        weak = {"severity": Severity.WARNING, "certainty": Certainty.SUSPECTED, "family": "data-augment"}
+        return self._found(event, repeat, what, why, **weak, steps=repeat.steps)
+
+    def _found(self, event: Event, repeat: Repeat, what: str, why: str, **more: Any) -> Finding:
+        remedy = "Seed once before the loop, and make the generator outside of it."
+        return self.last_word(event, what, cause=why, remedy=remedy, at=repeat.at, **more)

@@ -10,7 +10,7 @@ STEPS = 10  # when the batches come from a loader that has others: chance never 
 # When they are cut from a larger tensor, several in each epoch: overfitting one batch on purpose takes few steps.
 CUT_STEPS = 20
 STUCK_STEPS = 50  # when other batches came before: a few repeats are a line search
-PER_EPOCH = 3  # steps in each printed epoch: nobody calls one step on all the data so
+PER_EPOCH = 3  # steps in each printed epoch: full-batch training makes one
 
 
 @dataclass
@@ -78,18 +78,14 @@ class SameBatchEveryStep(Detector):
     def _judge(self, event: Event, run: Run) -> Findings:
         loader = self._loader(run)
         if loader is not None and run.steps >= STEPS:
-            has = (
-                f"has {loader.batches} batches" if loader.batches is not None else "gives a stream of batches"
-            )
-            yield self._found(
-                event, run, f"the loader {has}, and each pass over it starts again with the first"
-            )
+            has = "gives a stream of batches" if loader.batches is None else f"has {loader.batches} batches"
+            how = f"the loader {has}, and each pass over it starts again with the first"
+            yield self._found(event, run, how)
         elif (run.window or run.others) and run.steps >= CUT_STEPS and self._several_in_each_epoch(run):
             yield self._found(event, run, "it is taken anew in each step, and each epoch has many steps")
         elif run.window and run.steps >= STUCK_STEPS and run.others:
-            yield self._found(
-                event, run, "it is a part of a larger tensor, and other parts came before it got stuck"
-            )
+            how = "it is a part of a larger tensor, and other parts came before it got stuck"
+            yield self._found(event, run, how)
 
     def _loader(self, run: Run) -> LoaderBuilt | None:
         """The loader that gave the same batch in each of these steps, and has more of them."""
@@ -100,7 +96,7 @@ class SameBatchEveryStep(Detector):
         return None
 
     def _has_others(self, loader: LoaderBuilt, run: Run) -> bool:
-        """A stream does not say how long it is: its first batch was a full one, and nobody waited for the second."""
+        """A stream does not say how long it is: its first batch was a full one, and the script never asked for the second."""
         if loader.batches is not None:
             return loader.batches > 1
         return run.samples == loader.batch_size and self._left.get(loader.loader, 0) >= STEPS - 2
@@ -116,7 +112,7 @@ class SameBatchEveryStep(Detector):
         return self.last_word(
             event,
             f"the last {run.steps} training steps all got the same batch of {run.samples} samples",
-            cause=f"It is not one tensor that is kept: {how}.",
+            cause=f"The script does not keep one tensor: {how}.",
             remedy="Advance the position, or loop over the loader instead of starting it again in each step.",
             at=run.at,
             steps=run.steps,

@@ -46,17 +46,13 @@ class SaturatedActivations(Detector):
         self._loaded = False
         self._training: dict[int, bool] = {}
         self._hidden = Hidden()
-        self._hits: dict[
-            int, int
-        ] = {}  # model -> training forwards in which all its hidden layers were saturated
         self._losses = Series()  # cross entropy relative to guessing
         self._began: list[float] = []
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, StateLoaded):
-            self._loaded = self._loaded or (
-                event.target == "module" and not event.error and event.matched > 0
-            )
+            loaded = event.target == "module" and not event.error and event.matched > 0
+            self._loaded = self._loaded or loaded
         elif isinstance(event, Forward):
             yield from self._forward_over(event)
         elif isinstance(event, RunEnded):
@@ -80,11 +76,8 @@ class SaturatedActivations(Detector):
         if not hidden.inner or self._loaded or self.fact(Scales).unusual:
             return
         model = hidden.inner[0].model
-        if min(layer.saturated for layer in hidden.inner) < SHARE:
-            self._hits[model] = -99  # not from the beginning on, so not by initialisation
-            return
-        hits = self._hits[model] = self._hits.get(model, 0) + 1
-        if hits == 5:
+        # A model that was ever less saturated was not initialised like this.
+        if self.always(model, min(layer.saturated for layer in hidden.inner) >= SHARE) == 5:
             worst = max(hidden.inner, key=lambda layer: layer.saturated)
             yield self.last_word(
                 event,

@@ -9,7 +9,7 @@ class PoisonedCheckpoint(Detector):
     """A checkpoint was saved whose trained weights or running statistics are not finite, or are all zero.
 
     ## Why it matters
-    Whoever resumes from it, or ships it, has a model that answers NaN. Where it overwrites the only good checkpoint,
+    A model that is resumed or deployed from it answers NaN. Where it overwrites the only good checkpoint,
     everything that was learnt is lost.
 
     ## Usual causes
@@ -23,7 +23,7 @@ class PoisonedCheckpoint(Detector):
     as the run lasts. After the run, the path holds the last good version.
 
     ## When it stays silent
-    Frozen parameters, masks of infinities and tensors that belong to no model of the run may hold what they like. Of
+    Frozen parameters, masks of infinities and tensors that belong to no model of the run may hold anything. Of
     buffers only the running statistics of norm layers count, and NaN where an earlier save of the run had numbers.
     """
 
@@ -34,16 +34,14 @@ class PoisonedCheckpoint(Detector):
         if not event.poisoned or not self.once(event.path):
             return
         zero = event.poisoned == ("all of them",)
-        what = "nothing but zeros" if zero else "weights that are not finite"
-        which = "" if zero else f": {some(event.poisoned)} of {count(event.weights, 'weight')}"
+        what = f"weights that are not finite: {some(event.poisoned)} of {count(event.weights, 'weight')}"
+        if zero:
+            what = "nothing but zeros"
         if event.buffers:
-            what, which = (
-                "buffers that are not finite",
-                f": {some(event.poisoned)}; the trained weights are finite",
-            )
+            what = f"buffers that are not finite: {some(event.poisoned)}; the trained weights are finite"
         yield self.finding(
             event,
-            f"`{event.path}` was saved with {what}{which}",
+            f"`{event.path}` was saved with {what}",
             cause=self._cause(event),
             remedy="Collect the statistics anew from clean batches (`reset_running_stats()`), or load an earlier file."
             if event.buffers
@@ -55,20 +53,17 @@ class PoisonedCheckpoint(Detector):
 
     def _cause(self, event: SaveChecked) -> str:
         if event.quarantined:
-            return (
-                "The model was broken before it was saved. The file went to quarantine; the good version that was "
-                "there before is still in its place."
-            )
+            return "The model was broken before it was saved. The file went to quarantine; the good version stays in place."
         if event.overwrote:
             return "The model was broken before it was saved, and a good file was overwritten with it."
         return "The model was broken before it was saved. There was no earlier version at this path."
 
 
 class CheckpointDoesNotReadBack(Detector):
-    """What was read back after a save is not what was written, twice in a row.
+    """A checkpoint was read back after it was saved, and differed from what was written, twice in a row.
 
     ## Why it matters
-    The file would load without a word, with other weights in it: `torch.load` does not look at its checksums.
+    The file would load without an error, with other weights in it: `torch.load` does not check its checksums.
 
     ## Usual causes
     A failing disk or cable; a network drive that lost its connection; broken memory.
@@ -84,9 +79,9 @@ class CheckpointDoesNotReadBack(Detector):
         if event.damaged and self.once(event.path):
             yield self.finding(
                 event,
-                f"`{event.path}` was written twice and is damaged each time: {event.damaged}",
-                cause="The disk does not give back what it was given.",
-                remedy="Save to another disk. What was at this path before is still there.",
+                f"`{event.path}` was written twice, and the file was damaged each time: {event.damaged}",
+                cause="The bytes that were read back differ from those that were written.",
+                remedy="Save to another disk. The file that was at this path before is still there.",
                 path=event.path,
             )
 
@@ -106,8 +101,8 @@ class EphemeralStorage(Detector):
     s3://, gs://, ssh:// or hf://.
 
     ## When it stays silent
-    There is a mirror, or nothing tells that the place will be wiped. A temporary folder was chosen for what it is.
-    A place that only might go (memory, a container) is a remark, after ten minutes of training.
+    There is a mirror, or no sign that the place will be wiped. A temporary folder is a choice.
+    A place that may or may not last (memory, a container) is `info`, after ten minutes of training.
     """
 
     card = Card("PM325", "ephemeral-storage", "persistence", Severity.WARNING, subject="path")
@@ -116,10 +111,10 @@ class EphemeralStorage(Detector):
     def observe(self, event: StorageSeen) -> Findings:
         if event.mirrored:
             return
-        will = "is wiped" if event.certain else "may go"
+        will = "will be wiped with" if event.certain else "may be wiped with"
         yield self.last_word(
             event,
-            f"what is saved in {event.path} {will} with its place: {event.kind}",
+            f"the checkpoints in {event.path} {will} their place: {event.kind}",
             cause="Nothing copies the checkpoints to a place that lasts.",
             remedy="Start it with `premortem run --mirror URL`, or save to a folder that lasts.",
             severity=Severity.WARNING if event.certain else Severity.INFO,
@@ -132,11 +127,11 @@ class DiskTooFull(Detector):
     """The disk has no room left for a checkpoint beside the one it replaces.
 
     ## Why it matters
-    A checkpoint is safe because it is written beside the old one. Without room for two, a run that is killed while it
-    saves loses both.
+    A checkpoint is written beside the old one, so that one of the two is always whole. Without room for two, a run that is
+    killed while it saves loses both.
 
     ## Usual causes
-    Checkpoints of every epoch that nobody removes; a quota; a disk shared with a dataset or a cache.
+    Checkpoints of every epoch that are never removed; a quota; a disk shared with a dataset or a cache.
 
     ## What to do
     Remove old checkpoints, save fewer of them, or save to another disk.
@@ -161,27 +156,24 @@ class DiskTooFull(Detector):
         versions = [count(event.given_up, "earlier version")] if event.given_up else []
         gone = " and ".join([*versions, *event.ours])
         if event.in_place:
-            went = f"; {gone} had to go for it" if gone else ""
-            return (
-                f"`{event.path}` was written in place, because there is no room for two: a run that is killed while "
-                f"it saves would lose both{went}"
-            )
-        return f"{gone} had to go so that `{event.path}` could be saved"
+            removed = f"; premortem removed {gone} to make room" if gone else ""
+            return f"`{event.path}` was written over the old file, for lack of room: a kill during the save loses both{removed}"
+        return f"premortem removed {gone} to make room for `{event.path}`"
 
 
 class MirrorBehind(Detector):
-    """The mirror does not get what is saved: attempt after attempt fails, or the run ended before all was there.
+    """The mirror does not get the checkpoints: attempt after attempt fails, or the run ended before all were sent.
 
     ## Why it matters
-    What is not there when the session ends is lost.
+    A checkpoint that is not on the mirror when the session ends is lost.
 
     ## Usual causes
     Wrong or expired credentials; a bucket or host that does not exist; no network; checkpoints that are larger than
     the line can carry.
 
     ## What to do
-    Put right what the message names. Nothing is lost so far: what is missing waits in the run's `mirror` folder, and
-    the next run in this folder with the same `--mirror` sends it.
+    Repair what the message names. Nothing is lost so far: the missing checkpoints wait in the run's `mirror` folder, and
+    the next run in this folder with the same `--mirror` sends them.
     """
 
     card = Card("PM327", "mirror-behind", "persistence", Severity.WARNING)
@@ -190,16 +182,16 @@ class MirrorBehind(Detector):
     def observe(self, event: MirrorSeen) -> Findings:
         if not event.pending or not self.once(event.ended):
             return
-        waiting = f"{count(event.pending, 'checkpoint')} not there"
+        missing = f"{count(event.pending, 'checkpoint')} not sent"
         if event.ended:
-            what = f"the run is over, and the mirror {event.url} is behind: {waiting}"
+            what = f"the run is over, and the mirror {event.url} is behind: {missing}"
         else:
-            what = f"the mirror {event.url} fails, {event.failures} times in a row: {waiting}"
+            what = f"the mirror {event.url} failed {event.failures} times in a row: {missing}"
         yield self.finding(
             event,
             what,
             cause=event.problem or "There was not enough time.",
-            remedy="What is missing is kept; the next run with the same `--mirror` sends it.",
+            remedy="The missing checkpoints are kept; the next run with the same `--mirror` sends them.",
             pending=event.pending,
             minutes=round(event.minutes, 1),
         )
@@ -212,7 +204,7 @@ class DeadlineReached(Detector):
     A session that ends while a step or a save is under way takes with it everything since the last checkpoint.
 
     ## Usual causes
-    It is what was asked for.
+    The run was started with `--deadline`.
 
     ## What to do
     Start again from the state that was saved, or from the script's own last checkpoint. `last_good.pt` holds models,
@@ -234,7 +226,7 @@ class DeadlineReached(Detector):
         again = f'To go on, call premortem.resume("{event.path}", model=model, optimizer=optimizer) before the first step.'
         yield self.last_word(
             event,
-            f"stopped {when}: {saved}{mirror}",
+            f"premortem stopped the run {when}: {saved}{mirror}",
             cause=f"{work} need {event.needed:.0f} seconds.",
             remedy=again if event.path else "Start again from the script's own last checkpoint.",
             left=round(event.left, 1),
@@ -246,10 +238,10 @@ class CheckpointNotSaved(Detector):
     """A checkpoint could not be saved, because the disk is full.
 
     ## Why it matters
-    From here on nothing that is learnt is kept. A script that catches the exception trains on for nothing.
+    From here on no checkpoint is kept. A script that catches the exception trains on and saves nothing.
 
     ## Usual causes
-    Checkpoints of every epoch that nobody removes; a quota; a checkpoint that grows with the run.
+    Checkpoints of every epoch that are never removed; a quota; a checkpoint that grows with the run.
 
     ## What to do
     Make room, or save to another disk. The old file at that path is untouched.

@@ -1,4 +1,4 @@
-from premortem.detectors.base import Card, Detector, Findings, Severity
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import Event, ScalerUpdate, SchedulerStep, Site
 
 
@@ -25,7 +25,6 @@ class SchedulerBeforeOptimizer(Detector):
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[Site | None, float, float]] = {}  # scheduler -> the early call
-        self._regular: dict[int, int] = {}
         self._scaled = False  # a gradient scaler was at work: it may have refused the first step
 
     def observe(self, event: Event) -> Findings:
@@ -46,15 +45,14 @@ class SchedulerBeforeOptimizer(Detector):
             if event.at != site or not event.since_step:
                 del self._first[key]  # another line, or a fast-forward
                 return
-            self._regular[key] = self._regular.get(key, 0) + 1
-            if self._regular[key] == 3:
+            if self.times(key) == THRICE:
                 del self._first[key]
                 yield self.finding(
                     event,
                     f"{event.kind} was stepped before the first optimizer step: the rate went from {before:.3g} "
                     f"to {after:.3g} before anything was trained with it",
                     cause="The schedule runs one step ahead of the training, and its first value is never used.",
-                    remedy="Move scheduler.step() behind optimizer.step().",
+                    remedy="Call scheduler.step() after optimizer.step().",
                     at=site,
                     before=before,
                     after=after,

@@ -1,7 +1,6 @@
 """Losses that take raw scores, and are given what a softmax or a sigmoid has made of them."""
 
 import math
-from typing import ClassVar
 
 from premortem.detectors.base import Card, Finding, Findings, Severity
 from premortem.detectors.shared.loss_calls import NAMED, SQUASHED, TakesScores
@@ -49,9 +48,7 @@ class SoftmaxBeforeCrossEntropy(TakesScores):
         "uninformative-labels",
         "train-and-val-on-different-scales",
     )
-    twice: ClassVar[frozenset[tuple[str, str]]] = frozenset(
-        {("LogSoftmax", "Softmax"), ("LogSoftmax", "Sigmoid"), ("Logsumexp", "Softmax")}
-    )
+    twice = frozenset({("LogSoftmax", "Softmax"), ("LogSoftmax", "Sigmoid"), ("Logsumexp", "Softmax")})
 
     def called(self, event: LossCall) -> Findings:
         if event.fn != "cross_entropy":
@@ -123,7 +120,7 @@ class SigmoidBeforeBceWithLogits(TakesScores):
         Severity.ERROR,
         explains_here=("target-out-of-reach",),
     ).explaining("updates-too-small", "vanishing-gradients", "saturated-activations", "uninformative-labels")
-    twice: ClassVar[frozenset[tuple[str, str]]] = frozenset(
+    twice = frozenset(
         {("LogSigmoid", "Sigmoid"), ("LogSigmoid", "Softmax"), ("BinaryCrossEntropyWithLogits", "Sigmoid")}
     )
 

@@ -10,7 +10,7 @@ class SteppedTwiceOnOneGradient(Detector):
 
     ## Why it matters
     The parameter moves twice per batch, with two learning rates and two sets of moments: far more than either
-    optimizer was set up for. A part that was meant to learn slowly is destroyed by the other optimizer.
+    optimizer was set up for. A part that should learn slowly is destroyed by the other optimizer.
 
     ## Usual causes
     - one optimizer for the backbone, and a second one built on `model.parameters()`, which includes it

@@ -11,8 +11,7 @@ class SymmetricInitialisation(Detector):
     arrives.
 
     ## Usual causes
-    `nn.init.zeros_` or `constant_` on the weights of hidden layers, an `apply` that initialises more than it
-    was meant to.
+    `nn.init.zeros_` or `constant_` on the weights of hidden layers, an `apply` that initialises more than it should.
 
     ## What to do
     Initialise weights at random (torch's default, `xavier_uniform_`, `kaiming_normal_`); only biases, and the
@@ -30,9 +29,7 @@ class SymmetricInitialisation(Detector):
 
     def __init__(self) -> None:
         self._weights: dict[str, Parameter] = {}  # layer -> its weight matrix
-        self._twins: dict[
-            str, LayerStats
-        ] = {}  # hidden layers whose units were all equal in the last forward
+        self._twins: dict[str, LayerStats] = {}  # hidden layers whose units were equal in the last forward
         self._looks: dict[str, int] = {}
         self._stuck: dict[str, bool] = {}  # the gradient was exactly zero
 
@@ -70,14 +67,13 @@ class SymmetricInitialisation(Detector):
             del self._looks[layer]  # they came apart
         stuck = [layer for layer, looks in self._looks.items() if looks > THRICE and layer in self._twins]
         if stuck and not self.over:
-            self.over = True
             yield self._found(event, stuck)
 
     def _found(self, event: Custody, layers: list[str]) -> Finding:
         weight = self._weights[layers[0]]
         silent = self._stuck[layers[0]]
         more = f" (and {len(layers) - 1} more layers)" if len(layers) > 1 else ""
-        return self.finding(
+        return self.last_word(
             event,
             f"all {weight.shape[0]} units of {layers[0]} have the same weights{more}, still after "
             f"{event.step} steps" + (": its gradient is exactly 0" if silent else ""),

@@ -33,8 +33,8 @@ class TargetNeverUpdated(Detector):
     """A target network keeps the random weights it started with, while the network it is a copy of is trained.
 
     ## Why it matters
-    Its output is what the trained network learns to predict. A target that stays as initialised gives random values
-    for ever: the loss falls quickly, and what is learned has nothing to do with the task.
+    Its output is what the trained network learns to predict. A target that stays as initialised keeps giving random
+    values: the loss falls quickly, and the network learns nothing about the task.
 
     ## Usual causes
     A sync that assigns to a local name (`target = deepcopy(q)` for `self.target`), an averaging that drops its result
@@ -45,7 +45,7 @@ class TargetNeverUpdated(Detector):
 
     ## When it stays silent
     The copy was made of a model that was trained or loaded (a teacher), it changes at some time, or it mostly gets the
-    very inputs that the other model gets, in training or not (a reference that is meant to stay, a baseline).
+    very inputs that the other model gets, in training or not (a fixed reference, a baseline).
     """
 
     card = Card("PM308", "target-never-updated", "eval-stale", Severity.ERROR)
@@ -108,7 +108,7 @@ class TargetNeverUpdated(Detector):
         for key, target in self._targets.items():
             stale = key not in self._moved and not target.changed and target.looks >= LOOKS
             if not target.calls or target.shared > ALIKE * target.calls:
-                continue  # a reference, or nobody knows
+                continue  # a reference, or its inputs are not known
             trained = target.original in self._moved and target.original not in self._used
             steps = target.last - target.since
             if not stale or not trained or steps < STEPS or target.last < TO_THE_END * event.step:
@@ -116,9 +116,9 @@ class TargetNeverUpdated(Detector):
             name = self.fact(Models).name(target.original, "the model")
             yield self.finding(
                 event,
-                f"`{target.name}` had the same weights in all its {steps} steps: those that `{name}` was initialised with",
-                cause=f"It is a copy of `{name}`, which is trained, and nothing ever updates it; so what it says stays random.",
-                remedy=f"Copy the weights of `{name}` into it every so often, in place, and check that this is called.",
+                f"`{target.name}` kept the weights that `{name}` was initialised with, for {steps} steps",
+                cause=f"It is a copy of `{name}`, which is trained, and nothing updates it, so its outputs stay random.",
+                remedy=f"Copy the weights of `{name}` into it every few hundred steps, in place, and check that this is called.",
                 at=target.at,
                 module=target.name,
                 steps=steps,

@@ -1,15 +1,11 @@
 from premortem.detectors.base import Card, Finding, Severity
-from premortem.detectors.shared.loss_calls import REGRESSING, JudgesLossCalls
+from premortem.detectors.shared.loss_calls import REGRESSING, SQUASHED, JudgesLossCalls
 from premortem.events import LossCall
 
 _INFINITE = float("inf")
 _RANGES: dict[str, tuple[float, float]] = {
-    "relu": (0.0, _INFINITE),
-    "softplus": (0.0, _INFINITE),
-    "exp": (0.0, _INFINITE),
-    "sigmoid": (0.0, 1.0),
-    "hardsigmoid": (0.0, 1.0),
-    "softmax": (0.0, 1.0),
+    **dict.fromkeys(("relu", "softplus", "exp"), (0.0, _INFINITE)),
+    **dict.fromkeys(SQUASHED, (0.0, 1.0)),
     "tanh": (-1.0, 1.0),
 }
 

@@ -49,7 +49,6 @@ class TrainAndValOnDifferentScales(Detector):
         self._validation = Mean()
         self._judged = Mean()  # likewise, by a criterion of the script's own
         self._summed = 0  # backward passes that the last step summed up
-        self._lines = 0
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
@@ -67,7 +66,7 @@ class TrainAndValOnDifferentScales(Detector):
 
     def _backward(self, value: float, scale: float) -> None:
         if self._scale is not None and abs(scale - self._scale) > 1e-6 * scale:
-            self._lines = 0
+            self.in_a_row("lines", again=False)
             self._scaled, self._whole = Mean(), Mean()
         self._scale = scale
         self._scaled.add(value)
@@ -88,21 +87,14 @@ class TrainAndValOnDifferentScales(Detector):
         undivided = self._validation.agrees(held_out[0]) or self._judged.agrees(held_out[0])
         self._scaled, self._whole, self._validation, self._judged = Mean(), Mean(), Mean(), Mean()
         # Divided by the number of micro-batches of a step, not by 2 because it is the mean of two terms.
-        accumulates = (
-            self._summed > 1 and self._scale is not None and abs(self._summed * self._scale - 1) < CLOSE
-        )
-        divided = accumulates and scaled.agrees(train[0])
-        if divided and not whole.agrees(train[0]) and undivided:
-            self._lines += 1
-        else:
-            self._lines = 0
-        if self._lines >= THRICE:
-            self.over = True
+        accumulates = self._summed > 1 and abs(self._summed * (self._scale or 0.0) - 1) < CLOSE
+        divided = accumulates and scaled.agrees(train[0]) and not whole.agrees(train[0])
+        if self.in_a_row("lines", divided and undivided) >= THRICE:
             yield self._found(event, train[0], whole.value, held_out[0])
 
     def _found(self, event: LogLine, printed: float, real: float, validation: float) -> Finding:
         factor = 1 / (self._scale or 1.0)
-        return self.finding(
+        return self.last_word(
             event,
             f"the training loss is printed divided by {factor:g} ({printed:.4g} for {real:.4g}), the validation loss "
             f"({validation:.4g}) is not",

@@ -194,7 +194,7 @@ class ScaledGradientsStepped(Detector):
     SGD takes steps that are too long by this factor, clipping clips everything, and an overflow is not skipped.
 
     ## Usual causes
-    - `optimizer.step()` where `scaler.step(optimizer)` was meant
+    - `optimizer.step()` instead of `scaler.step(optimizer)`
 
     ## What to do
     `scaler.step(optimizer)`, then `scaler.update()`.

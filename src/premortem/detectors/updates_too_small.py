@@ -1,7 +1,7 @@
-from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.motion import Motion, Motions
 from premortem.detectors.shared.optimizers import Optimizers
-from premortem.events import Event, RunEnded
+from premortem.events import RunEnded
 
 SMALL = 2e-5  # of the weights, in one step: the slowest fine-tuning moves them several times as far
 FAR = 0.02  # of the weights, in all steps together: a model that came this far has learnt
@@ -34,24 +34,22 @@ class UpdatesTooSmall(Detector):
 
     def observe(self, event: RunEnded) -> Findings:
         for key, motion in self.fact(Motions).of.items():
-            if stands_still(motion):
-                yield self._found(event, key, motion)
-
-    def _found(self, event: Event, key: int, motion: Motion) -> Finding:
-        together = motion.steps * motion.largest
-        return self.finding(
-            event,
-            f"an update is at most {motion.largest:.1e} of the weights: {motion.steps} steps moved them by less "
-            f"than {together:.1%}, and the loss did not fall",
-            cause=f"The learning rate ({motion.rates[2]:.3g}) is too small for these gradients.",
-            remedy="Raise the learning rate by factors of ten until an update is about a thousandth of the weights.",
-            at=self.fact(Optimizers).at(key),
-            severity=Severity.ERROR if together < 0.5 * FAR else Severity.WARNING,
-            largest=motion.largest,
-            steps=motion.steps,
-            rate=motion.rates[2],
-            gain=motion.losses.gain(),
-        )
+            if not stands_still(motion):
+                continue
+            together = motion.steps * motion.largest
+            yield self.finding(
+                event,
+                f"an update is at most {motion.largest:.1e} of the weights: {motion.steps} steps moved them by less "
+                f"than {together:.1%}, and the loss did not fall",
+                cause=f"The learning rate ({motion.rates[2]:.3g}) is too small for these gradients.",
+                remedy="Raise the learning rate by factors of ten until an update is about a thousandth of the weights.",
+                at=self.fact(Optimizers).at(key),
+                severity=Severity.ERROR if together < 0.5 * FAR else Severity.WARNING,
+                largest=motion.largest,
+                steps=motion.steps,
+                rate=motion.rates[2],
+                gain=motion.losses.gain(),
+            )
 
 
 def stands_still(motion: Motion) -> bool:

@@ -37,8 +37,8 @@ class VanishingGradients(Detector):
     """The gradient shrinks from layer to layer, and hardly anything arrives at the first ones.
 
     ## Why it matters
-    Only the last layers learn. What they are given by the layers below stays random, so the loss soon stops
-    falling, however long one trains.
+    Only the last layers learn. The layers below give them random features, so the loss soon stops falling, however long
+    the run is.
 
     ## Usual causes
     Many sigmoid or tanh layers on top of each other, weights that are initialised too small, a deep network
@@ -79,15 +79,14 @@ class VanishingGradients(Detector):
     def _ended(self, event: RunEnded) -> Findings:
         for (optimizer, _), fading in self._fading.items():
             losses = self._losses.get(optimizer)
-            if not fading.persists or losses is None or losses.count < 100:
-                continue
-            if losses.gain_since(0.2) > 0.05:
+            flat = losses is not None and losses.count >= 100 and losses.gain_since(0.2) <= 0.05
+            if losses is None or not flat or not fading.persists:
                 continue
             yield self.finding(
                 event,
                 f"the gradient of the first of {len(fading.norms)} layers is {fading.norms[0]:.1e}, that of the last "
-                f"{fading.norms[-1]:.1e}, so in {fading.hits} of {fading.looks} steps that were looked at; the loss is flat",
-                cause="It shrinks with every layer on its way down, so the first layers never learn.",
+                f"{fading.norms[-1]:.1e}, in {fading.hits} of {fading.looks} steps that were looked at; the loss is flat",
+                cause="The gradient shrinks with every layer on its way down, so the first layers never learn.",
                 remedy="Use ReLU-like activations with kaiming initialisation, normalisation layers or residual "
                 "connections, or fewer layers.",
                 module=fading.first,

@@ -1,6 +1,7 @@
 from dataclasses import dataclass, field
+from typing import Any
 
-from premortem.detectors.base import FADING, TWICE, Card, Certainty, Detector, Findings, Severity
+from premortem.detectors.base import FADING, TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.events import Custody, Event, Link, ModelSeen, OptimizerBuilt, OptimizerStep, RunEnded, Site
 
 SHRUNK = 0.05  # of the first norm: no regularisation that helps takes so much
@@ -97,38 +98,40 @@ class WeightDecayCollapse(Detector):
 
     def _judge(self, event: Event, least: int) -> Findings:
         for key, known in self._optimizers.items():
-            if known.looks < least or not self.once(key):
-                continue
-            decay = max(known.decay.values())
-            small = sum(share < SHRUNK for share in known.shares)
-            yield self.finding(
-                event,
-                f"{small} of {len(known.shares)} weight matrices have shrunk to less than {SHRUNK:.0%}, with "
-                f"weight_decay={decay:g}",
-                cause="The decay is stronger than the gradient and pulls everything to zero.",
-                remedy="Use a weight decay of 1e-4 to 1e-1.",
-                at=known.at,
-                weight_decay=decay,
-                shares=known.shares[:16],
-            )
+            if known.looks >= least and self.once(key):
+                small = sum(share < SHRUNK for share in known.shares)
+                yield self._found(
+                    event,
+                    known,
+                    f"{small} of {len(known.shares)} weight matrices have shrunk to less than {SHRUNK:.0%}, with "
+                    f"weight_decay={max(known.decay.values()):g}",
+                    "The decay is stronger than the gradient and pulls everything to zero.",
+                )
 
     def _held_down(self, event: RunEnded) -> Findings:
         for key, known in self._optimizers.items():
-            if known.hard < TAKEN_STEPS or known.pressed < TWICE or not self.once(key):
-                continue
-            decay = max(known.decay.values())
-            yield self.finding(
-                event,
-                f"each step takes {known.taken:.0%} of every weight away (weight_decay={decay:g} times the learning "
-                f"rate); all {len(known.shares)} weight matrices stayed below {PRESSED:.0%} of their first size",
-                cause="What was learned a few dozen steps ago has decayed, so the model cannot keep what it learns.",
-                remedy="Use a weight decay of 1e-4 to 1e-1.",
-                severity=Severity.WARNING,
-                certainty=Certainty.SUSPECTED,
-                at=known.at,
-                weight_decay=decay,
-                shares=known.shares[:16],
-            )
+            if known.hard >= TAKEN_STEPS and known.pressed >= TWICE and self.once(key):
+                yield self._found(
+                    event,
+                    known,
+                    f"each step takes {known.taken:.0%} of every weight away (weight_decay={max(known.decay.values()):g} times "
+                    f"the learning rate); all {len(known.shares)} weight matrices stayed below {PRESSED:.0%} of their first size",
+                    "What was learned a few dozen steps ago has decayed, so the model cannot keep what it learns.",
+                    severity=Severity.WARNING,
+                    certainty=Certainty.SUSPECTED,
+                )
+
+    def _found(self, event: Event, known: Decayed, what: str, cause: str, **sure: Any) -> Finding:
+        return self.finding(
+            event,
+            what,
+            cause=cause,
+            remedy="Use a weight decay of 1e-4 to 1e-1.",
+            at=known.at,
+            weight_decay=max(known.decay.values()),
+            shares=known.shares[:16],
+            **sure,
+        )
 
     def _decays(self, link: Link, known: Decayed) -> bool:
         return link.key in self._matrices and link.trainable and known.decay.get(link.key, 0.0) > 0

@@ -18,7 +18,7 @@ class Watched:
 
 
 class WorkersShareGenerator(Detector):
-    """Every worker of a DataLoader works on the same copy: the same random numbers, or the same stream.
+    """Every worker of a DataLoader has the same copy: the same random numbers, or the same stream.
 
     ## Why it matters
     A generator that the dataset holds is copied into each worker, and anew in each epoch: all workers draw the same
@@ -62,18 +62,12 @@ class WorkersShareGenerator(Detector):
         if watched.first is None:
             watched.first = event.fingerprint
         if watched.alike >= TWICE and built.workers > 1:
-            yield self._found(
-                event,
-                built,
-                f"{built.workers} workers deliver the same batches one after the other",
-                certain=True,
-            )
+            what = f"{built.workers} workers deliver the same batches one after the other"
+            yield self._found(event, built, what, certain=True)
         elif built.generators and watched.epochs >= TWICE and event.index == 0:
             # In a fixed order the repetition can be seen; in a shuffled one it follows from the copies.
             if event.fingerprint == watched.first:
-                yield self._found(
-                    event, built, "each epoch begins with the very batch of the first", certain=True
-                )
+                yield self._found(event, built, "every epoch begins with the same batch", certain=True)
             elif built.shuffle:
                 what = f"{count(built.workers, 'worker')} start every epoch with the same copy of it"
                 yield self._found(event, built, what, certain=False)

@@ -97,7 +97,6 @@ class WrongSign(Detector):
         worse = last < first if sense == "max" else last > first
         if not worse:
             return
-        self.over = True
         if sense == "max":
             what = f"the loss is minus a criterion: it went from {first:.4g} to {last:.4g} while the model got worse"
             cause = "Minimising the negative of a criterion maximises the criterion: every step makes the model worse."
@@ -106,7 +105,7 @@ class WrongSign(Detector):
             what = f"{event.kind}(maximize=True) climbs an ordinary criterion: it rose from {first:.4g} to {last:.4g}"
             cause = "maximize=True follows the gradient upwards; a criterion must go down."
             remedy = "Drop maximize=True, or give the optimizer minus the loss."
-        yield self.finding(event, what, cause=cause, remedy=remedy, at=site, first=first, last=last)
+        yield self.last_word(event, what, cause=cause, remedy=remedy, at=site, first=first, last=last)
 
     def _maximizes(self, optimizer: int) -> bool:
         built = self.fact(Optimizers).built.get(optimizer)

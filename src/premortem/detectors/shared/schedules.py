@@ -35,6 +35,7 @@ class Schedule:
     trained: int = 0  # steps of its optimizer since it was built
     rates: tuple[float, ...] = ()  # at the last of them
     moved: bool = False  # the rate changed between two of them
+    rewritten: int = 0  # steps before which the script set the rate itself
 
     at: Site | None = None  # the last call
     calls: int = 0
@@ -131,7 +132,9 @@ class Schedules(Fact):
                 schedule.rates = event.lrs
         # Without a scheduler the script may move the rate itself: then every step is a call.
         if event.optimizer not in self._scheduled and event.lrs:
-            own = self.own.setdefault(event.optimizer, Schedule(OWN, event.optimizer))
+            base = self._bases.get(event.optimizer, 0.0)
+            own = self.own.setdefault(event.optimizer, Schedule(OWN, event.optimizer, base=base))
+            own.rewritten += event.rewritten
             rate = max(event.lrs)
             own.advance(event, own.rate if own.calls else rate, rate, own.calls)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 
 def count(number: int, noun: str) -> str:
-    """ "1 parameter", "3 parameters"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """ "1 parameter", "3 parameters", "2 batches"."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}{ending}"
 
 
 def place(names: Iterable[str]) -> str:
