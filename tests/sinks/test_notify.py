@@ -115,7 +115,7 @@ def test_a_busy_webhook_is_tried_again(hook: Hook) -> None:
 def test_a_webhook_that_refuses_is_one_sentence_without_its_address(hook: Hook) -> None:
     hook.answers = [404] * 9
     (problem,) = told([hook.url], finding(), finding(1), finding(2), finding(3))
-    assert problem == "the webhook at 127.0.0.1 could not be told (it answered 404); the run goes on"
+    assert problem == "the webhook at 127.0.0.1 did not get the message (it answered 404); the run goes on"
     assert len(hook.answers) >= 5, "after three failures it is left alone"
 
 
@@ -195,7 +195,9 @@ def test_mail_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_mail_server_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREMORTEM_SMTP", "smtp://user:swordfish@127.0.0.1:9")
     (problem,) = told(["mailto:a@example.org"], finding())
-    assert problem == ("the mail server could not be told (ConnectionRefusedError of SMTP); the run goes on")
+    assert problem == (
+        "the mail server did not get the message (ConnectionRefusedError of SMTP); the run goes on"
+    )
 
 
 def test_a_command_gets_the_message(tmp_path: Path) -> None:
@@ -210,7 +212,7 @@ def test_a_command_gets_the_message(tmp_path: Path) -> None:
 
 def test_a_command_that_fails_is_one_sentence() -> None:
     assert told(["false"], finding()) == [
-        "the command `false` could not be told (it ended with 1); the run goes on"
+        "the command `false` did not get the message (it ended with 1); the run goes on"
     ]
 
 

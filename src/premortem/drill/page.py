@@ -20,7 +20,7 @@ _STYLES = {CAUGHT: "green", MISSED: "bold red"}
 
 def show(done: Drill, terminal: Terminal) -> None:
     if done.clean is None:
-        terminal.print(Text(f"nothing was drilled: {done.problem}", "bold"))
+        terminal.print(Text(f"the drill did not run: {done.problem}", "bold"))
         if done.tail:
             terminal.print(Text("the last lines of the script:", "dim"), Text(done.tail, "dim"), sep="\n")
         return

@@ -135,7 +135,7 @@ class Relay:
         self._failures[sink] += 1
         if sink not in self._complained:
             self._complained.add(sink)
-            self._problem(f"{sink.name} could not be told ({reason(error)}); the run goes on")
+            self._problem(f"{sink.name} did not get the message ({reason(error)}); the run goes on")
 
 
 def reason(error: BaseException) -> str:
