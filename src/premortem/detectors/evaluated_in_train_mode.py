@@ -64,16 +64,9 @@ class EvaluatedInTrainMode(Detector):
             self._on_purpose.add(event.model)
         logged, held = event.step in self._logged, self._logged.get(event.step, False)
         self._logged = {step: value for step, value in self._logged.items() if step >= event.step}
-        innocent = (
-            not event.noisy_train
-            or event.step == 0
-            or not (event.trained or shapes in self._learnt)
-            or event.repeated
-            or event.generator
-            or event.critic
-            or event.discarded
-        )
-        if self.over or innocent:
+        learnt = event.step > 0 and (event.trained or shapes in self._learnt)
+        on_purpose = event.repeated or event.generator or event.critic or event.discarded
+        if self.over or not event.noisy_train or not learnt or on_purpose:
             return
         # On the training input itself (a graph with validation nodes, or a look at the training loss), or twice on the
         # same one: only what is printed says that it is an evaluation.

@@ -2,6 +2,7 @@ from dataclasses import dataclass, field
 
 from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.epochs import Epochs
+from premortem.detectors.shared.schedules import SCRIPT, Schedules
 from premortem.events import (
     Custody,
     Event,
@@ -9,7 +10,6 @@ from premortem.events import (
     OptimizerBuilt,
     OptimizerStep,
     RunEnded,
-    SchedulerBuilt,
     Site,
 )
 
@@ -46,12 +46,11 @@ class LearningRateZero(Detector):
     """
 
     card = Card("PM211", "learning-rate-zero", "lr", Severity.ERROR).explaining(*STILL)
-    uses = (Epochs,)
-    listens = (*Epochs.LISTENS, OptimizerBuilt, OptimizerStep, SchedulerBuilt, ModelSeen, Custody, RunEnded)
+    uses = (Epochs, Schedules)
+    listens = (*Epochs.LISTENS, OptimizerBuilt, OptimizerStep, ModelSeen, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._rates: dict[int, Rates] = {}
-        self._scheduled: dict[int, tuple[str, Site | None]] = {}
         self._fresh: dict[
             int, str
         ] = {}  # key -> name of parameters that get gradients and were never trained
@@ -61,8 +60,6 @@ class LearningRateZero(Detector):
         if isinstance(event, OptimizerBuilt):
             groups = [group.parameters for group in event.groups]
             self._rates[event.optimizer] = Rates(event.at, groups, [group.lr for group in event.groups])
-        elif isinstance(event, SchedulerBuilt):
-            self._scheduled[event.optimizer] = (event.kind, event.at)
         elif isinstance(event, OptimizerStep):
             self._stepped(event)
         elif isinstance(event, ModelSeen):
@@ -104,8 +101,8 @@ class LearningRateZero(Detector):
                 yield from self._some(event, key, known)
 
     def _all(self, event: Event, key: int, known: Rates) -> Finding:
-        kind, at = self._scheduled.get(key, ("", None))
-        scheduled = bool(kind) and max(known.built, default=0.0) > 0
+        kind, at = self.fact(Schedules).who_sets(key)
+        scheduled = kind != SCRIPT and max(known.built, default=0.0) > 0
         return self.finding(
             event,
             f"all {known.steps} steps were made with learning rate 0"

@@ -1,4 +1,5 @@
 import math
+from dataclasses import dataclass, field
 
 from premortem.detectors.base import DIVERGING, Card, Detector, Findings, Severity
 from premortem.events import Backward, Site
@@ -8,15 +9,15 @@ _TIMES = 20  # losses that deep: a single one may be a batch with an odd weight
 _FIRST = 10  # losses whose size is the measure, so that one odd batch is not
 
 
+@dataclass
 class Fall:
     """How the loss of one backward line goes."""
 
-    def __init__(self) -> None:
-        self.first: list[float] = []
-        self.size = 1.0  # of the first losses
-        self.deep = 0  # losses far below the first ones
-        self.lowest = 0.0
-        self.tenfold = 0  # how often the lowest one was outdone by a factor of ten
+    first: list[float] = field(default_factory=list)
+    size: float = 1.0  # of the first losses
+    deep: int = 0  # losses far below the first ones
+    lowest: float = 0.0
+    tenfold: int = 0  # how often the lowest one was outdone by a factor of ten
 
 
 class LossWithoutLowerBound(Detector):
@@ -47,10 +48,8 @@ class LossWithoutLowerBound(Detector):
         self._falls: dict[Site | None, Fall] = {}
 
     def observe(self, event: Backward) -> Findings:
-        if event.value is None or event.scaled:
-            return
         value = event.value
-        if not math.isfinite(value):
+        if value is None or event.scaled or not math.isfinite(value):
             return
         fall = self._falls.setdefault(event.at, Fall())
         if len(fall.first) < _FIRST:

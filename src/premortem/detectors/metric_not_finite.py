@@ -1,6 +1,6 @@
 import math
 
-from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.printed import columns
 from premortem.events import EvaluationEnded, Event, LogLine, StepStats
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, words
@@ -42,16 +42,15 @@ class MetricNotFinite(Detector):
             printed, self._printed = self._printed, None
             # The event comes when training goes on: after the line that was printed about it.
             if printed is not None and printed[0].step == event.step and event.trained:
-                yield self._found(*printed)
-
-    def _found(self, line: LogLine, label: str, text: str) -> Finding:
-        return self.last_word(
-            line,
-            f"`{label if words(label) & LOSSES else 'loss'}` of the evaluation after step {line.step} was {text}, while the training loss is finite",
-            cause="The cause lies in the evaluation: its data, the number of its samples, or what only eval mode uses.",
-            remedy="Find the first batch of the evaluation for which it is not finite, and check that there are any batches.",
-            printed=line.text.strip(),
-        )
+                line, label, text = printed
+                name = label if words(label) & LOSSES else "loss"
+                yield self.last_word(
+                    line,
+                    f"`{name}` of the evaluation after step {line.step} was {text}, while the training loss is finite",
+                    cause="The cause lies in the evaluation: its data, the number of its samples, or what only eval mode uses.",
+                    remedy="Find the first batch of the evaluation for which it is not finite, and check that there are any batches.",
+                    printed=line.text.strip(),
+                )
 
 
 def broken(line: LogLine) -> tuple[LogLine, str, str] | None:

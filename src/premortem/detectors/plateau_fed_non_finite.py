@@ -1,6 +1,6 @@
 import math
 
-from premortem.detectors.base import Card, Detector, Findings, Severity
+from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
 from premortem.events import Backward, Event, SchedulerStep
 
 
@@ -34,19 +34,13 @@ class PlateauFedNonFinite(Detector):
         if isinstance(event, Backward):
             if event.value is not None:
                 self._training_is_finite = math.isfinite(event.value)
-        elif isinstance(event, SchedulerStep):
-            yield from self._fed(event)
-
-    def _fed(self, event: SchedulerStep) -> Findings:
-        if event.metric is None or not math.isnan(event.metric) or not self._training_is_finite:
-            return
-        count = self.times(event.scheduler)
-        if count == 2:
-            yield self.finding(
-                event,
-                f"ReduceLROnPlateau was fed NaN {count} times; the rate is {event.after:.3g}",
-                cause="NaN counts as a bad epoch, so the rate is cut although nothing got worse.",
-                remedy="Find out why the metric is NaN (an empty set, 0/0), and skip scheduler.step for it.",
-                rate=event.after,
-                calls=event.count,
-            )
+        elif isinstance(event, SchedulerStep) and event.metric is not None and math.isnan(event.metric):
+            if self._training_is_finite and self.times(event.scheduler) == TWICE:
+                yield self.finding(
+                    event,
+                    f"ReduceLROnPlateau was fed NaN {TWICE} times; the rate is {event.after:.3g}",
+                    cause="NaN counts as a bad epoch, so the rate is cut although nothing got worse.",
+                    remedy="Find out why the metric is NaN (an empty set, 0/0), and skip scheduler.step for it.",
+                    rate=event.after,
+                    calls=event.count,
+                )

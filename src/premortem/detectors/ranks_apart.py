@@ -191,11 +191,10 @@ def reason(
             "replaced after wrapping",
         )
     known = all(d.rank in before for d in every)
-    then = [before[d.rank] if known else (0, 0, 0) for d in every]
-    steps, clips, refused = (
-        [now - old[i] for now, old in zip(counted, then, strict=True)]
-        for i, counted in enumerate(zip(*((d.backwards, d.clips, d.refused) for d in every), strict=True))
-    )
+    then = [(d, before[d.rank] if known else (0, 0, 0)) for d in every]
+    steps = [d.backwards - old[0] for d, old in then]
+    clips = [d.clips - old[1] for d, old in then]
+    refused = [d.refused - old[2] for d, old in then]
     rates = [tuple(d.rates) for d in every]
     used = [tuple(bool(d.gradients[index]) for index in apart) for d in every]
     for answers, kind, cause in (

@@ -1,5 +1,4 @@
 import math
-from dataclasses import dataclass, field
 
 from premortem.detectors.base import FADING, Card, Detector, Findings, Severity
 from premortem.detectors.shared.scales import Scales
@@ -9,14 +8,6 @@ from premortem.events import Event, Forward, LayerStats, LossCall, RunEnded, Sta
 SHARE = 0.65  # of the outputs of a layer: then most of it passes no gradient
 BOUNDED = frozenset({"tanh", "sigmoid"})
 WORSE = 10.0  # times the loss of guessing: sure of the wrong answer, before anything was learnt
-
-
-@dataclass
-class Hidden:
-    """Bounded activations of one training forward that are followed by another layer with weights."""
-
-    pending: list[LayerStats] = field(default_factory=list)
-    inner: list[LayerStats] = field(default_factory=list)
 
 
 class SaturatedActivations(Detector):
@@ -45,7 +36,8 @@ class SaturatedActivations(Detector):
     def __init__(self) -> None:
         self._loaded = False
         self._training: dict[int, bool] = {}
-        self._hidden = Hidden()
+        self._pending: list[LayerStats] = []  # bounded activations of this training forward
+        self._inner: list[LayerStats] = []  # ... that are followed by another layer with weights
         self._losses = Series()  # cross entropy relative to guessing
         self._began: list[float] = []
 
@@ -66,28 +58,27 @@ class SaturatedActivations(Detector):
         if not event.grad or event.step >= 8:
             return
         if event.kind in BOUNDED:
-            self._hidden.pending.append(event)
+            self._pending.append(event)
         elif event.order >= 0:
-            self._hidden.inner += self._hidden.pending
-            self._hidden.pending = []
+            self._inner += self._pending
+            self._pending = []
 
     def _forward_over(self, event: Event) -> Findings:
-        hidden, self._hidden = self._hidden, Hidden()
-        if not hidden.inner or self._loaded or self.fact(Scales).unusual:
+        inner, self._inner, self._pending = self._inner, [], []
+        if not inner or self._loaded or self.fact(Scales).unusual:
             return
-        model = hidden.inner[0].model
         # A model that was ever less saturated was not initialised like this.
-        if self.always(model, min(layer.saturated for layer in hidden.inner) >= SHARE) == 5:
-            worst = max(hidden.inner, key=lambda layer: layer.saturated)
+        if self.always(inner[0].model, min(layer.saturated for layer in inner) >= SHARE) == 5:
+            worst = max(inner, key=lambda layer: layer.saturated)
             yield self.last_word(
                 event,
                 f"{worst.saturated:.0%} of the {worst.kind} outputs are saturated in the first steps"
-                + (f", in all {len(hidden.inner)} hidden layers" if len(hidden.inner) > 1 else ""),
+                + (f", in all {len(inner)} hidden layers" if len(inner) > 1 else ""),
                 cause="The inputs are of ordinary size: the weights were initialised too large.",
                 remedy="Initialise by fan-in, e.g. nn.init.xavier_uniform_, or keep torch's default.",
                 at=worst.at,
                 module=worst.layer,
-                shares=[layer.saturated for layer in hidden.inner][:16],
+                shares=[layer.saturated for layer in inner][:16],
             )
 
     def _lost(self, event: LossCall) -> None:

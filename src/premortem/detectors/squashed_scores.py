@@ -9,9 +9,7 @@ from premortem.events import Event, GraphWalked, LossCall, Site
 _BY_NUMBERS = 5  # calls, when only the numbers say that they are probabilities: a few may be so by chance
 _FILLED = 50  # calls: chance alone does not keep so many raw outputs between 0 and 1
 _EDGE = 0.02  # how near they come to 0 and to 1, which a scaled score would not
-_TAKING_SCORES = frozenset(
-    {"binary_cross_entropy_with_logits", "multilabel_soft_margin_loss", "soft_margin_loss"}
-)
+_SCORES = "binary_cross_entropy_with_logits multilabel_soft_margin_loss soft_margin_loss".split()
 
 
 class SoftmaxBeforeCrossEntropy(TakesScores):
@@ -131,7 +129,7 @@ class SigmoidBeforeBceWithLogits(TakesScores):
         return self._squashed(event, "a loss that takes raw scores", "sigmoid")
 
     def called(self, event: LossCall) -> Findings:
-        if event.fn not in _TAKING_SCORES or not event.grad:
+        if event.fn not in _SCORES or not event.grad:
             return
         if event.input_op in SQUASHED:
             if self.times(event.at) >= NAMED:

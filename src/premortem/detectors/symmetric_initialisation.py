@@ -30,8 +30,9 @@ class SymmetricInitialisation(Detector):
     def __init__(self) -> None:
         self._weights: dict[str, Parameter] = {}  # layer -> its weight matrix
         self._twins: dict[str, LayerStats] = {}  # hidden layers whose units were equal in the last forward
-        self._looks: dict[str, int] = {}
-        self._stuck: dict[str, bool] = {}  # the gradient was exactly zero
+        self._looks: dict[
+            str, tuple[int, bool]
+        ] = {}  # layer -> looks in a row, whether its gradient was exactly 0
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
@@ -61,17 +62,18 @@ class SymmetricInitialisation(Detector):
             link = links.get(self._weights[layer].key)
             if link is None or not trains(link, event):
                 continue
-            self._looks[layer] = self._looks.get(layer, 0) + 1
-            self._stuck[layer] = link.gradient == 0
+            self._looks[layer] = (self._looks.get(layer, (0, False))[0] + 1, link.gradient == 0)
         for layer in [known for known in self._looks if known not in self._twins]:
             del self._looks[layer]  # they came apart
-        stuck = [layer for layer, looks in self._looks.items() if looks > THRICE and layer in self._twins]
+        stuck = [
+            layer for layer, (looks, _) in self._looks.items() if looks > THRICE and layer in self._twins
+        ]
         if stuck and not self.over:
             yield self._found(event, stuck)
 
     def _found(self, event: Custody, layers: list[str]) -> Finding:
         weight = self._weights[layers[0]]
-        silent = self._stuck[layers[0]]
+        _, silent = self._looks[layers[0]]
         more = f" (and {len(layers) - 1} more layers)" if len(layers) > 1 else ""
         return self.last_word(
             event,

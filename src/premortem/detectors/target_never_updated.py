@@ -75,8 +75,8 @@ class TargetNeverUpdated(Detector):
             yield from self._judge(event)
 
     def _seen(self, event: ModelSeen) -> None:
-        fresh = event.copy_of is not None and event.same_weights and event.copy_of not in self._moved
-        if fresh and event.copy_of is not None and event.model not in self._targets:
+        fresh = event.same_weights and event.copy_of not in self._moved and event.model not in self._targets
+        if event.copy_of is not None and fresh:
             self._targets[event.model] = Target(event.name, event.copy_of, event.at)
 
     def _called(self, event: Forward) -> None:

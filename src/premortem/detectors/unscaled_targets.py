@@ -1,4 +1,5 @@
 import math
+from collections import deque
 from statistics import fmean
 from typing import Any
 
@@ -12,15 +13,6 @@ from premortem.events import Backward, Event, GraphWalked, LayerStats, LossCall,
 # Size of the targets: an output that starts near 0 needs hundreds of steps of usual rates to get there.
 _LARGE = 50.0
 _CALLS = 100  # of the loss, in which a well-scaled task has left its start
-
-
-class Regression:
-    """One loss: how far the last predictions have come, and where they should be."""
-
-    def __init__(self) -> None:
-        self.outputs: list[float] = []  # means of the last predictions
-        self.targets: list[float] = []
-        self.spreads: list[float] = []
 
 
 class UnscaledTargets(Detector):
@@ -54,7 +46,8 @@ class UnscaledTargets(Detector):
     listens = (LossCall, GraphWalked, LayerStats, Backward, TrainingFailed, RunEnded)
 
     def __init__(self) -> None:
-        self._seen: dict[Site | None, Regression] = {}
+        # Of each loss, the last calls: mean of the targets, mean of the predictions, spread of the targets.
+        self._seen: dict[Site | None, deque[tuple[float, float, float]]] = {}
         self._squares: dict[Site | None, Series] = {}  # losses written out as mean squares
         self._output = 0.0  # size of what the last layer gave last
 
@@ -81,11 +74,7 @@ class UnscaledTargets(Detector):
         mean, target, spread = event.input_mean, event.target_mean, event.target_std
         if mean is None or target is None or spread is None or not math.isfinite(mean + target + spread):
             return
-        seen = self._seen.setdefault(event.at, Regression())
-        seen.outputs.append(mean)
-        seen.targets.append(target)
-        seen.spreads.append(spread)
-        del seen.outputs[:-8], seen.targets[:-8], seen.spreads[:-8]
+        self._seen.setdefault(event.at, deque(maxlen=8)).append((target, mean, spread))
 
     def _targets(self, site: Site | None) -> Chance:
         return self.fact(Courses).trained[site].chance
@@ -107,7 +96,7 @@ class UnscaledTargets(Detector):
         for site, seen in self._seen.items():
             if self._targets(site).size < _LARGE or self.fact(Courses).trained[site].values.count < _CALLS:
                 continue
-            target, output, spread = fmean(seen.targets), fmean(seen.outputs), fmean(seen.spreads)
+            target, output, spread = map(fmean, zip(*seen, strict=True))
             # All targets lie on one side, and the predictions have not come half-way to them.
             if abs(target) > spread and abs(output) < 0.5 * abs(target):
                 harm = f"and the predictions have only come to {output:.3g}"

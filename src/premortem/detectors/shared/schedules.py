@@ -16,6 +16,7 @@ from premortem.events import (
 )
 
 OWN = "the script's own schedule"
+SCRIPT = "the script"
 LOW = 0.999e-3  # of the peak; a floor of exactly a thousandth is usually chosen on purpose
 
 
@@ -145,4 +146,4 @@ class Schedules(Fact):
 
     def who_sets(self, optimizer: int, otherwise: Site | None = None) -> tuple[str, Site | None]:
         """What sets the rate of this optimizer, and where it was last called."""
-        return self._scheduled.get(optimizer, ("the script", otherwise))
+        return self._scheduled.get(optimizer, (SCRIPT, otherwise))
