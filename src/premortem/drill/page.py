@@ -25,8 +25,8 @@ def show(done: Drill, terminal: Terminal) -> None:
             terminal.print(Text("the last lines of the script:", "dim"), Text(done.tail, "dim"), sep="\n")
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for head in ("mutant", "", "family", "step", "seconds", "what was said"):
-        table.add_column(head, no_wrap=head != "what was said")
+    for head in ("mutant", "", "family", "step", "seconds", "what was reported"):
+        table.add_column(head, no_wrap=head != "what was reported")
     for each in done.scores:
         table.add_row(*_row(each))
     terminal.print(table)

@@ -82,8 +82,8 @@ def _largest(found: Answer, trials: Trials) -> None:
             break
     else:
         found.largest_why = (
-            f"nothing in the script that can be turned stands for its batch of {batch}: "
-            "no argument, no number in the script, no DataLoader"
+            f"its batch size of {batch} cannot be changed from outside: no argument, number in the script or "
+            "DataLoader was found that sets it"
         )
         return
     gpu, lever = trials.asked.gpu, found.lever

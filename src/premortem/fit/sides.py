@@ -51,7 +51,7 @@ def largest_side(trials: Trials, base: dict[str, Any], fits: Callable[[dict[str,
     place, side, count = spatial(base["shapes"])
     if not side:
         return None
-    found = Side(side, why=f"nothing in the script that can be turned stands for its side of {side}")
+    found = Side(side, why=f"no argument or number in the script was found that sets its side of {side}")
 
     def trial(lever: Lever, wanted: int) -> dict[str, Any]:
         result = trials.of(lever=vars(lever), side=wanted)

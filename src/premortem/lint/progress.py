@@ -9,21 +9,14 @@ from typing import Any
 PATIENCE = 1.0  # seconds
 
 
-class Silent:
-    """Nobody is looking."""
+class Progress:
+    """Counts the files that were read. A bar appears after a second, and is gone when the work is done."""
 
-    def begin(self, total: int) -> None: ...
-    def advance(self, count: int) -> None: ...
-    def end(self) -> None: ...
-
-
-class Bar:
-    """Appears after a second; gone without a trace when the work is done."""
-
-    def __init__(self) -> None:
+    def __init__(self, *, shown: bool = False) -> None:
+        self._wanted = shown
         self._started = time.monotonic()
         self._total = self._done = 0
-        self._shown: Any = None
+        self._bar: Any = None
         self._task: Any = None
 
     def begin(self, total: int) -> None:
@@ -31,22 +24,22 @@ class Bar:
 
     def advance(self, count: int) -> None:
         self._done += count
-        if self._shown is None and time.monotonic() - self._started > PATIENCE and self._done < self._total:
+        late = self._wanted and time.monotonic() - self._started > PATIENCE
+        if self._bar is None and late and self._done < self._total:
+            from rich import progress
             from rich.console import Console
-            from rich.progress import Progress
 
-            self._shown = Progress(console=Console(stderr=True), transient=True)
-            self._shown.start()
-            self._task = self._shown.add_task("reading", total=self._total)
-        if self._shown is not None:
-            self._shown.update(self._task, completed=self._done, total=self._total)
+            self._bar = progress.Progress(console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("reading", total=self._total)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, total=self._total)
 
     def end(self) -> None:
-        if self._shown is not None:
-            self._shown.stop()
-            self._shown = None
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
 
-def bar() -> Silent | Bar:
-    stream = sys.stderr
-    return Bar() if stream is not None and stream.isatty() else Silent()
+def at_terminal() -> Progress:
+    return Progress(shown=sys.stderr is not None and sys.stderr.isatty())

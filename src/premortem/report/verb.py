@@ -24,11 +24,11 @@ def run(options: argparse.Namespace) -> int:
     if len(runs) > 2:
         raise UsageError("a report is about one run, or compares two: premortem report A B")
     journals = [journal_of(each) for each in runs]
-    with story.telling(*journals):
+    with story.readable(*journals):
         if len(journals) == 2:
-            told = comparison.compare(*journals)
-            render = FORMATS[form].comparison_page(told)
-            default = f"{told.left.name}-{told.right.name}"
+            both = comparison.compare(*journals)
+            render = FORMATS[form].comparison_page(both)
+            default = f"{both.left.name}-{both.right.name}"
         else:
             one = story.read(journals[0])
             render = FORMATS[form].page(one)

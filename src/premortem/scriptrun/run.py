@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem import redaction
-from premortem.scriptrun.channel import told
+from premortem.scriptrun.channel import results
 from premortem.scriptrun.environment import environment
 from premortem.scriptrun.process_group import Place, to_json
 from premortem.scriptrun.sandbox import Guarantee, first_level
@@ -67,7 +67,7 @@ class Ran:
     late: bool = False
     printed: str = ""
     seconds: float = 0.0
-    lines: list[dict[str, Any]] = field(default_factory=list)  # what the plan told
+    lines: list[dict[str, Any]] = field(default_factory=list)  # the results of the plan
     guarantee: Guarantee = field(default_factory=lambda: Guarantee(0))
     layers: Layers = field(default_factory=lambda: Layers("", {}))
 
@@ -82,7 +82,7 @@ class Ran:
         return f"the script's process died (exit code {self.code})" if self.code else ""
 
     def last(self, name: str) -> Any:
-        """What was told under this name, at last; None when nothing was."""
+        """The last result under this name; None when there is none."""
         return next((line[name] for line in reversed(self.lines) if name in line), None)
 
 
@@ -175,7 +175,7 @@ class ScriptRun:
             if printed.exists()
             else "",
             seconds=seconds,
-            lines=told(run / "told.jsonl"),
+            lines=results(run / "told.jsonl"),
             guarantee=Guarantee(record["level"], record["refused"], fell),
             layers=Layers.from_json(str(run / record["store"]), record["layers"]),
         )

@@ -19,9 +19,9 @@ from premortem.amounts import scaled
 from premortem.command_line import Parser
 from premortem.errors import VaultError
 from premortem.files.plain import dumps
+from premortem.vault.blocks import Advance, unwatched
 from premortem.vault.contents import Contents, open_contents
 
-Advance = Callable[[int], None]
 _PATIENCE = 1.0  # seconds before a bar appears
 DIFFERENT = FAILED = 1  # exit codes
 
@@ -104,10 +104,10 @@ def shape(sizes: Sequence[int]) -> str:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Advance]:
-    """A bar on stderr when somebody is looking and it takes longer than a moment. `total` is in bytes."""
+    """A bar on stderr, at a terminal and when it takes longer than a second. `total` is in bytes."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
-        yield lambda _count: None
+        yield unwatched
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
