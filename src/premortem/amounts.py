@@ -1,4 +1,4 @@
-"""Numbers, sizes and lists of names as a person reads them."""
+"""Numbers, sizes, times and lists of names as a person reads them."""
 
 from __future__ import annotations
 
@@ -35,3 +35,10 @@ def some(names: Iterable[str], most: int = 4) -> str:
     listed = list(names)
     shown = ", ".join(f"`{name}`" for name in listed[:most])
     return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
+
+
+def roughly(seconds: float) -> str:
+    """How long something will take, for a person who waits for it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -79,7 +79,7 @@ def largest(tmp_path):
         def ask(script):
             (tmp_path / "train.py").write_text(script)
             asked = Asked(
-                target=str(tmp_path / "train.py"), module=False, argv=[], gpu=gpus.by_name("2GiB"), device="2GiB"
+                target=str(tmp_path / "train.py"), module=False, argv=[], gpu=gpus.by_name("2GiB"), device="2GiB", seconds=900.0,
             )  # fmt: skip
             trials = stack.enter_context(Trials(asked))
             return largest_side(trials, trials.base(), lambda result: result["careful"]), trials

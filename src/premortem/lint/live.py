@@ -7,11 +7,11 @@ from pathlib import Path
 from premortem.lint import cache, engine, files, fixes, problems, project, settings
 from premortem.lint.diagnostics import Diagnostic, Edit, edited
 from premortem.lint.listing import Listing
-from premortem.lint.progress import Progress
 from premortem.lint.project import Plan
 from premortem.lint.project_facts import Facts
 from premortem.lint.summaries import Summary
 from premortem.lint.workers import Workers
+from premortem.terminal.progress import Progress
 
 # A notebook is several documents to an editor; its file is JSON, which is not edited by hand.
 SUFFIXES = tuple(suffix for suffix in files.SUFFIXES if suffix != ".ipynb")

@@ -22,12 +22,12 @@ from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, selection, summaries
 from premortem.lint.cache import Cache
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.progress import Progress
 from premortem.lint.settings import Settings
 from premortem.lint.summaries import Summary
 from premortem.lint.target import Targets
 from premortem.lint.workers import Task, Workers
 from premortem.settings import matching
+from premortem.terminal.progress import Progress
 
 NEIGHBOURS = 1000  # files around the named ones that are summed up at most
 LOOKED_AT = 20_000  # names of files read to find them: a folder can hold anything

@@ -20,7 +20,6 @@ from premortem.lint import (
     files,
     fixes,
     output,
-    progress,
     project,
     settings,
     strict_reading,
@@ -30,8 +29,7 @@ from premortem.lint.configs import SUFFIXES as CONFIGS
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.problems import UnreadableFile
 from premortem.lint.project import Outcome, Plan
-
-INTERRUPTED = 130  # what shells expect after Ctrl-C
+from premortem.terminal.progress import progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,8 @@ class Lint:
             if not any(map(os.path.isdir, self.paths)):
                 raise UsageError(message)
             sys.stderr.write(f"premortem: {message}\n")
-        outcome = project.check(found, self.plan, self.folder, progress.at_terminal())
+        with progress("lint", plain=False) as shown:
+            outcome = project.check(found, self.plan, self.folder, shown)
         _report_named(outcome, self.paths)
         if self.strict_files:
             more = list(project.wanted(strict_reading.unread(found), self.plan))
@@ -101,16 +100,13 @@ class Lint:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0: clean or only remarks; 1: an error or a warning was found; 130: Ctrl-C."""
+    """0: clean or only remarks; 1: an error or a warning was found."""
     if options.format not in output.FORMATS:
         raise UsageError(f"`--format {options.format}`: the formats are {', '.join(output.FORMATS)}")
     if options.watch:
         Lint.of(options)  # a wrong call ends here, and not in the loop
         return watch.watch(lambda: once(options), lambda: Lint.of(options).watched())
-    try:
-        return once(options)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return once(options)
 
 
 def once(options: argparse.Namespace) -> int:

@@ -16,10 +16,10 @@ from premortem.errors import PremortemError
 from premortem.files import untrusted
 from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, summaries
-from premortem.lint.progress import Progress
 from premortem.lint.project_facts import Facts
 from premortem.lint.summaries import Summary
 from premortem.lint.target import Targets
+from premortem.terminal.progress import Progress
 
 if TYPE_CHECKING:
     # Loaded when there is much to read: for a single file they would be a tenth of the time.
@@ -138,9 +138,9 @@ class Workers:
         if self._many and len(tasks) >= MANY and _cores() > 1:
             yield from self._in_processes(tasks)
             return
-        self._progress.begin(len(tasks))
+        self._progress.count(len(tasks), "files")
         yield from self._in_this_one(tasks)
-        self._progress.end()
+        self._progress.count(0)
 
     def _in_this_one(self, tasks: Iterable[Task]) -> Iterator[tuple[str, dict[str, Any]]]:
         collecting = gc.isenabled()
@@ -169,7 +169,7 @@ class Workers:
             pending: list[Future[list[tuple[str, dict[str, Any]]]]] = [
                 self._pool.submit(_work, by_size[start::piles]) for start in range(piles)
             ]
-        self._progress.begin(len(tasks))
+        self._progress.count(len(tasks), "files")
         for done in as_completed(pending):
             try:
                 result = done.result()
@@ -177,10 +177,10 @@ class Workers:
                 raise PremortemError("a lint process was killed, perhaps because memory ran out") from None
             yield from result
             self._progress.advance(len(result))
-        self._progress.end()
+        self._progress.count(0)
 
     def close(self) -> None:
-        self._progress.end()
+        self._progress.count(0)
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from premortem.findings import Finding, Severity
 from premortem.lint import problems, project, settings, verb
 from premortem.lint.configs import SUFFIXES
-from premortem.lint.progress import Progress
+from premortem.terminal.progress import Progress
 
 
 def findings(root: Path, entry: Path, paths: Sequence[Path]) -> list[Finding]:
