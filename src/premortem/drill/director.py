@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from premortem.drill.mutants import Mutant
+from premortem.changes import Change
 from premortem.drill.order import Heard, Order
 from premortem.drill.scoring import Clean, Score, score, survived
 from premortem.program.running import Program
@@ -24,7 +24,7 @@ _LINES = 12
 @dataclass(frozen=True, kw_only=True)
 class DrillOptions:
     argv: list[str]
-    mutants: Sequence[type[Mutant]]
+    mutants: Sequence[type[Change]]
     steps: int | None = None  # None: STEPS, and more where they are quick; 0: the whole run
     seconds: float = 300.0  # for one launch
     jobs: int = 1
@@ -81,16 +81,17 @@ class _Director:
             done.scores = list(pool.map(lambda cls: self._score(cls, order, clean), self.options.mutants))
         return done
 
-    def _score(self, cls: type[Mutant], order: Order, clean: Clean) -> Score:
+    def _score(self, cls: type[Change], order: Order, clean: Clean) -> Score:
         self.options.tell(f"{cls.name}: {cls.__doc__ or ''}".partition("\n")[0])
         # A run that has lost its way may go on for longer than the clean one, which ended by itself.
         limit = order.backwards or 4 * clean.alone.backwards
         order = replace(order, mutant=cls.name, backwards=limit)
         watched = self._launch(replace(order, watched=True))
-        if not cls.kills:
-            return score(cls.name, cls.families, cls.needs, clean, watched)
+        assert cls.harm is not None  # noqa: S101 - only those are chosen
+        if not cls.harm.kills:
+            return score(cls.name, cls.harm.families, cls.harm.needs, clean, watched)
         alone = self._launch(order)
-        return survived(cls.name, cls.needs, alone, watched)
+        return survived(cls.name, cls.harm.needs, alone, watched)
 
     def _launch(self, order: Order) -> Heard:
         plan = Plan(play="premortem.drill.mutated_script:play")

@@ -50,11 +50,11 @@ def run(options: argparse.Namespace, command: Command) -> int:
 
 
 def _chosen(only: list[str] | None) -> list[type]:
-    from premortem.drill import mutants
+    from premortem import changes
 
+    known = changes.of("harm")
     if not only:
-        return list(mutants.ALL)
-    known = {each.name: each for each in mutants.ALL}
+        return list(known.values())
     names = [name.strip() for words in only for name in words.split(",")]
     for name in names:
         if name not in known:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from premortem.changes.base import Memory
 from premortem.fit.gpus import MIB, Gpu
 from premortem.fit.levers import Lever, candidates
 from premortem.fit.search import Search
@@ -57,9 +58,9 @@ def answer(trials: Trials, *, quick: bool = False, told: Callable[[str], None] =
     _largest(found, trials)
     told("looking for the largest side")
     found.side = largest_side(trials, base, lambda result: bool(result["careful"]))
-    for change in _wanted(base):
-        told(f"trying: {change.title}")
-        _try(found, trials, change)
+    for name, cls in _wanted(base):
+        told(f"trying: {cls.memory.title}")
+        _try(found, trials, name, cls.memory)
     if found.lever is not None and found.lever.value > 1:
         told("trying: half the batch")
         _halve(found, trials, found.lever)
@@ -112,19 +113,21 @@ def _turns(trials: Trials, lever: Lever, batch: int) -> bool:
 # --- what would help -------------------------------------------------------------------------
 
 
-def _wanted(base: dict[str, Any]) -> Iterator[Any]:
-    from premortem.fit import changes
+def _wanted(base: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    from premortem import changes
 
-    return (change for change in changes.ALL if change.wanted(base))
+    run = changes.RunDescription(**base["run"])
+    known = changes.of("memory").items()
+    return ((name, cls) for name, cls in known if not (cls.absent(run) or cls.prevented(run)))
 
 
-def _try(found: Answer, trials: Trials, change: Any) -> None:
+def _try(found: Answer, trials: Trials, name: str, role: Memory) -> None:
     try:
-        result = trials.of(changes=[change.name])
+        result = trials.of(changes=[name])
     except NotRehearsed as error:
-        found.notes.append(f"{change.title}: could not be tried ({error})")
+        found.notes.append(f"{role.title}: could not be tried ({error})")
         return
-    _add(found, change.name, change.title, result, change.cost)
+    _add(found, name, role.title, result, role.cost)
 
 
 def _halve(found: Answer, trials: Trials, lever: Lever) -> None:

@@ -10,7 +10,9 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from premortem.fit import changes, gpus, session
+from premortem import changes
+from premortem.changes.reach import Reach
+from premortem.fit import gpus, session
 from premortem.fit.levers import Lever, Levers
 from premortem.fit.prediction import predict
 from premortem.fit.saving import leave_files
@@ -40,7 +42,7 @@ class Child:
             self.facts.install(self.rehearsal.points)
             leave_files(self.rehearsal.points)
             for name in order.get("changes", ()):
-                changes.by_name(name).apply(self.rehearsal.points)
+                changes.of("memory")[name](Reach(), changes.RunDescription(device="cuda")).put_on()
             ending = program.run()
         how = {"ending": asdict(ending) | {"at": None}, "where": _place(ending.at)}
         self.played.tell(answer=self.result() | how)
@@ -78,7 +80,7 @@ class Child:
             "operations": trace.operations,
             "levers": [asdict(lever) for lever in self.levers.found],
             "seconds": round(time.monotonic() - self.started, 2),
-            **self.facts.found(self.rehearsal),
+            "run": self.facts.found(self.rehearsal),
         }
 
 

@@ -32,7 +32,7 @@ class Mended:
 def apply(data: bytes, diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> Mended:
     """Make every fix that may be made; of two that overlap, the first in the file."""
     fixes = chosen(diagnostics, unsafe=unsafe)
-    return Mended(_edited(data, fixes), len(fixes))
+    return Mended(edited(data, fixes), len(fixes))
 
 
 def chosen(diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> list[Fix]:
@@ -51,7 +51,7 @@ def _overlap(one: Edit, other: Edit) -> bool:
     return one.start <= other.end and other.start <= one.end
 
 
-def _edited(data: bytes, fixes: Iterable[Fix]) -> bytes:
+def edited(data: bytes, fixes: Iterable[Fix]) -> bytes:
     edits = [edit for fix in fixes for edit in fix.edits]
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
         data = data[: edit.start] + edit.text.encode() + data[edit.end :]
@@ -79,11 +79,11 @@ def _tried(path: str, data: bytes, fixes: Sequence[Fix]) -> bytes | None:
             result = notebooks.edited(data, source, [edit for fix in fixes for edit in fix.edits])
             return None if result is None or len(notebooks.read(path, result)[1]) > len(broken) else result
         if path.endswith(CONFIGS):
-            result = _edited(data, fixes)
+            result = edited(data, fixes)
             _ = Config(path, result).entries
             return result
         encoding, text = reencoded(data) if b"coding" in data[:400] else ("utf-8", data)
-        result = _edited(text, fixes)
+        result = edited(text, fixes)
         Source(path, result)
         return result if encoding == "utf-8" else result.decode().encode(encoding)
     except (Unreadable, UnicodeError):
