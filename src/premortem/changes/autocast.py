@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from premortem.changes.base import Change, Memory, RunDescription, Time
+from premortem.changes.batches import mapped
 from premortem.changes.late import nn, torch
 
 
@@ -45,8 +46,6 @@ class AutocastBf16(Change):
         self.reach.on_root_call(self._called)
 
     def _called(self, root: nn.Module, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        from premortem.changes.batches import mapped
-
         self.touched += 1
         with torch.autocast(self.run.device, dtype=torch.bfloat16):
             result = run(*args, **kwargs)

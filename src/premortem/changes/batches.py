@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
+from premortem.changes.late import torch
 
 PLAIN = (str, int, float, bool, type(None))
 

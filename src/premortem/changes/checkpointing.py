@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from premortem.changes.base import Change, Memory, RunDescription, Time
+from premortem.changes.batches import leaves
 from premortem.changes.late import nn, torch
 
 _REPEATED = 3  # blocks of one class, side by side
@@ -42,8 +43,6 @@ class Checkpointing(Change):
 
     def _kept_small(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         from torch.utils.checkpoint import checkpoint
-
-        from premortem.changes.batches import leaves
 
         if not torch.is_grad_enabled() or not leaves(args):
             return call(*args, **kwargs)

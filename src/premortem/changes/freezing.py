@@ -25,9 +25,7 @@ class ModuleFrozen(Change):
         self.reach.on_call(self._call)
 
     def _call(self, call: Callable[..., Any], module: nn.Module, depth: int) -> Callable[..., Any]:
-        from premortem.changes.reach import in_training
-
-        if not depth and not self.touched and in_training(module):
+        if not depth and not self.touched and self.reach.in_training(module):
             layers = [
                 each for each in module.modules() if next(each.parameters(recurse=False), None) is not None
             ]

@@ -18,9 +18,7 @@ class PartDetached(Change):
         self.reach.on_call(self._call)
 
     def _call(self, call: Callable[..., Any], module: nn.Module, depth: int) -> Callable[..., Any]:
-        from premortem.changes.reach import in_training
-
-        if self._first is None and depth and in_training(module) and not any(module.children()):
+        if self._first is None and depth and self.reach.in_training(module) and not any(module.children()):
             self._first = module
         if module is not self._first:
             return call

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from premortem.changes.base import Change, Learning, OneStep, RunDescription
+from premortem.changes.batches import leaves, mapped
 from premortem.changes.edits import with_keyword
 from premortem.changes.late import nn, torch
 
@@ -50,8 +51,6 @@ class Precision(Change):
         root.to(self._dtype)
 
     def _called(self, root: nn.Module, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        from premortem.changes.batches import leaves, mapped
-
         given = [tensor for tensor in leaves((args, kwargs)) if tensor.is_floating_point()]
         if all(tensor.dtype == self._dtype for tensor in given):
             return run(*args, **kwargs)

@@ -41,12 +41,13 @@ class Reach:
         ours: Callable[[], bool] = lambda: False,
         roots: Sequence[nn.Module] = (),
         optimizers: Sequence[Optimizer] = (),
+        points: Subscriptions | None = None,
     ) -> None:
         self.order = order
         self.ours = ours
         self.roots = roots
         self.optimizers = optimizers
-        self.points = Subscriptions()
+        self.points = Subscriptions() if points is None else points
         self._undo: list[Callable[[], None]] = []
         self._thread = threading.get_ident()
         self._inside = 0
@@ -214,6 +215,11 @@ class Reach:
             if hasattr(functional, name):
                 self.instead(functional, name, compared)
 
+    @staticmethod
+    def in_training(module: nn.Module) -> bool:
+        """A call whose result is trained on, as far as that can be known before."""
+        return torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters())
+
     def on_call(self, instead: Callable[[Callable[..., Any], nn.Module, int], Callable[..., Any]]) -> None:
         """Each call of a module: `instead(call, module, depth)(*args)`; depth 0 is what the script calls."""
         depth = 0
@@ -295,8 +301,3 @@ def _listed(params: Any) -> list[Any]:
 
 def _subclasses(room: Any, base: type) -> Iterable[type]:
     return [cls for cls in vars(room).values() if isinstance(cls, type) and issubclass(cls, base)]
-
-
-def in_training(module: nn.Module) -> bool:
-    """A call whose result is trained on, as far as that can be known before."""
-    return torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from premortem.changes.base import Change, Harm, Learning, OneStep, RunDescription
+from premortem.changes.batches import leaves
 from premortem.changes.late import nn, torch
 
 _AT = 12  # the batch that holds the NaN
@@ -44,9 +45,7 @@ class NanSample(Change):
         self.reach.on_root_call(self._called)
 
     def _called(self, root: nn.Module, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        from premortem.changes.reach import in_training
-
-        self._calls += in_training(root)
+        self._calls += self.reach.in_training(root)
         if self._calls != _AT or self.touched:
             return run(*args, **kwargs)
         return run(*map(self._with_nan, args), **self._with_nan(kwargs))
@@ -92,8 +91,6 @@ class SameBatch(Change):
 
     def _put_on_by_hand(self) -> None:
         """Batches that come from no loader: what a model was first trained on, and what it was then compared with."""
-        from premortem.changes.batches import leaves
-
         inputs: dict[int, Any] = {}  # by model
         targets: list[torch.Tensor] = []  # in the order of the losses after a call
         compared = 0

@@ -42,7 +42,9 @@ class Child:
             self.facts.install(self.rehearsal.points)
             leave_files(self.rehearsal.points)
             for name in order.get("changes", ()):
-                changes.of("memory")[name](Reach(), changes.RunDescription(device="cuda")).put_on()
+                changes.of("memory")[name](
+                    Reach(points=self.rehearsal.points), changes.RunDescription(device="cuda")
+                ).put_on()
             ending = program.run()
         how = {"ending": asdict(ending) | {"at": None}, "where": _place(ending.at)}
         self.played.tell(answer=self.result() | how)

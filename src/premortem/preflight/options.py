@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from premortem.lint.source import Source, argument, constant, last_name
 
-_FLAGS = frozenset(("store_true", "store_false", "BooleanOptionalAction"))
-
 
 @dataclass(frozen=True)
 class Option:
@@ -24,10 +22,6 @@ class Option:
     given: str | None  # on the command line, as text
     file: str
     line: int
-
-    @property
-    def is_flag(self) -> bool:
-        return self.action in _FLAGS
 
     @property
     def value(self) -> object:

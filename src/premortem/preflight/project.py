@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,4 +57,3 @@ class Part:
 
 
 Survey = Callable[[Project, Tell], Part]
-Surveys = Sequence[Survey]
