@@ -2,19 +2,19 @@
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from premortem.cards import Card
 from premortem.findings import Severity
-from premortem.lint import cache, engine, progress, project, summaries, workers
+from premortem.lint import cache, engine, project, summaries, workers
 from premortem.lint.project import Plan
 from premortem.lint.project_facts import Facts, NotYet
 from premortem.lint.rule import Rule
 from premortem.lint.settings import Settings
 from premortem.lint.target import Targets
+from premortem.terminal.progress import Progress
 from tests.lint.reading import source
 
 READ = []  # paths of the files that the rule below was shown, in this process
@@ -50,7 +50,7 @@ def files(tmp_path):
 def check(root, *names, whole=True, folder=None, **settings):
     plan = Plan(root, Settings(**settings), None, ("PM598",), whole)
     paths = [str(root / name) for name in names or sorted(p.name for p in root.glob("*.py"))]
-    outcome = project.check(paths, plan, folder, progress.Silent())
+    outcome = project.check(paths, plan, folder, Progress())
     return [(Path(one.path).name, one.line, one.card.code) for one in outcome.diagnostics]
 
 
@@ -127,7 +127,7 @@ def test_a_changed_target_is_asked_again_in_files_that_did_not_change(files, tmp
         READ.clear()
         plan = Plan(files, Settings(), Targets(files), ("PM598",))
         paths = [str(files / name) for name in ("loss.py", "below/loss.py")]
-        project.check(paths, plan, tmp_path / "cache", progress.Silent())
+        project.check(paths, plan, tmp_path / "cache", Progress())
         return len(READ)
 
     (files / "below").mkdir()
@@ -186,18 +186,16 @@ def test_many_files_are_shared_out_and_give_the_same(files, monkeypatch):
     assert len(alone) == 13
 
 
-class Told:
+class Told(Progress):
     def __init__(self):
+        super().__init__()
         self.total, self.done = 0, 0
 
-    def begin(self, total):
+    def count(self, total, unit=""):
         self.total += total
 
-    def advance(self, count):
-        self.done += count
-
-    def end(self):
-        pass
+    def advance(self, pieces=1):
+        self.done += pieces
 
 
 def test_progress_is_told_of_every_file(files):
@@ -205,17 +203,6 @@ def test_progress_is_told_of_every_file(files):
     plan = Plan(files, Settings(), None, ("PM598",))
     project.check([str(path) for path in files.glob("*.py")], plan, None, told)
     assert (told.total, told.done) == (3, 3)  # one of the two files twice
-
-
-def test_the_bar_appears_only_when_it_takes_long(monkeypatch, capsys):
-    bar = progress.Bar()
-    bar.begin(3)
-    bar.advance(1)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(time, "monotonic", lambda: 1e9)
-    bar.advance(1)
-    bar.end()
-    assert capsys.readouterr().err != ""
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from pathlib import Path
 from premortem.lint import cache, engine, files, fixes, problems, project, settings
 from premortem.lint.diagnostics import Diagnostic, Edit
 from premortem.lint.listing import Listing
-from premortem.lint.progress import Silent
 from premortem.lint.project import Plan
 from premortem.lint.project_facts import Facts
 from premortem.lint.summaries import Summary
 from premortem.lint.workers import Workers
+from premortem.terminal.progress import Progress
 
 # A notebook is several documents to an editor; its file is JSON that nobody types.
 SUFFIXES = tuple(suffix for suffix in files.SUFFIXES if suffix != ".ipynb")
@@ -50,7 +50,7 @@ class Live:
 
     def _around(self, path: str) -> list[Summary]:
         if path not in self._others:
-            workers = Workers((), self.plan.root, None, Silent(), many=False)
+            workers = Workers((), self.plan.root, None, Progress(), many=False)
             folder = cache.folder_for(self.plan.root)
             self._others[path] = project.around([path], self.plan, folder, workers)
         return self._others[path]

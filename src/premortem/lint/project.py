@@ -25,8 +25,9 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.settings import Settings
 from premortem.lint.summaries import Summary
 from premortem.lint.target import Targets
-from premortem.lint.workers import Progress, Task, Workers
+from premortem.lint.workers import Task, Workers
 from premortem.settings import matching
+from premortem.terminal.progress import Progress
 
 NEIGHBOURS = 1000  # files around the named ones that are summed up at most
 LOOKED_AT = 20_000  # names of files read to find them: a folder can hold anything

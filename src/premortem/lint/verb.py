@@ -20,7 +20,6 @@ from premortem.lint import (
     files,
     fixes,
     output,
-    progress,
     project,
     settings,
     strict_reading,
@@ -32,8 +31,7 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.parsing import Unreadable
 from premortem.lint.problems import UnreadableFile
 from premortem.lint.project import Outcome, Plan
-
-INTERRUPTED = 130  # what shells expect after Ctrl-C
+from premortem.terminal.progress import progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,8 @@ class Lint:
             if not any(map(os.path.isdir, self.paths)):
                 raise UsageError(sentence)
             sys.stderr.write(f"premortem: {sentence}\n")
-        outcome = project.check(found, self.plan, self.folder, progress.bar())
+        with progress("lint", plain=False) as shown:
+            outcome = project.check(found, self.plan, self.folder, shown)
         _tell_of_named(outcome, self.paths)
         if self.strict_files:
             more = list(project.wanted(strict_reading.unread(found), self.plan))
@@ -103,16 +102,13 @@ class Lint:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0: clean or only remarks; 1: an error or a warning was found; 130: Ctrl-C."""
+    """0: clean or only remarks; 1: an error or a warning was found."""
     if options.format not in output.FORMATS:
         raise UsageError(f"`--format {options.format}`: there are {', '.join(output.FORMATS)}")
     if options.watch:
         Lint.of(options)  # a wrong call ends here, and not in the loop
         return watch.watch(lambda: once(options), lambda: Lint.of(options).watched())
-    try:
-        return once(options)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return once(options)
 
 
 def once(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from premortem.errors import PremortemError
 from premortem.files import untrusted
@@ -19,6 +19,7 @@ from premortem.lint import engine, files, problems, summaries
 from premortem.lint.project_facts import Facts
 from premortem.lint.summaries import Summary
 from premortem.lint.target import Targets
+from premortem.terminal.progress import Progress
 
 if TYPE_CHECKING:
     # Loaded when there is much to read: for a single file they would be a tenth of the time.
@@ -27,14 +28,6 @@ if TYPE_CHECKING:
 
 MANY = 300  # files; below that, starting processes costs more than it saves
 MOST = 8  # processes
-
-
-class Progress(Protocol):
-    """Told how many files there are to read, and each time some of them are done."""
-
-    def begin(self, total: int) -> None: ...
-    def advance(self, count: int) -> None: ...
-    def end(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +138,9 @@ class Workers:
         if self._many and len(tasks) >= MANY and _cores() > 1:
             yield from self._in_processes(tasks)
             return
-        self._progress.begin(len(tasks))
+        self._progress.count(len(tasks), "files")
         yield from self._in_this_one(tasks)
-        self._progress.end()
+        self._progress.count(0)
 
     def _in_this_one(self, tasks: Iterable[Task]) -> Iterator[tuple[str, dict[str, Any]]]:
         collecting = gc.isenabled()
@@ -176,7 +169,7 @@ class Workers:
             pending: list[Future[list[tuple[str, dict[str, Any]]]]] = [
                 self._pool.submit(_work, by_size[start::piles]) for start in range(piles)
             ]
-        self._progress.begin(len(tasks))
+        self._progress.count(len(tasks), "files")
         for done in as_completed(pending):
             try:
                 result = done.result()
@@ -186,10 +179,10 @@ class Workers:
                 ) from None
             yield from result
             self._progress.advance(len(result))
-        self._progress.end()
+        self._progress.count(0)
 
     def close(self) -> None:
-        self._progress.end()
+        self._progress.count(0)
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
