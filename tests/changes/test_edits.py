@@ -5,7 +5,7 @@ import pytest
 from premortem import changes
 from premortem.changes import RunDescription
 from premortem.changes.reach import Reach
-from premortem.lint.fixes import edited
+from premortem.lint.diagnostics import edited
 from premortem.lint.source import Source
 
 SCRIPT = """
@@ -44,7 +44,7 @@ def run(code):
 
 @pytest.mark.parametrize("cls", WITH_EDITS, ids=lambda cls: cls.name)
 def test_the_edited_script_is_the_changed_one(cls):
-    new = edited(SCRIPT.encode(), [cls.edit(Source("train.py", SCRIPT.encode()))])
+    new = edited(SCRIPT.encode(), cls.edit(Source("train.py", SCRIPT.encode())).edits)
     with cls(Reach(), RunDescription(device="cpu")).on():
         changed = run(SCRIPT)
     if cls.name == "fused-optimizer":  # which of two kernels is not the question when one of them is chosen

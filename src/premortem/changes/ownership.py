@@ -11,7 +11,7 @@ _LAYER = 2  # tensors: weight and bias
 
 
 class StaleOptimizer(Change):
-    """The optimizer was built on a copy of the model: it steps parameters that are not in use."""
+    """The optimizer was built on a copy of the model: it steps parameters that the model does not use."""
 
     name = "stale-optimizer"
     harm = Harm(families=frozenset({"optimizer-ownership", "update-order"}), needs="builds no optimizer")

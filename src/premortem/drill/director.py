@@ -149,12 +149,12 @@ class _Director:
 
 def _problem(alone: Heard) -> str:
     if alone.late:
-        return "the script did not come far enough in time, see --seconds and --steps"
+        return "the script did not get far enough in time; see --seconds and --steps"
     if alone.backwards == 0:
         return f"the script made no training step ({alone.ended or 'its process died'})"
     return ""
 
 
 def _torn(place: str | None) -> bool:
-    """Nothing at all at this place is no torn file: whoever looks for one finds that there is none."""
+    """No file at this place is not a torn file: a script that looks for it finds that there is none."""
     return place is not None and Path(place).exists() and not zipfile.is_zipfile(place)

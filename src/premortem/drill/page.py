@@ -28,7 +28,7 @@ class Rows:
     def add(self, score: Score) -> None:
         if not self._begun:
             self._begun = True
-            self._print("dim", "mutant", Text(), "family", "step", "seconds", "what was said")
+            self._print("dim", "mutant", Text(), "family", "step", "seconds", "what was reported")
         self._print("", *_row(score))
 
     def _print(self, style: str, *cells: Text | str) -> None:

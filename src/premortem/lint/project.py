@@ -113,10 +113,10 @@ def _second_pass(
     waiting = {path: entry for path, entry in entries.items() if entry["waiting"]}
     if not waiting:
         return
-    said = [summaries.from_json(entry["summary"]) for entry in entries.values() if entry["summary"]]
+    known = [summaries.from_json(entry["summary"]) for entry in entries.values() if entry["summary"]]
     if not plan.whole:
-        said += around(entries, plan, folder, workers)
-    whole = summaries.join(said)
+        known += around(entries, plan, folder, workers)
+    whole = summaries.join(known)
     name = caching.digest(summaries.as_json(whole))
     tasks = []
     for path, entry in waiting.items():

@@ -63,8 +63,8 @@ class _Bench:
             data = untrusted.read(task.path)
         except OSError as error:
             lost = engine.Checked()
-            sentence = f"this file cannot be opened ({untrusted.why(error)})"
-            lost.tell(task.path, problems.UnreadableFile.card, sentence)
+            message = f"this file cannot be opened ({untrusted.why(error)})"
+            lost.report(task.path, problems.UnreadableFile.card, message)
             return _entry(lost, place, "", [])
         target = self.targets.of(task.path) if self.targets else None
         checked = engine.check_file(task.path, data, rules, Facts(self.root, target, known, task.path))
@@ -162,7 +162,7 @@ class Workers:
             self._pool = ProcessPoolExecutor(
                 count, mp_context=_context(), initializer=_start, initargs=self._setup
             )
-        # The large files first, dealt out evenly, so that nobody is left with a large one at the end.
+        # The large files first, dealt out evenly, so that no process is left with a large one at the end.
         by_size = sorted(tasks, key=lambda task: -_size(task.path))
         piles = max(count * 8, len(tasks) // 40)
         with _interrupts_put_off():
@@ -174,9 +174,7 @@ class Workers:
             try:
                 result = done.result()
             except BrokenExecutor:
-                raise PremortemError(
-                    "a process of lint was ended from outside, perhaps for lack of memory"
-                ) from None
+                raise PremortemError("a lint process was killed, perhaps because memory ran out") from None
             yield from result
             self._progress.advance(len(result))
         self._progress.count(0)

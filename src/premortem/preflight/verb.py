@@ -231,7 +231,7 @@ def _quota(text: str | None) -> float | None:
         return None
     found = deadline.span(text.strip().lower())
     if not found:
-        raise UsageError(f"`--quota {text}` is no span of time; write it as `30h` or `1h30m`")
+        raise UsageError(f"`--quota {text}` is not a span of time; write it as `30h` or `1h30m`")
     return found
 
 

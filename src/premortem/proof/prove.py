@@ -88,7 +88,9 @@ class _Director:
             return proof
         proof.comparison = compare(whole, resumed)
         if not proof.comparison.lost and not proof.comparison.exact:
-            self.options.tell("nothing that can be named is lost; does the script repeat itself at all?")
+            self.options.tell(
+                "no state is lost that premortem can name; checking whether two fresh runs agree"
+            )
             proof.repeats = self._repeats(whole)
         return proof
 
@@ -97,9 +99,7 @@ class _Director:
             return f"premortem itself failed in the script's process ({whole.faults[0]})"
         how = f" ({whole.ended})" if whole.ended else ""
         if whole.saved:
-            return (
-                f"the script made no step after its first save{how}: give it arguments with which it goes on"
-            )
+            return f"the script made no step after its first save{how}: give it arguments with which it trains on"
         if whole.first is None:
             return f"the script made no training step{how}"
         return f"the script saved nothing{how}: there is nothing to resume from"

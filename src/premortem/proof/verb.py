@@ -25,7 +25,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--resume-with",
         metavar="WORDS",
-        help='what makes the script resume, where that is not found out; {} is the file: "--from {}"',
+        help='what makes the script resume, where premortem does not find out; {} is the file: "--from {}"',
     )
     parser.add_argument("--json", action="store_true", help="print JSON for other programs")
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")

@@ -119,7 +119,7 @@ def play(played: Played) -> None:
     child = Child(played)
     try:
         child.run()
-    except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
+    except Exception as error:  # noqa: BLE001 - a bug of ours must be reported, not lost in the script's output
         traceback.print_exc()
         child.told.faults.append(f"the rehearsal itself failed ({type(error).__name__}: {error})")
     finally:

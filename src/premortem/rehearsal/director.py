@@ -1,4 +1,4 @@
-"""Starts the script in a sandbox, and reads what the rehearsal told.
+"""Starts the script in a sandbox, and reads the report of the rehearsal.
 
 watched      always; once more without torch.compile where that is what fails
 unwatched    when the watched launch was over before its loop could go on unwatched, and starting is cheap
@@ -92,7 +92,7 @@ class _Director:
             outcome = self._uncompiled(outcome)
         facts = outcome.facts
         if facts.ended == "crashed" and facts.cut:
-            tell("the script ended after its passes were cut short; once more with whole ones")
+            tell("the script ended because its passes were cut short; rehearsing again with whole ones")
             whole = self._launch(WATCHED, cut=False)
             outcome = Outcome(whole, self._launched)
             facts = outcome.facts
@@ -109,7 +109,7 @@ class _Director:
 
     def _uncompiled(self, compiled: Outcome) -> Outcome:
         """Whether it is the compiler alone that fails, and what is to be said of the rest."""
-        self.options.tell("torch.compile fails on the script; once more without it")
+        self.options.tell("torch.compile fails on the script; rehearsing again without it")
         self._environment = {"TORCHDYNAMO_DISABLE": "1"}
         plain = Outcome(self._launch(WATCHED), self._launched)
         failed = compiled.facts

@@ -260,9 +260,9 @@ class Loop:
 
     def _no_trials(self) -> str:
         if len(self.optimizers) != 1:
-            return f"{len(self.optimizers)} optimizers take turns, so that no loss has to fall alone"
+            return f"{len(self.optimizers)} optimizers take turns, so no single loss must fall"
         if not self._kept:
-            return "its batches do not come from a DataLoader, so that none can be given again"
+            return "its batches do not come from a DataLoader, so none can be repeated"
         if any(type(o).__name__ == "LBFGS" for o in self.optimizers.values()):
             return "LBFGS makes several evaluations in a step"
         return ""
@@ -285,7 +285,7 @@ class Loop:
         told = self.told
         told.overfit = self.trials.told if self.trials is not None else told.overfit
         if not told.overfit.tried and not told.overfit.why_not:
-            told.overfit.why_not = "the script was over before"
+            told.overfit.why_not = "the script ended before that"
         told.chains = self.chains.chains()
         told.loaders = [known for _, known in self._loaders.values()]
         told.schedules = list(self._schedules.values())

@@ -25,12 +25,12 @@ def run(options: argparse.Namespace) -> int:
     if len(runs) > 2:
         raise UsageError("a report is about one run, or compares two: premortem report A B")
     journals = [journal_of(each) for each in runs]
-    with progress("report", "reading the journal") as shown, story.telling(*journals):
+    with progress("report", "reading the journal") as shown, story.readable(*journals):
         if len(journals) == 2:
-            told = comparison.compare(*journals)
+            both = comparison.compare(*journals)
             shown.say("drawing the page")
-            render = FORMATS[form].comparison_page(told)
-            default = f"{told.left.name}-{told.right.name}"
+            render = FORMATS[form].comparison_page(both)
+            default = f"{both.left.name}-{both.right.name}"
         else:
             one = story.read(journals[0])
             shown.say("drawing the page")

@@ -1,6 +1,6 @@
-"""What the script's process tells: one line of JSON for each thing, written at once.
+"""The results that the script's process sends: one line of JSON each, written at once.
 
-Whatever the script does next, and however it ends, what was told stays told.
+A result that was sent stays, whatever the script does next and however it ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from premortem.files.plain import dumps
 
 
 class Channel:
-    """Opened before the sandbox is entered; a worker of the script's has nothing to tell."""
+    """Opened before the sandbox is entered; a worker of the script sends nothing."""
 
     def __init__(self, file: Path) -> None:
         self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

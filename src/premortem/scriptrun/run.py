@@ -71,7 +71,7 @@ class Ran:
     late: bool = False
     printed: str = ""
     seconds: float = 0.0
-    lines: list[dict[str, Any]] = field(default_factory=list)  # what the plan told
+    lines: list[dict[str, Any]] = field(default_factory=list)  # the results of the plan
     guarantee: Guarantee = field(default_factory=lambda: Guarantee(0))
     layers: Layers = field(default_factory=lambda: Layers("", {}))
 
@@ -86,7 +86,7 @@ class Ran:
         return f"the script's process died (exit code {self.code})" if self.code else ""
 
     def last(self, name: str) -> Any:
-        """What was told under this name, at last; None when nothing was."""
+        """The last result under this name; None when there is none."""
         return next((line[name] for line in reversed(self.lines) if name in line), None)
 
 

@@ -19,7 +19,7 @@ from premortem.scriptrun.sandbox import Sandbox, enter, kernel
 
 
 class Played:
-    """What a plan is given: the program, the order, and somebody to tell."""
+    """What a plan gets: the program, the order, and the channel for its results."""
 
     def __init__(self, record: dict[str, Any], scratch: Path) -> None:
         self._record = record
@@ -80,7 +80,7 @@ class Played:
             getattr(importlib.import_module(module), name)(self)
         except UsageError as error:
             self.tell(problem=str(error))
-        except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
+        except Exception as error:  # noqa: BLE001 - a bug of ours must be reported, not lost in the script's output
             traceback.print_exc()
             self.tell(failed=f"{type(error).__name__}: {error}")
         finally:

@@ -43,10 +43,10 @@ def compare_schedule(
             continue
         if script_wins:
             state[key] = current[key]
-        told = (
+        shown = (
             not key.startswith("_") and _plain(value) and _plain(current[key])
         )  # the rest follows from these
-        if told and _comparable(value) != _comparable(current[key]):
+        if shown and _comparable(value) != _comparable(current[key]):
             winner = "script" if script_wins else "checkpoint"
             report.add(
                 "warning",

@@ -21,9 +21,9 @@ from premortem.errors import VaultError
 from premortem.files.plain import dumps
 from premortem.terminal.progress import PERCENT
 from premortem.terminal.progress import progress as terminal_progress
+from premortem.vault.blocks import Advance
 from premortem.vault.contents import Contents, open_contents
 
-Advance = Callable[[int], None]
 DIFFERENT = FAILED = 1  # exit codes
 
 
