@@ -42,18 +42,24 @@ COUNTED = {"early": (100, 400), "late": (2100, 2400)}
 class Process:
     """One start of a loop, and what it wrote down."""
 
-    def __init__(self, loop: str, steps: int, device: str, *, watched: bool, count: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, loop: str, steps: int, device: str, *, watched: bool, count: tuple[int, int] | None = None
+    ) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, "marks.json")
             environment = {**os.environ, "COST_OUT": str(out), "OMP_NUM_THREADS": "1"}
-            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")]))
+            environment["PYTHONPATH"] = os.pathsep.join(
+                filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")])
+            )
             environment["PYTHONDONTWRITEBYTECODE"] = ""
             if count is not None:
                 environment["COST_COUNT"] = f"{count[0]}:{count[1]}"
             command = [sys.executable, *(["-m", "premortem", "run"] if watched else [])]
             command += [str(HERE / "cost_loops.py"), loop, "--steps", str(steps), "--device", device]
             began = time.time()
-            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+            )
             if done.returncode:
                 raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
             found = json.loads(out.read_text())
@@ -72,9 +78,9 @@ class Process:
 
 def measure(loop: str, steps: int, device: str, rounds: int) -> dict[str, Any]:
     late = LATE if steps > LATE else 100
-    pairs = []
-    for _ in range(rounds):
-        pairs.append([Process(loop, steps, device, watched=watched) for watched in (False, True)])
+    pairs = [
+        [Process(loop, steps, device, watched=watched) for watched in (False, True)] for _ in range(rounds)
+    ]
 
     def added(what: Any) -> float:
         return statistics.median(what(watched) - what(bare) for bare, watched in pairs)
@@ -111,14 +117,20 @@ def measure(loop: str, steps: int, device: str, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--only", nargs="*", choices=LOOPS, help="only these loops")
     parser.add_argument("--json", type=Path, help="results are added to those that are there")
     options = parser.parse_args()
-    machine = torch.cuda.get_device_name() if options.device == "cuda" else platform.processor() or platform.machine()
+    machine = (
+        torch.cuda.get_device_name()
+        if options.device == "cuda"
+        else platform.processor() or platform.machine()
+    )
     result: dict[str, Any] = {
         "command": f"python bench/cost.py --device {options.device} --rounds {options.rounds} --steps {options.steps}",
         "machine": machine,

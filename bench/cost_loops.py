@@ -16,6 +16,7 @@ import os
 import resource
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -51,8 +52,7 @@ class Clock:
     def mark(self) -> None:
         if DEVICE == "cuda":
             torch.cuda.synchronize()
-        with open("/proc/self/statm") as memory:
-            pages = int(memory.read().split()[1])
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
         self.marks[self.turns] = {
             "wall": time.time(),
             "cpu": time.process_time(),
@@ -65,8 +65,8 @@ class Clock:
         if path:
             first, last = self.counted
             calls = self.calls / (last - first) if last > first else None
-            with open(path, "w") as file:
-                json.dump({"turns": self.turns, "marks": self.marks, "calls": calls}, file)
+            found = {"turns": self.turns, "marks": self.marks, "calls": calls}
+            Path(path).write_text(json.dumps(found))
 
 
 CLOCK = Clock()
