@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from premortem import events
 from tests.global_state import left_behind, snapshot
@@ -24,12 +25,18 @@ def _state_of_our_own() -> None:
 
 
 _state_of_our_own()
+# How long an example takes says how busy the machine is, and nothing about premortem.
+settings.register_profile("premortem", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("premortem")
 
 
 def pytest_configure() -> None:
     # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would every process they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # `nohup` does the same with SIGHUP. A handler, unlike "ignore", is not inherited by the processes that tests start.
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
     events.base.seals = True  # a change of an event that was sent is an error
 
 
