@@ -53,6 +53,7 @@ class Part:
     findings: list[Finding] = field(default_factory=list)
     record: dict[str, Any] = field(default_factory=dict)  # the same in numbers, for --json
     skipped: str = ""  # why there is nothing to say
+    interrupted: KeyboardInterrupt | None = None  # in the middle of it
 
     def judge(self, checks: Iterable[type[Check]], facts: Any) -> None:
         for check in checks:

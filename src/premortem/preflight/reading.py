@@ -17,7 +17,9 @@ from pathlib import Path
 
 from premortem.files import untrusted
 from premortem.lint import files, settings
-from premortem.lint.source import Source, Unreadable, dotted
+from premortem.lint.parsing import Unreadable
+from premortem.lint.source import Source
+from premortem.lint.tree import dotted
 from premortem.preflight.project import Project
 
 MOST = 300  # files of a project that are read

@@ -45,6 +45,7 @@ class Proof:
     repeats: bool | None = None  # whether two fresh runs are the same, when that was asked
     tail: str = ""  # the last lines that the script printed, when it went wrong
     sandbox: dict[str, Any] = field(default_factory=dict)
+    launches: int = 0
 
     @property
     def exact(self) -> bool:
@@ -70,7 +71,7 @@ class _Director:
             return self._prove()
 
     def _prove(self) -> Proof:
-        proof = Proof()
+        proof = self.proof = Proof()
         self.options.tell("running the script past a save of its own")
         whole = self._whole()
         proof.sandbox = whole.sandbox
@@ -152,6 +153,7 @@ class _Director:
         return os.path.relpath(path, self.cwd) if Path(path).is_relative_to(self.cwd) else path
 
     def _launch(self, mode: str, entrance: Entrance) -> Heard:
+        self.proof.launches += 1
         order = Order(mode=mode, steps=self.options.steps, cut=self.options.cut)
         ran = self.run.go(
             order.to_json(),

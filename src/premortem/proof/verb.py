@@ -37,7 +37,7 @@ def call(tokens: Sequence[str]) -> int:
 
     from premortem.proof import page
     from premortem.proof.prove import ProofOptions, prove
-    from premortem.terminal.status_line import status_line
+    from premortem.terminal.progress import progress
 
     rules = parser()
     command = split(rules, tokens)
@@ -49,14 +49,14 @@ def call(tokens: Sequence[str]) -> int:
     terminal = Terminal(highlight=False, markup=False, emoji=False)
     if not terminal.is_terminal:
         terminal.width = 140
-    with status_line("starting") as tell:
+    with progress("ckpt prove", "starting", quiet=options.json) as shown:
         proof = prove(
             ProofOptions(
                 argv=[*(["-m"] if command.module else []), command.target, *command.argv],
                 steps=options.steps,
                 seconds=options.seconds,
                 resume_with=options.resume_with,
-                tell=tell,
+                tell=shown.say,
             )
         )
     if options.json:
