@@ -31,7 +31,7 @@ def test_the_table_lists_every_unit_between_the_marks(project):
     assert pages.wanted(project)[project / "docs/findings.md"] == (
         "# All\n"
         "<!-- catalog table -->\n"
-        "| finding | what it means | severity | told by | family |\n"
+        "| finding | what it means | severity | found by | family |\n"
         "|---|---|---|---|---|\n"
         "| [T001 sleepy-scheduler](units/sleepy-scheduler.md) | A scheduler that never steps. "
         "| warning | run | scheduler |\n"
@@ -53,7 +53,7 @@ def test_a_unit_gets_a_page_and_a_page_without_unit_goes(project):
     assert (project / "docs/units/sleepy-scheduler.md").read_text() == (
         "<!-- Written by `make docs` from the unit's docstring: change it there. -->\n"
         "# T001 sleepy-scheduler\n\n"
-        "*warning, scheduler, since 0.1; told by `premortem run`*\n\n"
+        "*warning, scheduler, since 0.1; found by `premortem run`*\n\n"
         "A scheduler that never steps.\n"
     )
 

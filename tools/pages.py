@@ -21,7 +21,7 @@ import tables
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Written by `make docs` from the unit's docstring: change it there. -->"
-TOLD_BY = {"detectors": "run", "preflight": "check", "lint": "lint"}
+FOUND_BY = {"detectors": "run", "preflight": "check", "lint": "lint"}
 # What the README says of each kind of trouble: its families, and two findings that everybody has met.
 KINDS = {
     "the update": (
@@ -62,20 +62,20 @@ def unit_page(entry: catalog.Entry) -> str:
     """The same words that `premortem explain` prints; the title alone is shorter, it stands in the navigation."""
     title, _blank, text = entry.page.partition("\n\n")
     name, _bracket, about = title.removesuffix(")").partition(" (")
-    return f"{NOTE}\n# {name}\n\n*{about}; told by `premortem {told_by(entry)}`*\n\n{text}"
+    return f"{NOTE}\n# {name}\n\n*{about}; found by `premortem {found_by(entry)}`*\n\n{text}"
 
 
-def told_by(entry: catalog.Entry) -> str:
-    return TOLD_BY.get(entry.unit.__module__.split(".")[1], "run")
+def found_by(entry: catalog.Entry) -> str:
+    return FOUND_BY.get(entry.unit.__module__.split(".")[1], "run")
 
 
 def table(entries: tuple[catalog.Entry, ...]) -> str:
     """For docs/findings.md: everything that can be said."""
     rows = [
-        f"| {_link(e, 'units')} | {_cell(e.summary)} | {e.card.severity.value} | {told_by(e)} | {e.card.family} |"
+        f"| {_link(e, 'units')} | {_cell(e.summary)} | {e.card.severity.value} | {found_by(e)} | {e.card.family} |"
         for e in entries
     ]
-    head = ["| finding | what it means | severity | told by | family |", "|---|---|---|---|---|"]
+    head = ["| finding | what it means | severity | found by | family |", "|---|---|---|---|---|"]
     return "\n".join([*head, *rows])
 
 
