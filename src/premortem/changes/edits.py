@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from premortem.lint.diagnostics import Edit, Fix
-from premortem.lint.source import Source, argument, constant
+from premortem.lint.source import Source
+from premortem.lint.tree import argument, constant
 
 OPTIMIZERS = tuple("Adadelta Adagrad Adam AdamW Adamax ASGD NAdam RAdam RMSprop Rprop SGD".split())
 _HOMES = (
