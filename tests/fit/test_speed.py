@@ -150,7 +150,7 @@ def test_from_the_command_line(tmp_path):
     done = subprocess.run(
         [*command, "--json", str(result), str(path)], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr  # how far it is goes there on a slow machine
     assert "as it is" in done.stdout
     record = json.loads(result.read_text())
     assert [row["name"] for row in record["rows"]] == ["fused-optimizer"]
