@@ -208,7 +208,7 @@ class Rest:
         elif news and self._news < _MOST_NEWS:
             self._news += 1
             self._end(2 * ALIKE)
-        elif self._credit >= self._price:
+        elif self._credit >= self._price or (self._credit >= 0 and self.rhythm.slipped()):
             self._end(0)
 
     def _income(self) -> float:
