@@ -172,7 +172,7 @@ def cruising(task: Task, *, rests: bool = True) -> Watcher:
     attachment.session.step += 10_000  # past what an alarm would still audit
     if not rests or task.device == "cpu":  # few steps in a block: each is told, which is more than a run pays
         attachment.session.rest.after = sys.maxsize
-    for _ in range(ALIKE + 3):
+    for _ in range(2 * ALIKE + 3):
         task.step()
     return watcher
 

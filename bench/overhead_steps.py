@@ -5,7 +5,7 @@
 On a shared host such a step takes 5 ms at one moment and 8 at another, and blocks of two seconds, as bench/overhead.py
 compares them, differ by more than what is to be measured. Here turns of 24 steps alternate within one run: premortem's
 wrappers are taken off and put on again, while it rests. The medians of rested, told and unwatched steps are put
-together as a long run has them. The first steps of each turn, in which Python finds its way again, are left out.
+together as they came. The first steps of each turn, in which Python finds its way again, are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from overhead import Task, cruising
 
 from premortem.points.point import Point, installed
 from premortem.probes import Attachment
-from premortem.probes.rest import ATTENDED, RESTED
 
 TURN, DROPPED = 24, 6
 
@@ -83,7 +82,8 @@ def main() -> None:
         task.optimizer = task.optimizer_of(fused=False)
     taken = measure(task, options.turns)
     middle = {kind: statistics.median(seconds) * 1e3 for kind, seconds in taken.items()}
-    whole = (RESTED * middle["rested"] + ATTENDED * middle["told"]) / (RESTED + ATTENDED)
+    told, rested = len(taken["told"]), len(taken["rested"])
+    whole = (rested * middle["rested"] + told * middle["told"]) / (rested + told)
     result = {
         "command": f"python bench/overhead_steps.py --turns {options.turns}"
         + (" --not-fused" if options.not_fused else ""),

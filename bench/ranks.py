@@ -127,7 +127,7 @@ def rank() -> None:
             if gear == "audited":
                 session.alarm_until = session.step + AUDITED + 2
                 return block(AUDITED + 2)[2:]
-            block(ALIKE + 3)
+            block(2 * ALIKE + 3)
             if session.auditing or session.resting != (gear == "calm"):
                 raise SystemExit(f"the run is not in the gear it is to be measured in: {gear}")
             return block()

@@ -73,7 +73,7 @@ class Rest:
         # What is known of the loop:
         self.known: dict[Variant, Model] = {}  # calls that were told
         self.usual: dict[Variant, Model] = {}  # those of them that are part of its rounds
-        self._seen: dict[Variant, int] = {}  # the step in which each was last made
+        self._seen: dict[Variant, tuple[int, int]] = {}  # the last two steps in which each was made
         self._told: list[Any] = []  # what was told in this round
         self._rounds: set[tuple[Any, ...]] = set()
         self._kinds: set[Any] = set()  # of events
@@ -168,7 +168,7 @@ class Rest:
         )
         step = self.session.step
         for variant in self.calls:
-            self._seen[variant] = step
+            self._seen[variant] = (self._seen.get(variant, (0, 0))[1], step)
         self.calls = {}
         self.backwards = self.clips = self.schedules = 0
         if self.cleared:
@@ -208,7 +208,7 @@ class Rest:
         elif news and self._news < _MOST_NEWS:
             self._news += 1
             self._end(2 * ALIKE)
-        elif self._credit >= self._price:
+        elif self._credit >= self._price or (self._credit >= 0 and self.rhythm.slipped()):
             self._end(0)
 
     def _income(self) -> float:
@@ -227,7 +227,7 @@ class Rest:
         session = self.session
         period = self.rhythm.find() or ALIKE
         horizon = session.step - 2 * period
-        usual = [variant for variant, step in self._seen.items() if step > horizon]
+        usual = [variant for variant, (before, _) in self._seen.items() if before >= horizon]
         self.usual = {variant: self.known[variant] for variant in usual if variant in self.known}
         if len(self._seen) > 1024:  # models come and go
             self.known = dict(self.usual)

@@ -1,0 +1,59 @@
+"""Points: one guard for the layers of a subscriber, and silence that touches nothing of what is watched."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from premortem.points import Subscriptions
+
+
+class Owner:
+    def work(self, value: int) -> list[Any]:
+        return [value]
+
+
+def layer(name: str, call: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return [name, *call(*args, **kwargs)]
+
+    return wrapper
+
+
+def add(points: Subscriptions, name: str, **options: Any) -> None:
+    points.add(Owner, "work", functools.partial(layer, name), **options)
+
+
+def test_a_closed_guard_passes_all_layers_of_its_subscriber_by():
+    listening = [True]
+    mine, other = Subscriptions(lambda: listening[0]), Subscriptions()
+    add(mine, "inner", guarded=True)
+    add(mine, "outer", guarded=True)
+    add(other, "other")
+    assert Owner().work(1) == ["other", "outer", "inner", 1]
+    listening[0] = False
+    assert Owner().work(1) == ["other", 1]
+    other.end()
+    mine.end()
+    assert Owner().work(1) == [1]
+
+
+def test_silence_is_a_switch_and_each_subscriber_has_its_own():
+    mine, other = Subscriptions(), Subscriptions()
+    add(mine, "told", quiet=functools.partial(layer, "counted"))
+    add(mine, "gone", quiet=None)
+    add(mine, "always")
+    add(other, "other", quiet=None)
+    there = vars(Owner)["work"]
+    assert Owner().work(1) == ["other", "always", "gone", "told", 1]
+    mine.silence(True)
+    assert Owner().work(1) == ["other", "always", "counted", 1]
+    assert vars(Owner)["work"] is there
+    other.silence(True)
+    assert Owner().work(1) == ["always", "counted", 1]
+    mine.silence(False)
+    assert Owner().work(1) == ["always", "gone", "told", 1]
+    mine.end()
+    other.end()
+    assert Owner().work(1) == [1]
+    assert vars(Owner)["work"] is not there
