@@ -114,7 +114,7 @@ ROOMS = (
     Room(
         "replay",
         "a bad step as a capsule, and what proves its cause",
-        "points probes ranks scriptrun startup tensors vault",
+        "journal points probes ranks scriptrun startup tensors vault",
         "rich safetensors numpy",
         Torch.YES,
     ),

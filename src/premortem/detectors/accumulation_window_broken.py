@@ -25,6 +25,8 @@ class Lengths:
     cleared_at: Site | None = None
     weights: set[float | None] = field(default_factory=set)
     backwards: int = 0
+    cleared: int = 0  # micro-batches that were thrown away since the last step
+    torn: list[tuple[int, int]] = field(default_factory=list)  # windows cut in two: thrown away, used
 
 
 class AccumulationWindowBroken(Detector):
@@ -64,6 +66,7 @@ class AccumulationWindowBroken(Detector):
         self._short: Counter[tuple[int, ...]] = Counter()
         self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
         self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
+        self._since: Counter[int] = Counter()  # backward passes since
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, WindowEnded):
@@ -71,6 +74,7 @@ class AccumulationWindowBroken(Detector):
         elif isinstance(event, Backward):
             if not event.error:
                 self._backwards.update(event.optimizers)
+                self._since.update(event.optimizers)
         elif isinstance(event, EpochStarted):
             self._epochs[event.loader] = Counter(self._backwards)
         elif isinstance(event, EpochEnded):
@@ -94,9 +98,13 @@ class AccumulationWindowBroken(Detector):
                 return
             lengths.site = window.site
             lengths.used[n] += 1
+            if lengths.cleared:
+                lengths.torn.append((lengths.cleared, n))
+            lengths.cleared = 0
             lengths.weights.update(window.weights)
         elif lengths.site is not None:
             lengths.thrown[n] += 1
+            lengths.cleared += n
             lengths.cleared_at = window.at
         k, times = lengths.used.most_common(1)[0] if lengths.used else (0, 0)
         if n == k and window.end == STEPPED:
@@ -110,6 +118,21 @@ class AccumulationWindowBroken(Detector):
     def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
         since = lengths.since
         other = {n: times for n, times in lengths.used.items() if n != k}
+        # The loop counts on while the gradients are cleared: both parts together are a whole window.
+        torn = [(thrown, used) for thrown, used in lengths.torn if thrown + used == k]
+        if len(torn) >= TWICE and len(torn) == len(lengths.torn):
+            thrown, used = torn[-1]
+            yield self._found(
+                event,
+                optimizer,
+                lengths,
+                k,
+                f"{thrown} of the {k} micro-batches of a window are cleared before a step uses them, and the step sums up "
+                f"{used}; so far {len(torn)} times",
+                "the accumulation goes on across the end of an epoch, and zero_grad() throws away what it has so far",
+                lengths.cleared_at,
+            )
+            return
         if len(since) < TWICE or (other and lengths.thrown):
             return
         if not other and len(lengths.thrown) == 1 and len(set(since)) == 1:
@@ -189,12 +212,15 @@ class AccumulationWindowBroken(Detector):
         size = self._shuffled.get(event.at)
         self._shuffled[event.at] = event.size
         trained, self._trained = self._trained, {}
+        since, self._since = self._since, Counter()
         if size != event.size:
             return
         for optimizer, windows in trained.items():
             (k, samples), alike = windows[0], len(set(windows)) == 1
             used = samples * len(windows)
             rest = size - used
+            if since[optimizer] > k * len(windows):
+                continue  # they were sent backward, and the window goes on in the next epoch
             # Leaving out a bit of the data, like drop_last, is a choice; a quarter of it is not.
             if not alike or k < 2 or not size / 4 <= rest < samples or self.said(optimizer):
                 continue

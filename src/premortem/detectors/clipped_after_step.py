@@ -18,6 +18,7 @@ ENOUGH = 10  # steps: a few late calls belong to the end of an epoch
 class Place:
     limit: float
     late: int = 0
+    empty: int = 0  # of these: before there was a gradient
     timely: int = 0
     largest: float = 0.0  # norm of a gradient that a step used since the first call
 
@@ -55,6 +56,7 @@ class ClippedAfterStep(Detector):
             place = self._places.setdefault(event.at, Place(event.limit))
             if event.after_step:
                 place.late += 1
+                place.empty += event.empty
             else:
                 place.timely += 1
         elif isinstance(event, StepStats):
@@ -76,11 +78,15 @@ class ClippedAfterStep(Detector):
             if not math.isfinite(place.limit) or not (acts or over):
                 continue
             self.once(at)
+            early = 2 * place.empty > place.late
+            when = "before backward() had made them" if early else "only after the step had used them"
             yield self.finding(
                 event,
-                f"gradients were clipped to {place.limit:g} only after the step had used them, {place.late} times"
+                f"gradients were clipped to {place.limit:g} {when}, {place.late} times"
                 + (f"; norms up to {place.largest:.3g} went through" if acts else ""),
-                cause="No backward pass lies between the last optimizer step and the clipping.",
+                cause="The gradients had been cleared, and the backward pass comes later: there was nothing to clip."
+                if early
+                else "No backward pass lies between the last optimizer step and the clipping.",
                 remedy="Clip between loss.backward() and optimizer.step().",
                 at=at,
                 severity=Severity.ERROR if acts else Severity.INFO,

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.certificate import certainty, evidence, sentence
 from premortem.derived.failures import better
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.shared.certificate import certainty, evidence, sentence
 from premortem.detectors.shared.models import Models
 from premortem.events import (
     Backward,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
 from premortem.cards import Card
@@ -68,5 +69,12 @@ def broken(line: LogLine) -> tuple[LogLine, str, str] | None:
     """A loss of the evaluation in this line that is no number."""
     for (label, text, value), names in zip(line.values, columns(line), strict=True):
         if not math.isfinite(value) and names & LOSSES and names & EVALUATED and not names & RECORDS:
-            return line, label, text
+            if not replaced(text, line.text):
+                return line, label, text
     return None
+
+
+def replaced(text: str, line: str) -> bool:
+    """Whether the number is what another one came in the place of: `decreased (inf --> 4.6)`, `from inf to 4.6`."""
+    number = rf"(?<![\w.]){re.escape(text)}\s*"
+    return re.search(rf"{number}(?:[-=~]*>|→|⟶|\bto\b)\s*[-+]?(?:\d|\.\d)", line, re.IGNORECASE) is not None

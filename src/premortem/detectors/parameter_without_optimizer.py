@@ -52,7 +52,13 @@ class ParameterWithoutOptimizer(Detector):
         name="parameter-without-optimizer",
         family="optimizer-ownership",
         severity=Severity.ERROR,
-        explains=("metric-frozen", "updates-too-small", "gradients-never-cleared", "exploding-gradients"),
+        explains=(
+            "metric-frozen",
+            "updates-too-small",
+            "gradients-never-cleared",
+            "gradients-cleared-before-step",  # an optimizer that holds others steps on nothing
+            "exploding-gradients",
+        ),
     )
     listens = (ModelSeen, Forward, OptimizerBuilt, OptimizerStep, GraphWalked, Custody)
 

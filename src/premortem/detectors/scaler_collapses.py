@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.certificate import birth, blame, known
 from premortem.derived.failures import better
 from premortem.detectors.base import Detector
-from premortem.detectors.shared.certificate import birth, blame, known
 from premortem.events import Event, NonFinite, ScalerUpdate
 from premortem.findings import Finding, Severity
 

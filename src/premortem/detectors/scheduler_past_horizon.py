@@ -12,6 +12,9 @@ from premortem.detectors.shared.schedules import Schedule
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 
+# Steps at rate 0: a schedule that ends a bit early, or a phase that waits for another one, has fewer.
+_IDLE = 50
+
 
 @dataclass
 class Rate:
@@ -20,6 +23,10 @@ class Rate:
     steps: int = 0
     peak: float = 0.0
     zero_since: int | None = None  # step from which on the rate has been exactly 0 in all groups
+
+    @property
+    def idle(self) -> int:
+        return 0 if self.zero_since is None else self.steps - self.zero_since + 1
 
 
 class SchedulerPastHorizon(Detector):
@@ -85,6 +92,8 @@ class SchedulerPastHorizon(Detector):
             known.zero_since = None
         elif known.zero_since is None and known.peak > 0:
             known.zero_since = known.steps
+        if known.zero_since is not None and known.idle > max(_IDLE, known.steps / 2):
+            yield from self._dead_end(event)  # whatever comes, most of the run so far has learnt nothing
         if min(rates) < 0 and self.once(event.optimizer):
             kind, at = self._scheduled.get(event.optimizer, ("the script", event.at))
             yield self.finding(
@@ -110,12 +119,13 @@ class SchedulerPastHorizon(Detector):
         yield from self._dead_end(event)
         yield from self._climbed(event)
 
-    def _dead_end(self, event: RunEnded) -> Iterator[Finding]:
+    def _dead_end(self, event: Event) -> Iterator[Finding]:
         for key, rate in self._rates.items():
             if rate.zero_since is None or self.said(key):
                 continue
-            idle = rate.steps - rate.zero_since + 1
+            idle = rate.idle
             if idle >= 20 and idle > 0.25 * rate.steps:
+                self.once(key)
                 kind, at = self._scheduled.get(key, ("the script", None))
                 yield self.finding(
                     event,

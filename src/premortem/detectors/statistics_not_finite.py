@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.certificate import certainty, evidence, known, sentence
 from premortem.detectors.base import Detector
-from premortem.detectors.shared.certificate import certainty, evidence, known, sentence
 from premortem.events import BufferBroken
 from premortem.findings import Finding, Severity
 

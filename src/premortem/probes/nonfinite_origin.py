@@ -137,14 +137,15 @@ class NonFiniteOrigin:
             event.detail = "an update did not fit into 16 bits" if event.overflow else ""
             return event
         found = self._broken_data()
-        if found is not None and found[0] == "target" and self._batch_is_sound():
-            return event  # it was computed; the microscope will see by what
+        if found is not None and found[0] != "batch" and self._batch_is_sound():
+            return event  # it was computed; the microscope, or a replay, will see by what
         birth = None if found is not None else birth_of(loss)
         if found is None and (birth is None or birth.constant):
             found = broken_variable()
         if found is not None:
             event.stage = "data"
             event.what, event.rows = found
+            event.at = self.recent.at or at  # where it was read, not where it did harm
         elif birth is not None:
             event.stage, event.what = ("data", "constant") if birth.constant else ("forward", "")
             event.op, event.detail = birth.op, birth.detail

@@ -523,6 +523,7 @@ class Optimizers:
                 stray=stray_rate(optimizer),
                 refused=self.was_refused,
                 rested=self.session.rest.untold,
+                batches=self.session.drawn(self.session.step) if track.backwards > 1 else None,
             )
             self.last_site = at
             track.look_at(_MOST_SENTINELS if self.session.auditing else _FEW_SENTINELS)

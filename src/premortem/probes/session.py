@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from premortem.events import Event, Site
 from premortem.points import Subscriptions, lifting
 from premortem.points.point import Point
+from premortem.probes.sampling import stride_over
 from premortem.tensors.sharding import local
 
 if TYPE_CHECKING:
@@ -369,7 +370,7 @@ def sampled(tensor: torch.Tensor, most: int = 16) -> list[float]:
     """Up to `most` values, evenly spread. Reads memory: only for tensors on the CPU."""
     here = local(tensor)
     size = here.numel()
-    stride = max(1, size // most)
+    stride = stride_over(size, most) if size > most else 1
     if type(here) in _PLAIN and here.is_contiguous() and size:
         # One operation for all: where the run holds pieces each of them goes through a mode of ours.
         few = here.as_strided((min(most, -(-size // stride)),), (stride,), here.storage_offset())

@@ -104,6 +104,7 @@ class ScriptRun:
         self._keeper: subprocess.Popen[bytes] | None = None
         self._orders = self._answers = -1
         self._launches = 0
+        self.strict = False  # only in a sandbox that keeps what it promises
         self.scratch = _new_scratch()
         for name in ("shared", "tmp"):
             (self.scratch / name).mkdir()
@@ -153,6 +154,7 @@ class ScriptRun:
             "environment": dict(environment or {}),
             "show_output": self._show_output if show_output is None else show_output,
             "level": first_level(),
+            "strict": self.strict,
             "crew": to_json(crew or []),
         }
         answer = self._send(record, seconds)
