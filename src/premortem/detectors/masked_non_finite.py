@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from premortem.cards import Card
-from premortem.derived.certificate import certainty, evidence, sentence
+from premortem.derived.certificate import advice, certainty, evidence, sentence
 from premortem.derived.failures import better
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, TWICE, Detector
 from premortem.detectors.shared.models import Models
 from premortem.events import (
     Backward,
@@ -19,6 +20,7 @@ from premortem.events import (
     NonFinite,
     OptimizerBuilt,
     OptimizerStep,
+    OverflowLost,
     StepStats,
     ZeroGrad,
 )
@@ -95,6 +97,7 @@ class MaskedNonFinite(Detector):
         LossTested,
         NonFinite,
         OptimizerBuilt,
+        OverflowLost,
     )
 
     def __init__(self) -> None:
@@ -108,6 +111,11 @@ class MaskedNonFinite(Detector):
         self._skipped = 0  # losses in a row that were not finite and not used
         self._tested = 0  # ... which the script has asked about
         self._unused = 0  # backward passes in a row that left broken gradients nobody stepped on
+        self._waiting = ""  # what is not finite and may yet be used: "loss" or "gradients"
+        self._dropped = 0  # batches that were left out because of it, in all,
+        self._why: NonFinite | None = None  # ... and what made it
+        self._what = ""
+        self._lost = 0  # steps in which an overflow became 0
         self._origin: NonFinite | None = None
         self._seen: NonFinite | None = None  # seen at work last, though the run got over it
 
@@ -120,6 +128,8 @@ class MaskedNonFinite(Detector):
                 self._dirty = () if event.grads_finite or event.scaled else event.optimizers
         elif isinstance(event, ZeroGrad):
             self._dirty = ()
+            if self._waiting == "gradients":
+                self._dropping()
         elif isinstance(event, NonFinite):
             if self._origin is None or better(event, self._origin):
                 self._origin = event
@@ -129,7 +139,9 @@ class MaskedNonFinite(Detector):
             if not event.again:
                 self._seen = None
         elif isinstance(event, OptimizerStep):
-            self._unused = 0
+            yield from self._guarded(event)
+        elif isinstance(event, OverflowLost):
+            yield from self._losing(event)
         elif isinstance(event, LossCall):
             if event.grad and event.value is not None:
                 self._skipped = 0 if math.isfinite(event.value) else self._skipped + 1
@@ -137,6 +149,9 @@ class MaskedNonFinite(Detector):
         elif isinstance(event, LossTested):
             self._tested = 0 if math.isfinite(event.value) else self._tested + 1
             yield from self._compared(event, self._tested)
+            if self._waiting == "loss":  # another loss is asked about, and the last one was sent nowhere
+                self._dropping()
+            self._waiting = "" if math.isfinite(event.value) else "loss"
         elif isinstance(event, StepStats):
             yield from self._stepped(event)
 
@@ -211,11 +226,47 @@ class MaskedNonFinite(Detector):
             self._origin = None  # that is over
         broken = event.grads_finite is False or (event.value is not None and not math.isfinite(event.value))
         self._unused = self._unused + 1 if broken and not event.scaled and not event.error else 0
+        if self._waiting == "gradients" or (self._waiting == "loss" and not broken):
+            self._dropping()
+        self._waiting = "gradients" if broken and not event.scaled and not event.error else ""
         if self._unused >= _SKIPPED:
             yield self._said(
                 event,
                 f"{self._unused} batches in a row gave gradients that are not finite and were skipped",
                 skips=True,
+            )
+
+    def _dropping(self) -> None:
+        what, self._waiting = self._waiting, ""
+        self._dropped += 1
+        if self._origin is not None and (self._origin.detail or self._origin.stage == "data"):
+            self._why, self._what = self._origin, what
+
+    def _guarded(self, event: Event) -> Iterator[Finding]:
+        """A batch here and there that the script leaves out: its guard works, and what it guards against is a fault."""
+        self._unused, self._waiting = 0, ""
+        if self._dropped >= THRICE and self._why is not None:
+            self._origin = self._why
+            gave = "a loss that is" if self._what == "loss" else "gradients that are"
+            message = f"{self._dropped} batches gave {gave} not finite, and the script left them out"
+            yield replace(self._said(event, message, skips=True), severity=Severity.WARNING)
+
+    def _losing(self, event: OverflowLost) -> Iterator[Finding]:
+        self._lost += 1
+        if self._lost >= TWICE:
+            self.over = True
+            origin = event.origin
+            yield self.finding(
+                event,
+                f"{sentence(origin)}, and a division made 0 of it: loss and gradients look sound",
+                cause="What was divided by it is 0 for those samples, so they teach nothing, and nothing shows it.",
+                remedy=advice(origin),
+                at=origin.at,
+                module=origin.module or None,
+                severity=Severity.WARNING,
+                certainty=certainty(origin),
+                family="numerics-overflow",
+                **evidence(origin),
             )
 
     def _compared(self, event: Event, row: int) -> Iterator[Finding]:
@@ -252,7 +303,9 @@ class MaskedNonFinite(Detector):
         # Nothing hides it when it was born on the way back.
         behind = mask is None and not (skips or wiped) and origin is not None and origin.stage == "backward"
         hidden = _BORN_BEHIND if behind else _THROWN if skips else _HIDDEN
-        blamed = mask.at if mask is not None else origin.at if origin is not None else None
+        # The line to blame is the origin; who hides it comes second.
+        blamed = origin.at if origin is not None and origin.located else mask.at if mask is not None else None
+        blamed = blamed or (origin.at if origin is not None else None)
         return self.finding(
             event,
             message,
@@ -266,6 +319,9 @@ class MaskedNonFinite(Detector):
             parameter=parameter or None,
             certainty=certainty(origin),
             **evidence(origin),
+            masked_at=str(mask.at)
+            if mask is not None and mask.at is not None and mask.at != blamed
+            else None,
             origin=bearer,
             masked_by=mask.op if mask is not None else "",
         )

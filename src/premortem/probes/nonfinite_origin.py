@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import torch
 
-from premortem.events import NonFinite, Site
+from premortem.events import NonFinite, OverflowLost, Site
 from premortem.probes.graph import root_of
 from premortem.probes.graph_values import birth_of, only_line
 from premortem.probes.microscope_schedule import MicroscopeSchedule
@@ -86,6 +86,8 @@ class NonFiniteOrigin:
         seen = self.microscope_schedule.certificate()
         if seen is not None and seen.stage == "update":
             self._tell(lambda: self._as_event(seen, None))
+        elif seen is None and (lost := self.microscope_schedule.lost()) is not None:
+            self.session.emit(OverflowLost(step=self.session.step, at=lost.at, origin=lost))
         self.loss_broken = False
         self.microscope_schedule.step_ended()
 

@@ -226,6 +226,7 @@ class Session:
         # premortem itself is using torch right now, or must not look (probes/capturing.py)
         self.looking = False
         self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
+        self.passes = 0  # backward passes, and calls of `autograd.grad`
         self.in_backward = False  # autograd is running: what is computed now are gradients
         self.scope: Pausing | None = None  # a dispatch mode of ours that is on
         self.locally: AbstractContextManager[Any] | None = (
