@@ -327,7 +327,7 @@ def digest(tensors: list[torch.Tensor]) -> str:
         whole = tensor.detach().cpu().contiguous()
         if whole.is_floating_point():
             whole = torch.where(torch.isnan(whole), torch.full_like(whole, float("nan")), whole)
-        total.update(memoryview(whole.reshape(-1).view(torch.uint8).numpy()) if whole.numel() else b"")
+        total.update(whole.reshape(-1).view(torch.uint8).numpy().data if whole.numel() else b"")
     return total.hexdigest()
 
 

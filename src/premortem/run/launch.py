@@ -576,7 +576,7 @@ def busy() -> float:
         waiting = os.getloadavg()[0] / (os.cpu_count() or 1)
     except (AttributeError, OSError):  # Windows
         return 1.0
-    return min(max(waiting, 1.0), 4.0)
+    return min(max(waiting, 1.0), 8.0)
 
 
 def _children_at_work() -> bool:
