@@ -142,6 +142,8 @@ class NonFiniteOrigin:
         if found is not None and found[0] != "batch" and self._batch_is_sound():
             return event  # it was computed; the microscope, or a replay, will see by what
         birth = None if found is not None else birth_of(loss)
+        if birth is not None and birth.constant and self._batch_is_sound():
+            return event  # likewise: it was computed before it met a weight
         if found is None and (birth is None or birth.constant):
             found = broken_variable()
         if found is not None:

@@ -25,6 +25,7 @@ from typing import Any
 from premortem.files import trust
 from premortem.files.plain import dumps
 from premortem.files.untrusted import loads
+from premortem.startup.children import family
 
 MOST = 3  # capsules of a run, which has not more
 SECONDS = 300.0  # that one autopsy may take
@@ -213,6 +214,9 @@ def children_of(pid: int) -> list[int]:
 
 def main(words: list[str]) -> None:
     capsule, answer, run = Path(words[0]), Path(words[1]), int(words[2])
+    outer = family()
+    if outer is not None:
+        outer.stand_down()  # the run has started this process, but it is no part of it
     if "--now" not in words:
         _step_back()
     threading.Thread(target=_end_with, args=(run,), daemon=True).start()
