@@ -15,7 +15,9 @@ from premortem.probes.session import fingerprint, sampled
 def test_the_stride_has_no_divisor_in_common_with_the_size(size, most):
     stride = stride_over(size, most)
     assert math.gcd(stride, size) == 1
-    assert max(1, size // most) <= stride <= 2 * max(1, size // most) + 6, "and is about as long as it should be"
+    assert max(1, size // most) <= stride <= 2 * max(1, size // most) + 6, (
+        "and is about as long as it should be"
+    )
 
 
 @pytest.mark.parametrize("shape", [(16, 784), (32, 1, 28, 28), (64, 128), (16, 3, 8, 8)])

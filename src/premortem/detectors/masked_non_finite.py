@@ -14,6 +14,7 @@ from premortem.detectors.shared.models import Models
 from premortem.events import (
     Backward,
     Event,
+    Forward,
     LossCall,
     LossTested,
     Masked,
@@ -98,6 +99,7 @@ class MaskedNonFinite(Detector):
         NonFinite,
         OptimizerBuilt,
         OverflowLost,
+        Forward,
     )
 
     def __init__(self) -> None:
@@ -115,6 +117,7 @@ class MaskedNonFinite(Detector):
         self._dropped = 0  # batches that were left out because of it, in all,
         self._why: NonFinite | None = None  # ... and what made it
         self._what = ""
+        self._moved_on = False  # a model was called since such a loss was seen
         self._lost = 0  # steps in which an overflow became 0
         self._origin: NonFinite | None = None
         self._seen: NonFinite | None = None  # seen at work last, though the run got over it
@@ -142,15 +145,20 @@ class MaskedNonFinite(Detector):
             yield from self._guarded(event)
         elif isinstance(event, OverflowLost):
             yield from self._losing(event)
+        elif isinstance(event, Forward):
+            if event.grad and (self._tested or self._skipped or self._waiting):
+                self._moved_on = True
+                if self._waiting == "loss":  # the next batch, and the last one's loss was sent nowhere
+                    self._dropping()
         elif isinstance(event, LossCall):
+            self._moved_on = False
             if event.grad and event.value is not None:
                 self._skipped = 0 if math.isfinite(event.value) else self._skipped + 1
                 yield from self._compared(event, self._skipped)
         elif isinstance(event, LossTested):
             self._tested = 0 if math.isfinite(event.value) else self._tested + 1
             yield from self._compared(event, self._tested)
-            if self._waiting == "loss":  # another loss is asked about, and the last one was sent nowhere
-                self._dropping()
+            self._moved_on = False
             self._waiting = "" if math.isfinite(event.value) else "loss"
         elif isinstance(event, StepStats):
             yield from self._stepped(event)
@@ -158,6 +166,7 @@ class MaskedNonFinite(Detector):
     def _masked(self, event: Masked) -> Iterator[Finding]:
         if event.gradient:
             self._mask = self._mask or event
+            self._remember()
             self._sanitised.add(event.step)
             if len(self._sanitised) >= THRICE:
                 yield self._said(
@@ -213,8 +222,11 @@ class MaskedNonFinite(Detector):
             self._origin = self._seen
 
     def _went_back(self, event: Backward) -> Iterator[Finding]:
-        """A loss that was not finite, and backward on something that is: it was replaced."""
-        if (self._skipped or self._tested) and event.value is not None and math.isfinite(event.value):
+        """A loss that was not finite, and backward on something that is: it was replaced, or belongs to the next batch."""
+        if self._waiting == "gradients":
+            self._dropping()
+        replaced = (self._skipped or self._tested) and not self._moved_on
+        if replaced and event.value is not None and math.isfinite(event.value):
             self._replaced += 1
             if self._replaced >= 2 * THRICE:
                 yield self._said(
@@ -226,8 +238,6 @@ class MaskedNonFinite(Detector):
             self._origin = None  # that is over
         broken = event.grads_finite is False or (event.value is not None and not math.isfinite(event.value))
         self._unused = self._unused + 1 if broken and not event.scaled and not event.error else 0
-        if self._waiting == "gradients" or (self._waiting == "loss" and not broken):
-            self._dropping()
         self._waiting = "gradients" if broken and not event.scaled and not event.error else ""
         if self._unused >= _SKIPPED:
             yield self._said(
@@ -239,8 +249,15 @@ class MaskedNonFinite(Detector):
     def _dropping(self) -> None:
         what, self._waiting = self._waiting, ""
         self._dropped += 1
-        if self._origin is not None and (self._origin.detail or self._origin.stage == "data"):
-            self._why, self._what = self._origin, what
+        self._what = what
+        self._remember()
+
+    def _remember(self) -> None:
+        """What made it: the pass that comes next is sound, and would make it forgotten."""
+        origin = self._origin
+        if origin is not None and (origin.detail or origin.stage == "data"):
+            if self._why is None or better(origin, self._why):
+                self._why = origin
 
     def _guarded(self, event: Event) -> Iterator[Finding]:
         """A batch here and there that the script leaves out: its guard works, and what it guards against is a fault."""
@@ -296,8 +313,8 @@ class MaskedNonFinite(Detector):
             else ""
         )
         origin = self._origin
-        if origin is not None and not (origin.detail or origin.stage == "data"):
-            origin = None
+        if origin is None or not (origin.detail or origin.stage == "data"):
+            origin = self._why
         bearer = sentence(origin) if origin is not None else mask.origin if mask is not None else ""
         birth = f" It came from here: {bearer}." if bearer else ""
         # Nothing hides it when it was born on the way back.

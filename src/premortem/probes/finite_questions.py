@@ -52,9 +52,11 @@ class Questions:
         return wrapper
 
     def _asked(self, tensor: Any) -> None:
-        """About a scalar with a graph: a loss. On a GPU nobody waits for its value."""
+        """About a scalar with a graph: a loss. On a GPU nobody waits for its value. Or about a gradient, in a hook."""
         if is_loss(tensor):
             self._tell(tensor, float(tensor.detach()))
+        elif self.session.in_backward and isinstance(tensor, torch.Tensor):
+            self.origin.asked_about_gradient(tensor, user_site())
 
     def _called(self, model: Any, grad: bool, tensors: list[torch.Tensor]) -> None:
         """A model is called, and no backward pass came since its last call: was there a loss?"""

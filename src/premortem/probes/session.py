@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from premortem.events import Event, Site
+from premortem.events import Event, NonFinite, Site
 from premortem.points import Subscriptions, lifting
 from premortem.points.point import Point
 from premortem.probes.sampling import stride_over
@@ -145,6 +145,8 @@ class Pausing(Protocol):
     def pause(self) -> None: ...
 
     def resume(self) -> None: ...
+
+    def certificate(self, of: torch.Tensor | None = None) -> NonFinite | None: ...
 
 
 class Look:
