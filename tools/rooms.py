@@ -53,6 +53,7 @@ VOCABULARY = (
         "",
         "ruamel tomli",
     ),
+    Room("settings", "what a project says in pyproject.toml and in comments; which findings it silences"),
     Room("derived", "pure: events to phases, windows and failures; findings to root causes (folding)"),
 )
 
@@ -85,7 +86,9 @@ ROOMS = (
     Room(
         "sinks", "findings to trackers and people, on a thread of their own", "", "mlflow wandb tensorboard"
     ),
-    Room("terminal", "what a person sees of a run in the terminal", "", "rich"),
+    Room(
+        "terminal", "what a person sees in the terminal: cards, the status line, progress; Ctrl-C", "", "rich"
+    ),
     Room("notebook", "what a person sees of a run in IPython", "terminal sinks preflight", "IPython"),
     Room(
         "ranks",
@@ -96,14 +99,14 @@ ROOMS = (
     Room(
         "vault",
         "checkpoints: written, read, verified, kept, mirrored, resumed from",
-        "ranks tensors proof",
+        "ranks tensors terminal proof",
         "xxhash fsspec rich numpy typing_extensions",
         Torch.YES,
     ),
     Room(
         "run",
         "`premortem run` and `premortem.watch`: the watcher, which joins everything",
-        "actions detectors journal notebook parts policy probes program ranks replay sinks startup terminal vault",
+        "actions catalog detectors journal notebook parts policy probes program ranks replay sinks startup terminal vault",
     ),
     Room(
         "scriptrun",
@@ -114,7 +117,7 @@ ROOMS = (
     Room(
         "replay",
         "a bad step as a capsule, and what proves its cause",
-        "journal points probes ranks scriptrun startup tensors vault",
+        "journal points probes ranks scriptrun startup tensors terminal vault",
         "rich safetensors numpy",
         Torch.YES,
     ),
@@ -148,13 +151,13 @@ ROOMS = (
     Room(
         "lint",
         "reads code and configs before they run; one file per rule",
-        "",
-        "rich ruamel tomli pygls lsprotocol",
+        "terminal",
+        "rich ruamel pygls lsprotocol",
     ),
     Room(
         "preflight",
         "`premortem check`: what can be known before the first epoch; one file per check",
-        "lint program proof rehearsal terminal vault",
+        "catalog lint program proof rehearsal terminal vault",
         "rich numpy PIL h5py pyarrow",
     ),
     Room(
@@ -179,11 +182,12 @@ ROOMS = (
         "notebook run testing",
         "lightning pytorch_lightning transformers pytest",
     ),
+    Room("agents", "for coding agents: an MCP server over the verbs", "journal report ui", "mcp"),
     Room("testing", "the door for tests", "run"),
     Room(
         "cli",
         "the command; each verb is imported from its room when it is called",
-        "catalog terminal vault",
+        "catalog lint terminal vault",
         "rich shtab",
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from premortem import settings
 from premortem.command_line import Parser, needs_torch, split
 
 
@@ -19,7 +20,7 @@ def parser() -> Parser:
     add("--only", action="append", metavar="NAMES", help="only these mutants, with commas")
     add("--steps", type=int, metavar="N", help="optimizer steps of a run (default: 60 or 5 s; 0: all)")
     add("--seconds", type=float, default=300.0, metavar="S", help="the longest one launch may take")
-    add("--jobs", type=int, metavar="N", help="mutants that run at the same time (default: half the cores)")
+    add("--jobs", type=int, metavar="N", help="mutants that run at the same time (default: one per core)")
     add("--json", type=Path, metavar="FILE.json", help="write the score to this file")
     add("--quiet", action="store_true", help="print nothing")
     add("-m", action="store_true", help="the name is a module's, as in `python -m`")
@@ -29,7 +30,7 @@ def parser() -> Parser:
 def call(tokens: Sequence[str]) -> int:
     known = parser()
     command = split(known, tokens)
-    options = known.parse(command.options)
+    options = settings.defaults(known, "drill", command.folder).parse(command.options)
     needs_torch("`premortem drill`")
 
     from premortem.drill import verb

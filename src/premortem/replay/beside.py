@@ -229,6 +229,8 @@ def main(words: list[str]) -> None:
     )
     try:
         done = director.replay(options)
+        if done.interrupted is not None:
+            return
         text = page.record(done, capsule)
     except PremortemError as error:
         text = dumps({"reproduced": False, "problem": str(error)})

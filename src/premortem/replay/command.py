@@ -55,23 +55,29 @@ def call(tokens: Sequence[str]) -> int:
 
     from premortem.replay import director, page
     from premortem.replay.rank_capsules import found, newest
+    from premortem.terminal.interruption import exit_code
+    from premortem.terminal.progress import progress
 
     capsule = newest(RUNS) if options.capsule is None else found(options.capsule)
-    done = director.replay(
-        director.ReplayOptions(
-            capsule=capsule,
-            cwd=options.cwd,
-            cpu=options.device == "cpu",
-            trust=options.trust,
-            quick=options.quick,
-            show_output=options.show_output,
-            seconds=options.seconds,
+    with progress("replay", "reading the capsule", quiet=options.show_output) as shown:
+        done = director.replay(
+            director.ReplayOptions(
+                capsule=capsule,
+                cwd=options.cwd,
+                cpu=options.device == "cpu",
+                trust=options.trust,
+                quick=options.quick,
+                show_output=options.show_output,
+                seconds=options.seconds,
+                shown=shown,
+            )
         )
-    )
     page.show(done, Terminal(highlight=False, markup=False, emoji=False))
     record = page.record(done, capsule)
     if options.json is not None:
         private.write_text(options.json, record)
-    # A report that is made from now on shows what was proved.
-    add(capsule.parent.parent, Autopsied(step=done.manifest["number"], record=loads(record)))
+    if done.report.reproduced:  # a report that is made from now on shows what was proved
+        add(capsule.parent.parent, Autopsied(step=done.manifest["number"], record=loads(record)))
+    if done.interrupted is not None:
+        return exit_code(done.interrupted)
     return 0 if done.report.reproduced else FAILURE

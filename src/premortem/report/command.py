@@ -11,7 +11,7 @@ def parser() -> Parser:
     made = Parser(
         prog="premortem report",
         usage="premortem report [options] [RUN]\n       premortem report [options] RUN RUN",
-        description="What happened in a run, as one page that opens anywhere, or as Markdown. Of two runs: where they part, "
+        description="What happened in a run, as one page that opens anywhere, or as Markdown. For two runs: where they differ, "
         "and what is different.",
     )
     made.add_argument(
@@ -23,10 +23,10 @@ def parser() -> Parser:
     made.add_argument(
         "-o",
         "--output",
-        metavar="FILE.html|FILE.md|-",
+        metavar="FILE.html|FILE.md|FILE.json|-",
         help="where to (default: report.html beside the journal)",
     )
-    made.add_argument("--format", metavar="html|md", help="when the file's name does not say it")
+    made.add_argument("--format", metavar="html|md|json", help="when the file's name does not say it")
     return made
 
 

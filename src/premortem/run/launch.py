@@ -40,6 +40,7 @@ from premortem.replay.beside import Autopsies
 from premortem.run.coverage import LookedAt, looked_at
 from premortem.run.environment import revision
 from premortem.run.termination import Termination
+from premortem.settings import Shared, Silence
 from premortem.startup.children import family
 from premortem.terminal.console import Console
 from premortem.terminal.printed_lines import Tee
@@ -74,6 +75,7 @@ class RunOptions:
     mirror: str | None = None  # a URL that can be connected to
     deadline: Deadline | None = None
     sinks: list[Sink] = field(default_factory=list)
+    settings: Shared = field(default_factory=Shared)
 
 
 def run(options: RunOptions) -> int:
@@ -168,7 +170,7 @@ class Supervision:
             self._start_watching()
         if self.watcher is None:
             self.console.problem(
-                "this run cannot be watched, for a fault of premortem's own; it goes on unwatched"
+                "a fault of premortem's own keeps it from watching this run, which goes on unwatched"
             )
         with never_fatal("signals", self.journal):
             self._termination.install()
@@ -181,7 +183,10 @@ class Supervision:
         with never_fatal("children", self.journal):
             if self.journal is not None and self.journal.keeps:
                 self._descendants = Descendants(
-                    self.journal.path.parent, self.options.policy, self._children_told
+                    self.journal.path.parent,
+                    self.options.policy,
+                    self.options.settings.to_json(),
+                    self._children_told,
                 )
                 self._descendants.follow()
 
@@ -200,6 +205,7 @@ class Supervision:
             relay=self._relay,
             audience=self._audience,
             on_capsule=self._failed,
+            silence=Silence(self.options.settings),
         )
         self.watcher.emit(RunStarted(argv=tuple(redaction.argv(self._command)), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
@@ -256,7 +262,7 @@ class Supervision:
             self._say_last_words(ending)
 
     def conclude(self, ending: Ending) -> None:
-        """Say the last words now, although the program may go on: what follows is nobody's run."""
+        """Report the end now, although the program may go on: what follows belongs to no run."""
         self._say_last_words(ending)
 
     @property
@@ -280,7 +286,9 @@ class Supervision:
             )
             return
         if chosen is None and self._ranks is None and not folder.is_relative_to(Path.cwd()):
-            self.console.problem(f"the disk is nearly full; what premortem keeps of this run is in {folder}")
+            self.console.problem(
+                f"the disk is nearly full; premortem keeps its record of this run in {folder}"
+            )
         meta = {
             **self._record(),
             "premortem": __version__,
@@ -328,7 +336,7 @@ class Supervision:
         if self.options.mirror is None:
             return None
         if self.journal is None:
-            self.console.problem("without a run folder there is no mirror; the run goes on without both")
+            self.console.problem("the mirror needs a run folder; the run goes on with neither")
             return None
         from premortem.vault.mirror import Mirror
 
@@ -336,7 +344,9 @@ class Supervision:
         mirror = Mirror(self.options.mirror, folder / "mirror")
         adopted = mirror.adopt(folder.parent)
         if adopted:
-            self.console.problem(f"the mirror gets {adopted} more, which earlier runs could not send")
+            self.console.problem(
+                f"the mirror also gets {adopted} checkpoint{'s' * (adopted > 1)} that earlier runs could not send"
+            )
         return mirror
 
     # --- while it runs -----------------------------------------------------------------------
@@ -428,7 +438,7 @@ class Supervision:
         return safe is not None and safe.saves and safe.busy
 
     def _grace(self) -> float:
-        """A step that takes longer than others wait is no hang: it is waited for, to be saved after."""
+        """A long step is not a hang: premortem waits for its end, and then saves."""
         safe = self.watcher.safekeeping if self.watcher is not None else None
         return safe.patience if safe is not None and safe.saves else 0.0
 
@@ -506,6 +516,7 @@ class Supervision:
             here=self.watcher is not None and self.watcher.steps > 0,
             reason=self._looked_at().reason,
             missed=self._looked_at().missed,
+            silenced=self.watcher.silenced if self.watcher is not None else 0,
         )
 
     def _where_to_read(self, folder: Path) -> Path:
@@ -563,6 +574,7 @@ class Supervision:
             "python": platform.python_version(),
             "folder": str(self.journal.path.parent) if self.journal else None,
             "policy": self.options.policy,
+            "silenced": self.watcher.silenced if self.watcher is not None else 0,
             "watched": {
                 **self._looked_at().to_json(),
                 "children": [descendants.brief(run) for run, _ in self._reports()],

@@ -33,6 +33,8 @@ from premortem.events import OUT_OF_MEMORY, Autopsied, Event, LogLine, RunEnded,
 from premortem.findings import Certainty, Finding, Where
 from premortem.policy import Decision
 from premortem.run import environment
+from premortem.settings import Silence, shared
+from premortem.settings import shown as shown_findings
 from premortem.startup.import_hook import ImportHook
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ _KEPT = (
 
 
 class Audience(Protocol):
-    """Somebody who follows a watched run: a rehearsal."""
+    """What follows a watched run: a rehearsal."""
 
     def attached(self, watcher: Watcher) -> None: ...
 
@@ -93,7 +95,7 @@ def abandon_others() -> None:
 
 
 def watched() -> bool:
-    """Whether somebody watches this process: `premortem run`, a door, a block around."""
+    """Whether this process is watched: `premortem run`, a door, a block around."""
     return bool(_attached)
 
 
@@ -114,6 +116,7 @@ class Watcher:
         relay: Relay | None = None,
         audience: Audience | None = None,
         on_capsule: Callable[[Path], None] | None = None,
+        silence: Silence | None = None,
     ) -> None:
         self.policy = policy.by_name(policy_name)
         self.journal = journal
@@ -124,6 +127,7 @@ class Watcher:
         self._have_done = have_done
         self._audience = audience
         self._on_capsule = on_capsule
+        self._silence = silence or Silence()
         self.mirror = mirror
         self.deadline = deadline
         self.safekeeping: Safekeeping | None = None
@@ -197,7 +201,7 @@ class Watcher:
                 self._dispatch(derived)
 
     def reached(self) -> int:
-        """Steps so far, those that were not told among them."""
+        """Steps so far, including those that were not reported."""
         if self._attachment is not None:
             self.steps = max(self.steps, self._attachment.session.step)
         return self.steps
@@ -253,6 +257,7 @@ class Watcher:
         if self._counts[finding.code, finding.where] > MOST_OF_A_PLACE:
             return  # `close` says how many
         (finding,) = with_proofs([with_capsule(finding, self.capsules)], self._proofs, self._cards)
+        finding = self._silence.apply(finding)
         past, self._found = self._found, [*without_surpassed(self._found, finding), finding]
         if self.journal is not None:
             self.journal.finding(finding)
@@ -261,6 +266,8 @@ class Watcher:
         told = next((f for f in self.findings if self._identity(f) == same), None)
         if told is not None:  # else a finding before it explains it
             self._tell(told)
+        if not shown_findings([finding]):
+            return
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self.stopping = finding
 
@@ -317,7 +324,12 @@ class Watcher:
     @property
     def findings(self) -> list[Finding]:
         """Root causes, errors first."""
-        return fold(self._found, self._cards)
+        return shown_findings(fold(self._found, self._cards))
+
+    @property
+    def silenced(self) -> int:
+        """Root causes that the settings or a comment silence."""
+        return len(fold(self._found, self._cards)) - len(self.findings)
 
     def gaps(self) -> list[str]:
         """What was not looked at, although steps were seen."""
@@ -606,7 +618,10 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
 
             relay = Relay(chosen(sinks, notify), console.problem)
         told = console.finding if self._face is None else self._found
-        self._watcher = Watcher(policy, on_finding=told, on_problem=console.problem, relay=relay)
+        silence = Silence(shared(Path(working_folder())))
+        self._watcher = Watcher(
+            policy, on_finding=told, on_problem=console.problem, relay=relay, silence=silence
+        )
         self._watcher.attach()
         if self._face is not None:
             self._face.began()
