@@ -24,6 +24,7 @@ def test_a_twin_is_the_same_script_but_for_the_fault(entry):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore")  # of numpy and torch, in the scripts
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["file"])
 def test_the_run_alone_detects_it_and_the_twin_hears_nothing(entry):
     told: Grade = grade({"sample": None, "step": 0, **entry, "path": str(HERE / "faults" / entry["file"])})
