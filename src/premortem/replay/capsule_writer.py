@@ -35,19 +35,21 @@ class Capsules:
         folder: Path,
         argv: list[str],
         cwd: str,
-        written: Callable[[Path, int], None],
+        promised: Callable[[Path, int], None],
+        written: Callable[[Path], None],
         most_mib: float | None = None,
     ) -> None:
         self.attachment = attachment
         self.folder = folder
         self.argv = argv
         self.cwd = cwd
-        self.written = written
+        self.promised = promised  # told at once where it will be,
+        self.written = written  # ... and at the end of a step that it is there
         self.most = int((most_mib if most_mib is not None else _limit()) * (1 << 20))
         self.count = 0
         self._last = -9
         self._threads: list[threading.Thread] = []
-        self._stored: deque[tuple[Path, int]] = deque()  # written, and not yet told
+        self._stored: deque[Path] = deque()  # written, and not yet told
         self.guard = getattr(attachment, "guard", None)
         if self.guard is not None:
             self.guard.listeners.append(self.refused)
@@ -93,16 +95,19 @@ class Capsules:
             taken = collect(self.attachment, optimizer, key, step, reason, self.most, buffer)
             ranks = taken.facts["ranks"]
             told = ranks is None or (ranks["told"] and _seen_by_all(reason, optimizer))
+            path = self.folder / f"step-{step}"
             thread = threading.Thread(
-                target=self._store, args=(taken, step, told), name="premortem-capsule", daemon=True
+                target=self._store, args=(taken, path, told), name="premortem-capsule", daemon=True
             )
             thread.start()
         except Exception as error:  # noqa: BLE001 - the run goes on without this capsule
             self.attachment.session.fault("capsule", error)
             return
         self._threads.append(thread)
+        if told:
+            self.promised(path, step)
 
-    def _store(self, taken: Taken, step: int, told: bool) -> None:
+    def _store(self, taken: Taken, path: Path, told: bool) -> None:
         """In a thread of its own: nothing of the run is touched here but the copies."""
         try:
             capsule = sealed(taken)
@@ -112,17 +117,16 @@ class Capsules:
                 "versions": versions(),
                 **capsule.manifest,
             }
-            path = self.folder / f"step-{step}"
             capsule.save(path)
         except Exception as error:  # noqa: BLE001 - the run goes on without this capsule
             self.attachment.session.fault("capsule", error)
             return
         if told:
-            self._stored.append((path, step))
+            self._stored.append(path)
 
     def _tell(self) -> None:
         while self._stored:
-            self.written(*self._stored.popleft())
+            self.written(self._stored.popleft())
 
     def close(self, seconds: float = 60.0) -> None:
         """The run is over: what is being written is waited for."""

@@ -372,7 +372,12 @@ class Watcher:
 
                 folder = self.journal.path.parent / "capsules"
                 self._capsules = Capsules(
-                    self._attachment, folder, self._argv, self._cwd, self._capsule_written
+                    self._attachment,
+                    folder,
+                    self._argv,
+                    self._cwd,
+                    self._capsule_promised,
+                    self._on_capsule or (lambda _path: None),
                 )
                 self._keep_safe(self._attachment, self.journal)
             if self._audience is not None:
@@ -420,11 +425,9 @@ class Watcher:
         say(f"the disk is full, and the journal gave way; {f'it is in {kept}' if kept else 'it is lost'}")
         return True
 
-    def _capsule_written(self, path: Path, step: int) -> None:
+    def _capsule_promised(self, path: Path, step: int) -> None:
         self.capsules.append(path)
         self._found = [with_capsule(finding, self.capsules) for finding in self._found]
-        if self._on_capsule is not None:
-            self._on_capsule(path)
 
     def introduce(self, objects: Sequence[Any]) -> None:
         """Models and optimizers that were built before the probes were installed."""
