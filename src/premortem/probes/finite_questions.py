@@ -35,8 +35,8 @@ class Questions:
 
     def install(self) -> None:
         for name in WATCHED:
-            self.session.patch(torch, name, self._wrap)
-            self.session.patch(torch.Tensor, name, self._wrap)
+            self.session.layer(torch, name, self._wrap)
+            self.session.layer(torch.Tensor, name, self._wrap)
         self.models.on_call.append(self._called)
 
     def _wrap(self, original: Any) -> Any:
@@ -44,7 +44,7 @@ class Questions:
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
-            if not torch.compiler.is_compiling() and session.listening() and args:
+            if args and (is_loss(args[0]) or session.in_backward):
                 with session.looking_at("questions"):
                     self._asked(args[0])
             return result
@@ -75,7 +75,8 @@ class Questions:
     def _tell(self, loss: torch.Tensor, value: float) -> None:
         at = user_site()
         self._last = weakref.ref(loss)
-        self.session.emit(LossTested(step=self.session.step, at=at, value=value))
+        if not self.session.resting or not math.isfinite(value):
+            self.session.emit(LossTested(step=self.session.step, at=at, value=value))
         if not math.isfinite(value):
             self.origin.asked(loss, value, at)
 
