@@ -20,6 +20,7 @@ def _state_of_our_own() -> None:
     """Before any test file is imported: many of them hand a copy of the environment to the processes they start."""
     folder = tempfile.mkdtemp(prefix="premortem-tests-state-")
     os.environ["XDG_STATE_HOME"] = folder
+    os.environ["PREMORTEM_AUTOPSY"] = "0"  # seconds for each run that fails; tests about it say otherwise
     owner = os.getpid()
     atexit.register(lambda: os.getpid() == owner and shutil.rmtree(folder, ignore_errors=True))
 

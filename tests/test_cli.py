@@ -27,7 +27,7 @@ class RunOptions:
     quiet: bool
     status: bool
     folder: Path | None
-    autopsy: bool = False
+    autopsy: bool = True
     mirror: str | None = None
     deadline: object = None
     sinks: list[object] = field(default_factory=list)
@@ -58,7 +58,7 @@ def options(target="train.py", argv=(), **changes):
         "quiet": False,
         "status": True,
         "folder": None,
-        "autopsy": False,
+        "autopsy": True,
     }
     return RunOptions(target=target, argv=list(argv), **{**plain, **changes})
 
@@ -69,7 +69,7 @@ def options(target="train.py", argv=(), **changes):
         ("train.py", options()),
         ("train.py --epochs 3", options(argv=["--epochs", "3"])),
         ("train.py --findings x --quiet", options(argv=["--findings", "x", "--quiet"])),
-        ("--autopsy train.py --autopsy", options(autopsy=True, argv=["--autopsy"])),
+        ("--no-autopsy train.py --no-autopsy", options(autopsy=False, argv=["--no-autopsy"])),
         ("--no-status train.py --no-status", options(status=False, argv=["--no-status"])),
         ("--quiet train.py --findings x", options(quiet=True, argv=["--findings", "x"])),
         ("--findings out.json train.py x", options(findings=Path("out.json"), argv=["x"])),

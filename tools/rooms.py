@@ -123,7 +123,7 @@ ROOMS = (
     Room(
         "replay",
         "a bad step as a capsule, and what proves its cause",
-        "changes points probes ranks scriptrun startup tensors terminal vault",
+        "changes journal points probes ranks scriptrun startup tensors terminal vault",
         "rich safetensors numpy",
         Torch.YES,
     ),

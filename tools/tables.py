@@ -49,12 +49,22 @@ def lint_costs(result: dict[str, Any]) -> str:
     return "\n".join([*rows, "", notes])
 
 
+def unseen(result: dict[str, Any]) -> str:
+    """What bench/numerics.py has counted on faults that were written after the code."""
+    counts, faults = result["counts"], result["faults"]
+    return (
+        f"On {faults} faults that were written when the code was finished, and only counted (`--set unseen --half closed`), the run "
+        f"alone detects {counts['detected']}, names the operation of {counts['run_op']} and the line of {counts['run_line']}; "
+        f"{counts['alarm']} of their {faults} healthy twins got an alarm."
+    )
+
+
 def numerics(result: dict[str, Any]) -> str:
     """What bench/numerics.py has counted."""
     counts, faults = result["counts"], result["faults"]
     return (
         f"Measured on {faults} planted faults (`python bench/numerics.py`): {counts['detected']} are reported within two steps; "
-        f"the run or the replay names the exact operation of {counts['op']} and the exact line of {counts['line']}; "
+        f"the run or the replay names the exact operation of {counts.get('op', counts.get('replay_op'))} and the exact line of {counts.get('line', counts.get('replay_line'))}; "
         f"{counts['bitwise']} of {counts['capsule']} capsules replay to the very bits of the loss."
     )
 

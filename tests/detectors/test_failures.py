@@ -49,6 +49,6 @@ def test_a_failure_that_comes_and_goes_keeps_the_operation_that_was_seen():
     ]
     healthy = EVENTS[: EVENTS.index(known) // 2]
     (failure,) = failures([*healthy, SEEN, *unknown[len(healthy) :]])
-    assert failure.origin == SEEN
+    assert failure.origin == replace(SEEN, step=known.step, value=known.value), "and is dated by itself"
     (other,) = failures([*healthy, replace(SEEN, stage="backward"), *unknown[len(healthy) :]])
     assert other.origin.stage == "loss", "that was another failure"

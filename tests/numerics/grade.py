@@ -104,7 +104,14 @@ class Grade(NamedTuple):
 
 def run(script: Path, folder: Path, policy: str) -> str:
     """`premortem run` on the script, in a process of its own; what it said on stderr."""
-    command = ["--quiet", "--policy", policy, "--findings", str(folder / "findings.json"), str(script)]
+    return cli(
+        ["run", "--quiet", "--policy", policy, "--findings", str(folder / "findings.json"), str(script)],
+        folder,
+    )
+
+
+def cli(words: list[str], folder: Path) -> str:
+    """A verb in a fork of this process, which need not load torch again; what it said on stderr."""
     pid = os.fork()
     if pid == 0:
         code = 70
@@ -112,7 +119,7 @@ def run(script: Path, folder: Path, policy: str) -> str:
             os.chdir(folder)
             for number, name in ((1, "stdout"), (2, "stderr")):
                 os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
-            code = premortem.cli.main(["run", *command]) or 0
+            code = premortem.cli.main(words) or 0
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 1
         finally:

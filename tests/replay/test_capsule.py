@@ -139,7 +139,6 @@ def test_no_capsule_when_none_is_wanted(scene):
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ([], 2, "which capsule?"),
         (["nowhere"], 1, "does not exist"),
         (["--device", "tpu", "x"], 2, "cannot move a script to `tpu`"),
         (["--sideways", "x"], 2, "has no option `--sideways`"),

@@ -139,15 +139,6 @@ def test_the_script_is_shown_only_when_asked_and_its_files_stay(watched):
     assert "Reproduced: loss nan, the same to the last bit" in done.stdout
 
 
-def test_a_run_that_is_stopped_is_autopsied_by_itself(scene):
-    place = scene("never_recovers.py")
-    done = place.watch(options=["--policy", "strict", "--autopsy"])
-    assert done.returncode == 3, done.stderr
-    assert "Replay of step 4" in done.stderr
-    assert "born in `sqrt`" in done.stderr
-    assert "Replay" not in done.stdout
-
-
 def test_the_finding_points_to_the_capsule(watched):
     pointing = [f for f in watched.findings if "capsule" in f["evidence"]]
     assert pointing

@@ -30,6 +30,7 @@ from premortem.actions.undo import Before, Gained, Shadow
 from premortem.events import StepRefused
 from premortem.points import passes_on, unseen
 from premortem.tensors.finite import non_finite_sum
+from premortem.tensors.sharding import local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -435,7 +436,7 @@ class Guard:
                 optimizer=key,
                 reason=reason,
                 loss=refusal.loss,
-                worst=self.stats.last_worst,
+                worst=self.stats.last_worst if step is None else self._first_broken(optimizer),
                 row=self._row[key],
                 total=self._refused.total(),
                 made=self._made.total(),
@@ -443,6 +444,14 @@ class Guard:
                 batches=self.session.drawn(refusal.step),
             )
         )
+
+    def _first_broken(self, optimizer: Any) -> int | None:
+        """Of a step that a device has refused: the first parameter whose gradient is not finite, while that is still there."""
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None and not bool(torch.isfinite(local(parameter.grad)).all()):
+                    return self.session.parameters.of(parameter)
+        return None
 
     # -- what follows a step --------------------------------------------------------------
 

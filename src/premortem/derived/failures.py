@@ -40,6 +40,10 @@ class TrainingFailed(Event):
     grew: bool  # the loss rose by orders of magnitude over several steps before
     start: float | None  # its level at first
     last: float | None  # the last finite one
+    spared: bool = (
+        False  # the weights are finite: such steps were refused, or only the value of the loss is broken
+    )
+    graded: bool = True  # its gradients are not finite either
 
     @property
     def began(self) -> int:
@@ -70,6 +74,7 @@ class Life:
         self.bad = 0
         self.odd = 0  # steps with a broken loss and sound gradients
         self.worst = False  # the last step's gradients were broken
+        self.refused = False  # the last step was not made
         self.first: StepStats | None = None
 
 
@@ -123,6 +128,8 @@ class Failures:
                 self._origin, self._seen, self._by_hand = None, None, 0
         elif isinstance(event, OptimizerStep):
             self._hands = self._hands or event.optimizer == 0
+            if event.optimizer in self._lives:
+                self._lives[event.optimizer].refused = event.refused
         elif isinstance(event, Backward):
             return self._went_back(event)
         elif isinstance(event, RunEnded):
@@ -195,11 +202,15 @@ class Failures:
     def _failure(self, life: Life) -> TrainingFailed:
         finite = [*life.early, *life.late]
         return TrainingFailed(
-            origin=self._seen if again(self._seen, self._origin) else self._origin,
+            origin=since(self._seen, self._origin)
+            if self._seen is not None and again(self._seen, self._origin)
+            else self._origin,
             first=life.first,
             grew=rose(finite),
             start=median(life.early) if life.early else None,
             last=finite[-1] if finite else None,
+            spared=life.refused or not life.bad,
+            graded=bool(life.bad) or life.worst,
         )
 
 

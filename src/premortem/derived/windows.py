@@ -159,7 +159,7 @@ class Windows:
             gated=event.gated,
             touched=event.touched,
             closure=event.closure,
-            one_loader=len(micros) in drawn.values(),
+            one_loader=len(micros) in drawn.values() or len(micros) == count(event.batches),
         )
         return [window]
 
@@ -175,6 +175,11 @@ class Windows:
                     )
                 )
         return closed
+
+
+def count(batches: tuple[int, int] | None) -> int:
+    """How many were drawn, of which not every one is told."""
+    return 0 if batches is None else batches[1] - batches[0] + 1
 
 
 def weight_of(event: Backward, losses: list[tuple[float | None, str]]) -> float | None:

@@ -22,6 +22,8 @@ class Lengths:
     cleared_at: Site | None = None
     weights: set[float | None] = field(default_factory=set)
     backwards: int = 0
+    cleared: int = 0  # micro-batches that were thrown away since the last step
+    torn: list[tuple[int, int]] = field(default_factory=list)  # windows cut in two: thrown away, used
 
 
 class AccumulationWindowBroken(Detector):
@@ -54,6 +56,7 @@ class AccumulationWindowBroken(Detector):
         self._epochs: dict[int, Counter[int]] = {}  # loader -> backward passes of each optimizer before it
         self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
         self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
+        self._since: Counter[int] = Counter()  # backward passes since
 
     def observe(self, event: Event) -> Findings:
         if isinstance(event, WindowEnded):
@@ -61,6 +64,7 @@ class AccumulationWindowBroken(Detector):
         elif isinstance(event, Backward):
             if not event.error:
                 self._backwards.update(event.optimizers)
+                self._since.update(event.optimizers)
         elif isinstance(event, EpochStarted):
             self._epochs[event.loader] = Counter(self._backwards)
         elif isinstance(event, EpochEnded):
@@ -84,9 +88,13 @@ class AccumulationWindowBroken(Detector):
                 return
             lengths.site = window.site
             lengths.used[n] += 1
+            if lengths.cleared:
+                lengths.torn.append((lengths.cleared, n))
+            lengths.cleared = 0
             lengths.weights.update(window.weights)
         elif lengths.site is not None:
             lengths.thrown[n] += 1
+            lengths.cleared += n
             lengths.cleared_at = window.at
         k, times = lengths.used.most_common(1)[0] if lengths.used else (0, 0)
         if n == k and window.end == STEPPED:
@@ -100,6 +108,17 @@ class AccumulationWindowBroken(Detector):
     def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Findings:
         since = lengths.since
         other = [n for n in lengths.used if n != k]
+        # The loop counts on while the gradients are cleared: both parts together are a whole window.
+        torn = [(thrown, used) for thrown, used in lengths.torn if thrown + used == k]
+        if len(torn) >= TWICE and len(torn) == len(lengths.torn):
+            thrown, used = torn[-1]
+            what = (
+                f"{thrown} of the {k} micro-batches of a window are cleared before a step uses them, and the step sums up "
+                f"{used}; so far {len(torn)} times"
+            )
+            why = "the accumulation goes on across the end of an epoch, and zero_grad() throws away what it has so far"
+            yield from self._found(event, optimizer, what, why, lengths.cleared_at, window=k, times=len(torn))
+            return
         if len(since) < TWICE or (other and lengths.thrown):
             return
         if not other and len(lengths.thrown) == 1 and len(set(since)) == 1:
@@ -146,12 +165,15 @@ class AccumulationWindowBroken(Detector):
         size = self._shuffled.get(event.at)
         self._shuffled[event.at] = event.size
         trained, self._trained = self._trained, {}
+        since, self._since = self._since, Counter()
         if size != event.size:
             return
         for optimizer, windows in trained.items():
             (k, samples), alike = windows[0], len(set(windows)) == 1
             used = samples * len(windows)
             rest = size - used
+            if since[optimizer] > k * len(windows):
+                continue  # they were sent backward, and the window goes on in the next epoch
             # Leaving out a bit of the data, like drop_last, is a choice; a quarter of it is not.
             if not alike or k < 2 or not size / 4 <= rest < samples:
                 continue

@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.certificate import blame, certainty, known, sentence
 from premortem.derived.failures import climbing
 from premortem.detectors.base import Detector
-from premortem.detectors.shared.certificate import blame, certainty, known, sentence
 from premortem.events import Event, NonFinite, StepStats
 from premortem.findings import Finding, Severity
 

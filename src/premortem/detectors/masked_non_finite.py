@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from premortem.cards import Card
+from premortem.derived.certificate import advice, certainty, evidence, sentence
 from premortem.derived.failures import better
-from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.shared.certificate import certainty, evidence, sentence
+from premortem.detectors.base import THRICE, TWICE, Detector
 from premortem.detectors.shared.models import Models
 from premortem.events import (
     Backward,
     Event,
+    Forward,
     LossCall,
     LossTested,
     Masked,
     NonFinite,
     OptimizerBuilt,
     OptimizerStep,
+    OverflowLost,
     StepStats,
     ZeroGrad,
 )
@@ -95,6 +98,8 @@ class MaskedNonFinite(Detector):
         LossTested,
         NonFinite,
         OptimizerBuilt,
+        OverflowLost,
+        Forward,
     )
 
     def __init__(self) -> None:
@@ -108,6 +113,12 @@ class MaskedNonFinite(Detector):
         self._skipped = 0  # losses in a row that were not finite and not used
         self._tested = 0  # ... which the script has asked about
         self._unused = 0  # backward passes in a row that left broken gradients nobody stepped on
+        self._waiting = ""  # what is not finite and may yet be used: "loss" or "gradients"
+        self._dropped = 0  # batches that were left out because of it, in all,
+        self._why: NonFinite | None = None  # ... and what made it
+        self._what = ""
+        self._moved_on = False  # a model was called since such a loss was seen
+        self._lost = 0  # steps in which an overflow became 0
         self._origin: NonFinite | None = None
         self._seen: NonFinite | None = None  # seen at work last, though the run got over it
 
@@ -120,6 +131,8 @@ class MaskedNonFinite(Detector):
                 self._dirty = () if event.grads_finite or event.scaled else event.optimizers
         elif isinstance(event, ZeroGrad):
             self._dirty = ()
+            if self._waiting == "gradients":
+                self._dropping()
         elif isinstance(event, NonFinite):
             if self._origin is None or better(event, self._origin):
                 self._origin = event
@@ -129,20 +142,31 @@ class MaskedNonFinite(Detector):
             if not event.again:
                 self._seen = None
         elif isinstance(event, OptimizerStep):
-            self._unused = 0
+            yield from self._guarded(event)
+        elif isinstance(event, OverflowLost):
+            yield from self._losing(event)
+        elif isinstance(event, Forward):
+            if event.grad and (self._tested or self._skipped or self._waiting):
+                self._moved_on = True
+                if self._waiting == "loss":  # the next batch, and the last one's loss was sent nowhere
+                    self._dropping()
         elif isinstance(event, LossCall):
+            self._moved_on = False
             if event.grad and event.value is not None:
                 self._skipped = 0 if math.isfinite(event.value) else self._skipped + 1
                 yield from self._compared(event, self._skipped)
         elif isinstance(event, LossTested):
             self._tested = 0 if math.isfinite(event.value) else self._tested + 1
             yield from self._compared(event, self._tested)
+            self._moved_on = False
+            self._waiting = "" if math.isfinite(event.value) else "loss"
         elif isinstance(event, StepStats):
             yield from self._stepped(event)
 
     def _masked(self, event: Masked) -> Iterator[Finding]:
         if event.gradient:
             self._mask = self._mask or event
+            self._remember()
             self._sanitised.add(event.step)
             if len(self._sanitised) >= THRICE:
                 yield self._said(
@@ -198,8 +222,11 @@ class MaskedNonFinite(Detector):
             self._origin = self._seen
 
     def _went_back(self, event: Backward) -> Iterator[Finding]:
-        """A loss that was not finite, and backward on something that is: it was replaced."""
-        if (self._skipped or self._tested) and event.value is not None and math.isfinite(event.value):
+        """A loss that was not finite, and backward on something that is: it was replaced, or belongs to the next batch."""
+        if self._waiting == "gradients":
+            self._dropping()
+        replaced = (self._skipped or self._tested) and not self._moved_on
+        if replaced and event.value is not None and math.isfinite(event.value):
             self._replaced += 1
             if self._replaced >= 2 * THRICE:
                 yield self._said(
@@ -211,11 +238,52 @@ class MaskedNonFinite(Detector):
             self._origin = None  # that is over
         broken = event.grads_finite is False or (event.value is not None and not math.isfinite(event.value))
         self._unused = self._unused + 1 if broken and not event.scaled and not event.error else 0
+        self._waiting = "gradients" if broken and not event.scaled and not event.error else ""
         if self._unused >= _SKIPPED:
             yield self._said(
                 event,
                 f"{self._unused} batches in a row gave gradients that are not finite and were skipped",
                 skips=True,
+            )
+
+    def _dropping(self) -> None:
+        what, self._waiting = self._waiting, ""
+        self._dropped += 1
+        self._what = what
+        self._remember()
+
+    def _remember(self) -> None:
+        """What made it: the pass that comes next is sound, and would make it forgotten."""
+        origin = self._origin
+        if origin is not None and (origin.detail or origin.stage == "data"):
+            if self._why is None or better(origin, self._why):
+                self._why = origin
+
+    def _guarded(self, event: Event) -> Iterator[Finding]:
+        """A batch here and there that the script leaves out: its guard works, and what it guards against is a fault."""
+        self._unused, self._waiting = 0, ""
+        if self._dropped >= THRICE and self._why is not None:
+            self._origin = self._why
+            gave = "a loss that is" if self._what == "loss" else "gradients that are"
+            message = f"{self._dropped} batches gave {gave} not finite, and the script left them out"
+            yield replace(self._said(event, message, skips=True), severity=Severity.WARNING)
+
+    def _losing(self, event: OverflowLost) -> Iterator[Finding]:
+        self._lost += 1
+        if self._lost >= TWICE:
+            self.over = True
+            origin = event.origin
+            yield self.finding(
+                event,
+                f"{sentence(origin)}, and a division made 0 of it: loss and gradients look sound",
+                cause="What was divided by it is 0 for those samples, so they teach nothing, and nothing shows it.",
+                remedy=advice(origin),
+                at=origin.at,
+                module=origin.module or None,
+                severity=Severity.WARNING,
+                certainty=certainty(origin),
+                family="numerics-overflow",
+                **evidence(origin),
             )
 
     def _compared(self, event: Event, row: int) -> Iterator[Finding]:
@@ -245,14 +313,16 @@ class MaskedNonFinite(Detector):
             else ""
         )
         origin = self._origin
-        if origin is not None and not (origin.detail or origin.stage == "data"):
-            origin = None
+        if origin is None or not (origin.detail or origin.stage == "data"):
+            origin = self._why
         bearer = sentence(origin) if origin is not None else mask.origin if mask is not None else ""
         birth = f" It came from here: {bearer}." if bearer else ""
         # Nothing hides it when it was born on the way back.
         behind = mask is None and not (skips or wiped) and origin is not None and origin.stage == "backward"
         hidden = _BORN_BEHIND if behind else _THROWN if skips else _HIDDEN
-        blamed = mask.at if mask is not None else origin.at if origin is not None else None
+        # The line to blame is the origin; who hides it comes second.
+        blamed = origin.at if origin is not None and origin.located else mask.at if mask is not None else None
+        blamed = blamed or (origin.at if origin is not None else None)
         return self.finding(
             event,
             message,
@@ -266,6 +336,9 @@ class MaskedNonFinite(Detector):
             parameter=parameter or None,
             certainty=certainty(origin),
             **evidence(origin),
+            masked_at=str(mask.at)
+            if mask is not None and mask.at is not None and mask.at != blamed
+            else None,
             origin=bearer,
             masked_by=mask.op if mask is not None else "",
         )

@@ -1,4 +1,5 @@
 import math
+import re
 
 from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.printed import columns
@@ -57,5 +58,12 @@ def broken(line: LogLine) -> tuple[LogLine, str, str] | None:
     """A loss of the evaluation in this line that is not finite."""
     for (label, text, value), names in zip(line.values, columns(line), strict=True):
         if not math.isfinite(value) and names & LOSSES and names & EVALUATED and not names & RECORDS:
-            return line, label, text
+            if not replaced(text, line.text):
+                return line, label, text
     return None
+
+
+def replaced(text: str, line: str) -> bool:
+    """Whether the number is what another one came in the place of: `decreased (inf --> 4.6)`, `from inf to 4.6`."""
+    number = rf"(?<![\w.]){re.escape(text)}\s*"
+    return re.search(rf"{number}(?:[-=~]*>|→|⟶|\bto\b)\s*[-+]?(?:\d|\.\d)", line, re.IGNORECASE) is not None

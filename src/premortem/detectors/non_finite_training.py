@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.certificate import advice, blame, certainty, sentence
 from premortem.derived.failures import TrainingFailed
 from premortem.detectors.base import Detector
 from premortem.detectors.non_finite_input import blamed
 from premortem.detectors.overflow import overflowed_at_once
-from premortem.detectors.shared.certificate import blame, certainty, sentence
 from premortem.detectors.shared.models import Models
 from premortem.events import NonFinite
 from premortem.findings import Finding, Severity
@@ -81,7 +81,7 @@ class NonFiniteTraining(Detector):
         origin, first = failure.origin, failure.first
         before = f"; the loss was {failure.last:.4g} before" if failure.last is not None else ""
         if origin is not None:
-            parameter, (how, cause) = origin.parameter, story(origin)
+            parameter, (how, cause) = origin.parameter, story(origin, graded=failure.graded)
         else:
             parameter = self.fact(Models).parameter(first.worst if first is not None else None)
             how = "the loss became NaN or infinite"
@@ -90,17 +90,18 @@ class NonFiniteTraining(Detector):
             failure,
             f"{how} (step {failure.began}{before})",
             cause=cause,
-            remedy="Guard that operation against the value it cannot take (clamp, eps), and restart from finite weights.",
+            remedy=f"{advice(origin)}{'' if failure.spared else ' Then restart from weights that are finite.'}",
             step=failure.began,
             parameter=parameter or None,
             certainty=certainty(origin),
             first_step=failure.began,
+            before=failure.last,
             **blame(origin),
         )
 
 
-def story(origin: NonFinite) -> tuple[str, str]:
-    """What happened, and why."""
+def story(origin: NonFinite, *, graded: bool) -> tuple[str, str]:
+    """What happened, and why. Not `graded`: the gradients are finite all the same."""
     parameter = f"`{origin.parameter}`" if origin.parameter else ""
     if origin.stage == "backward":
         broke = f"backward gave {parameter or 'a parameter'} a gradient that was not"
@@ -121,4 +122,8 @@ def story(origin: NonFinite) -> tuple[str, str]:
             "The weights were already broken: by the step before, by a checkpoint, or from the start."
         )
     how = sentence(origin) if origin.detail else "an operation of the forward pass made NaN of finite numbers"
-    return how, "Inputs and weights were finite: this operation is the first broken link."
+    cause = "Inputs and weights were finite: this operation is the first broken link."
+    return (
+        how,
+        cause if graded else f"{cause} The gradients stay finite, because it was cut off on the way back.",
+    )

@@ -1,5 +1,5 @@
 from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
-from premortem.events import Event, Forward, LossCall, Softmaxed
+from premortem.events import Event, Forward, LossCall, Site, Softmaxed
 
 
 class OverTheBatchDimension(Detector):
@@ -61,7 +61,8 @@ class OverTheBatchDimension(Detector):
             return
         if event.fn == "nll_loss" and event.input_op == "log_softmax" and event.row_logsumexp is not None:
             if event.row_logsumexp > 0.1 and len(event.input_shape) > 1 and event.input_shape[0] > 1:
-                yield from self._count(event, "log_softmax", event.input_shape)
+                made = [each.at for each in waiting if each.shape == event.input_shape]
+                yield from self._count(event, "log_softmax", event.input_shape, made[-1] if made else None)
                 return
         samples = event.target_shape[0]
         for each in waiting:
@@ -70,7 +71,9 @@ class OverTheBatchDimension(Detector):
                 if not any(size in event.target_shape[1:] for size in each.shape[1:] if size > 1):
                     yield from self._count(each, each.op, each.shape)
 
-    def _count(self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...]) -> Findings:
+    def _count(
+        self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...], at: Site | None = None
+    ) -> Findings:
         if self.over:
             return
         # A graph or a set that is given whole at every step has no batches: its first dimension is its nodes.
@@ -81,6 +84,7 @@ class OverTheBatchDimension(Detector):
             f"{op} over dimension 0 of {shape}: each column sums to one over the {shape[0]} samples of the batch",
             cause="The samples of a batch compete with each other instead of the classes of a sample.",
             remedy=f"{op}(..., dim=-1), or dim=1 for (N, C, ...).",
+            at=at,
             op=op,
             shape=shape,
         )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.certificate import EXPONENTIAL, advice, blame, certainty, sentence
 from premortem.derived.failures import TrainingFailed
 from premortem.detectors.base import Detector
-from premortem.detectors.shared.certificate import blame, certainty, sentence
 from premortem.events import Event, RunEnded
 from premortem.findings import Finding, Severity
-
-EXPONENTIAL = frozenset({"exp", "exp2", "expm1", "cosh", "sinh", "to"})
 
 
 class Overflow(Detector):
@@ -67,11 +65,12 @@ class Overflow(Detector):
                     event,
                     f"{went}: {sentence(origin) if origin.detail else 'a number grew too large'}",
                     cause="Numbers that were finite grew beyond what their type can hold; they were not NaN before.",
-                    remedy=advice(origin.op),
+                    remedy=advice(origin),
                     step=event.began,
                     parameter=origin.parameter or None,
                     certainty=certainty(origin),
                     first_step=event.began,
+                    before=event.last,
                     **blame(origin),
                 )
         elif isinstance(event, RunEnded) and "without overflow" in event.message:
@@ -88,9 +87,3 @@ def overflowed_at_once(failure: TrainingFailed) -> bool:
     return failure.overflowed and (
         (failure.origin is not None and failure.origin.op in EXPONENTIAL) or not failure.grew
     )
-
-
-def advice(op: str) -> str:
-    if op in EXPONENTIAL:
-        return "Use log_softmax, logsumexp or softplus instead of exp, or clamp what goes into it."
-    return "Find what makes the numbers grow: use a stable form of the loss, scale the data, or a wider type."

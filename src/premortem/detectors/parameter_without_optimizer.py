@@ -43,7 +43,10 @@ class ParameterWithoutOptimizer(Detector):
     """
 
     card = Card("PM103", "parameter-without-optimizer", "optimizer-ownership", Severity.ERROR).explaining(
-        *STILL, "gradients-never-cleared", "exploding-gradients"
+        *STILL,
+        "gradients-never-cleared",
+        "gradients-cleared-before-step",  # an optimizer that holds others steps on nothing
+        "exploding-gradients",
     )
     uses = (Optimizers,)
     listens = (ModelSeen, Forward, OptimizerBuilt, OptimizerStep, GraphWalked, Custody)

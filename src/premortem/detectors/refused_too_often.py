@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.certificate import birth, blame, certainty, known
 from premortem.derived.failures import better
 from premortem.detectors.base import Detector
-from premortem.detectors.shared.certificate import birth, blame, known
 from premortem.events import Event, NonFinite, StepRefused
-from premortem.findings import Certainty, Finding, Severity
+from premortem.findings import Finding, Severity
 
 ROW = 20  # refused steps in a row: a scaler finds its level, or a bad file ends, before that
 TOTAL = 200  # in all: so many batches are not bad one by one
@@ -60,7 +60,7 @@ class RefusedTooOften(Detector):
             f"{how} refused, because their updates were not finite ({event.made} were made){birth(origin)}",
             cause="What makes them lies in the model, the loss or the precision, not in one batch.",
             remedy="Repair what makes the values non-finite, and resume from the last good weights.",
-            certainty=Certainty.PROVED,
+            certainty=certainty(origin),
             parameter=(origin.parameter or None) if origin is not None else None,
             row=event.row,
             total=event.total,

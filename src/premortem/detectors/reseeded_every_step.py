@@ -36,7 +36,8 @@ class ReseededEveryStep(Detector):
     Seed once, before the loop; make generators once and draw on.
 
     ## When it stays silent
-    Another seed in each step, a seed that is set once per epoch or fold, draws that do not reach the training.
+    Another seed in each step, a seed that is set once per epoch or fold, draws that do not reach the training, and
+    numbers from a generator that the script hands over itself, as long as the batches differ.
     """
 
     card = Card("PM333", "reseeded-every-step", "data-order", Severity.ERROR).explaining(
@@ -58,7 +59,8 @@ class ReseededEveryStep(Detector):
             if event.size >= NUMBERS and event.grad:
                 what = f"`torch.{event.fn}` gives the same {event.size} numbers"
                 repeat = self._repeat(event, what, event.size)
-                if repeat.steps >= NOISE_STEPS:
+                # Who hands a generator over has chosen its numbers: a fixed table that is drawn anew in each step.
+                if repeat.steps >= NOISE_STEPS and not event.explicit:
                     yield self._noise(event, repeat)
         else:
             for run in self._runs.observe(event):

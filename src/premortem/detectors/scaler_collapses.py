@@ -1,6 +1,6 @@
+from premortem.derived.certificate import birth, blame, known
 from premortem.derived.failures import better
 from premortem.detectors.base import Card, Detector, Findings, Severity
-from premortem.detectors.shared.certificate import birth, blame, known
 from premortem.events import Event, NonFinite, ScalerUpdate
 
 ROW = 24  # halvings in a row; a scaler that starts at 65536 finds its level after a few

@@ -5,6 +5,9 @@ from premortem.detectors.base import STILL, Card, Detector, Findings, Severity
 from premortem.detectors.shared.schedules import Schedules
 from premortem.events import Event, OptimizerStep, RunEnded
 
+# Steps at rate 0: a schedule that ends a bit early, or a phase that waits for another one, has fewer.
+_IDLE = 50
+
 
 @dataclass
 class Rate:
@@ -13,6 +16,10 @@ class Rate:
     steps: int = 0
     peak: float = 0.0
     zero_since: int | None = None  # step from which on the rate has been exactly 0 in all groups
+
+    @property
+    def idle(self) -> int:
+        return 0 if self.zero_since is None else self.steps - self.zero_since + 1
 
 
 class SchedulerPastHorizon(Detector):
@@ -70,6 +77,8 @@ class SchedulerPastHorizon(Detector):
             known.zero_since = None
         elif known.zero_since is None and known.peak > 0:
             known.zero_since = known.steps
+        if known.zero_since is not None and known.idle > max(_IDLE, known.steps / 2):
+            yield from self._dead_end(event)  # whatever comes, most of the run so far has learnt nothing
         if min(rates) < 0 and self.once(event.optimizer):
             kind, at = self.fact(Schedules).who_sets(event.optimizer, event.at)
             yield self.finding(
@@ -82,10 +91,11 @@ class SchedulerPastHorizon(Detector):
                 peak=known.peak,
             )
 
-    def _dead_end(self, event: RunEnded) -> Findings:
+    def _dead_end(self, event: Event) -> Findings:
         for key, rate in self._rates.items():
-            idle = rate.steps - rate.zero_since + 1 if rate.zero_since is not None else 0
+            idle = rate.idle
             if idle >= 20 and idle > 0.25 * rate.steps and not self.said(key):
+                self.once(key)
                 kind, at = self.fact(Schedules).who_sets(key)
                 yield self.finding(
                     event,

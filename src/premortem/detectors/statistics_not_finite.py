@@ -1,5 +1,5 @@
+from premortem.derived.certificate import certainty, evidence, known, sentence
 from premortem.detectors.base import Card, Detector, Findings, Severity
-from premortem.detectors.shared.certificate import certainty, evidence, known, sentence
 from premortem.events import BufferBroken
 
 

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.certificate import birth, blame, certainty, known
 from premortem.derived.failures import climbing
 from premortem.detectors.base import Detector
-from premortem.detectors.shared.certificate import birth, blame, known
 from premortem.detectors.shared.models import Models
 from premortem.events import (
     Event,
@@ -17,7 +17,7 @@ from premortem.events import (
     ScalerUpdate,
     StepRefused,
 )
-from premortem.findings import Certainty, Finding, Severity
+from premortem.findings import Finding, Severity
 
 
 class UpdateRefused(Detector):
@@ -75,7 +75,7 @@ class UpdateRefused(Detector):
             f"the gradient scaler left out the step{where}: the loss was {loss:.4g} before it was scaled{birth(origin)}",
             cause="The loss itself is broken, so the scale is halved for nothing, and falls with every such batch.",
             remedy="Find what makes it: the batch, or the operation. A smaller scale does not help.",
-            certainty=Certainty.PROVED,
+            certainty=certainty(origin),
             batch=event.batches[1] if event.batches is not None else None,
             **blame(origin),
         )
@@ -101,7 +101,7 @@ class UpdateRefused(Detector):
             f"step {event.step} was refused{where}: {what}{loss}{birth(origin)}",
             cause="Applied, it would have made every weight NaN. Weights and optimizer state are as before the step.",
             remedy="Find what makes it: the batch, or the operation. Until then such steps are left out.",
-            certainty=Certainty.PROVED,
+            certainty=certainty(origin),
             parameter=name if event.worst is not None else None,
             batch=event.batches[1] if event.batches is not None else None,
             **told,

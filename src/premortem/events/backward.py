@@ -192,6 +192,13 @@ class NonFinite(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class OverflowLost(Event):
+    """Numbers on the way to the loss grew too large for their type, and a division made 0 of them: all that arrived is finite."""
+
+    origin: NonFinite
+
+
+@dataclass(slots=True, kw_only=True)
 class BufferBroken(Event):
     """A buffer that forward passes write (the statistics of batch norm) holds a value that is not finite."""
 

@@ -85,3 +85,4 @@ class RandomRepeated(Event):
     times: int  # in a row
     size: int  # how many numbers
     grad: bool = True  # drawn with gradients enabled: not in an evaluation
+    explicit: bool = False  # from a generator that the script handed over

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from premortem.events.base import Event
 
@@ -53,3 +54,10 @@ class Seeded(Event):
     seed: int
     library: str = "torch"
     rewound: bool = False  # torch's had drawn from this seed before, exactly as far as at an earlier seeding
+
+
+@dataclass(slots=True, kw_only=True)
+class Autopsied(Event):
+    """A step that failed was run again, by the run itself or by hand: what that proved, as `premortem replay --json` says it."""
+
+    record: dict[str, Any] = field(default_factory=dict)

@@ -56,7 +56,8 @@ class Clip(Event):
     kind: str  # "norm" or "value"
     limit: float
     norm: float | None
-    after_step: bool = False  # no backward since the last step: it clips used gradients
+    after_step: bool = False  # no backward since the last step: it clips used gradients,
+    empty: bool = False  # ... or there are none yet
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,6 +85,8 @@ class OptimizerStep(Event):
     rewritten: bool = False  # its learning rates were assigned since its last step, if only the same values
     stray: float | None = None  # a rate set where torch's optimizers do not look: `optimizer.lr = 0.1`
     rested: int = 0  # steps like it since the last one that was told, which were not
+    # of several backward passes: the batches that were drawn for them, the first and the last, counted from 1 in their epoch
+    batches: tuple[int, int] | None = None
     uphill: float | None = None  # by hand: cosine between the update and the gradient (a few values, CPU)
 
 

@@ -200,6 +200,11 @@ class Run:
             kind,
         )
 
+    def proofs(self) -> list[dict[str, Any]]:
+        """What replays of its failed steps have found out, the newest last."""
+        records = [event.get("record") for event in self.events("Autopsied")]
+        return [record for record in records if isinstance(record, dict)]
+
     def faults(self) -> list[Fault]:
         return self._read("SELECT time, unit, error FROM faults ORDER BY rowid", self._fault)
 

@@ -97,7 +97,7 @@ class Attachment:
             self.schedulers,
             self.scalers,
             clipping,
-            Questions(session, nonfinite_origin),
+            Questions(session, models, nonfinite_origin),
             self.seeds,
             Draws(session),
             Keeping(session, self.optimizers),

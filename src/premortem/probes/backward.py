@@ -59,6 +59,7 @@ class Backwards:
 
     def _differentiated(self, *args: Any, **kwargs: Any) -> None:
         """`autograd.grad` (an attack, a penalty, an inner loop) uses forwards as a backward does."""
+        self.session.passes += 1
         used = self.models.used()
         if used:
             self.session.emit(GradTaken(step=self.session.step, at=user_site(), forwards=used))
@@ -116,6 +117,7 @@ class Backwards:
                 for begins in self.begins:
                     begins()
         session.in_backward = True
+        session.passes += 1
         try:
             return original(tensors, *args, **kwargs)
         except Exception as error:

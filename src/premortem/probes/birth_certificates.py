@@ -11,7 +11,7 @@ import torch
 from premortem.events import NonFinite
 from premortem.probes import operation_words
 from premortem.probes.operations import Executed, broken_rows, readable, saved, short, shown, state
-from premortem.probes.places import Directory, Place, here, variable_holding
+from premortem.probes.places import Directory, Place, here, item_of, variable_holding
 
 _SAVED = ("self", "other", "exponent", "result", "target")
 
@@ -58,7 +58,7 @@ class BirthCertificates:
         if unfilled and not holder:
             found = operation_words.Birth("empty", "memory that was never filled")
             return self._certificate("forward", found, here(), tensor)
-        what = variable_holding(tensor) or ("input" if tensor.dim() else "constant")
+        what = item_of() or variable_holding(tensor) or ("input" if tensor.dim() else "constant")
         stage, what = ("weights", "") if holder else ("data", what)
         rows = broken_rows(tensor)
         event = self._certificate(

@@ -9,7 +9,7 @@ from torch.nn import utils
 from torch.nn.utils import clip_grad
 
 from premortem.events import Clip
-from premortem.probes.optimizers import Optimizers
+from premortem.probes.optimizers import Optimizers, Track
 from premortem.probes.session import Session, user_site
 
 
@@ -35,6 +35,11 @@ class Clipping:
         on_cpu = isinstance(norm, torch.Tensor) and norm.device.type == "cpu"
         self._tell("norm", float(kw.get("max_norm", max_norm)), float(norm) if on_cpu else None)
 
+    def _empty(self, norm: float | None, tracks: list[Track]) -> bool:
+        """Nothing to clip: the gradients were cleared, and no backward pass has made new ones."""
+        held = [p for track in tracks for reference in track.sentinels if (p := reference()) is not None]
+        return norm == 0 or (bool(held) and all(p.grad is None for p in held))
+
     def _by_value(
         self, note: Any, result: Any, parameters: Any, clip_value: Any = None, *args: Any, **kw: Any
     ) -> None:
@@ -52,5 +57,6 @@ class Clipping:
                 limit=limit,
                 norm=norm,
                 after_step=bool(tracks) and all(track.backwards == 0 for track in tracks),
+                empty=self._empty(norm, tracks),
             )
         )

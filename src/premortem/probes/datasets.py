@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from premortem.events import Array
+from premortem.probes.sampling import stride_over
 from premortem.probes.session import sampled, version
 
 _SAMPLE = 512
@@ -152,14 +153,14 @@ def values_of(value: Any, most: int) -> list[float]:
     if isinstance(value, torch.Tensor):
         return sampled(value, most)
     flat = value.reshape(-1)
-    return [float(v) for v in flat[:: max(1, flat.size // most)][:most].tolist()]
+    return [float(v) for v in flat[:: stride_over(flat.size, most)][:most].tolist()]
 
 
 def glance(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return version(value), tuple(sampled(value, _GLANCE))
     flat = value.reshape(-1)
-    return flat[:: max(1, flat.size // _GLANCE)][:_GLANCE].tobytes()
+    return flat[:: stride_over(flat.size, _GLANCE)][:_GLANCE].tobytes()
 
 
 def spread(values: list[float]) -> float:

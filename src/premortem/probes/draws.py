@@ -39,14 +39,14 @@ class Draws:
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
-            grad = torch.is_grad_enabled()
+            grad, explicit = torch.is_grad_enabled(), kwargs.get("generator") is not None
             with session.looking_at("draws"):
-                self._drawn(name, result, grad)
+                self._drawn(name, result, grad, explicit)
             return result
 
         return wrapper
 
-    def _drawn(self, name: str, result: Any, grad: bool) -> None:
+    def _drawn(self, name: str, result: Any, grad: bool, explicit: bool) -> None:
         if not isinstance(result, torch.Tensor) or result.device.type != "cpu" or result.numel() < 2:
             return
         at = user_site()
@@ -62,6 +62,12 @@ class Draws:
         if times >= _TELLING:
             self.session.emit(
                 RandomRepeated(
-                    step=self.session.step, at=at, fn=name, times=times, size=result.numel(), grad=grad
+                    step=self.session.step,
+                    at=at,
+                    fn=name,
+                    times=times,
+                    size=result.numel(),
+                    grad=grad,
+                    explicit=explicit,
                 )
             )

@@ -20,11 +20,16 @@ _ABSORBING = frozenset(
 )
 
 
+# Of these the 0 is wrong: the true result is small, and not nothing. (exp(-inf) is 0 as exp(-70000) is.)
+_LOSING = frozenset({"div", "reciprocal", "rsqrt"})
+
+
 class Candidate(NamedTuple):
     """A value that is not finite and that no other such value explains."""
 
     event: NonFinite
     constant: bool = False  # it is meant to be so
+    trained: bool = False  # made of what gets gradients
 
 
 class Lineage:
@@ -37,13 +42,14 @@ class Lineage:
         self._empty: dict[int, StorageWeakRef] = {}
         # Finite memory, computed from numbers that were too large for their type.
         self._absorbed: dict[int, tuple[StorageWeakRef, frozenset[int]]] = {}
+        self._lost: set[int] = set()  # candidates that a division made 0 of
 
     def __bool__(self) -> bool:
         return bool(self._memory or self._absorbed)
 
-    def register(self, event: NonFinite, *, constant: bool = False) -> int:
+    def register(self, event: NonFinite, *, constant: bool = False, trained: bool = False) -> int:
         if len(self.candidates) < _MOST_CANDIDATES:
-            self.candidates.append(Candidate(event, constant))
+            self.candidates.append(Candidate(event, constant, trained))
         return len(self.candidates) - 1
 
     def constants(self, numbers: Iterable[int]) -> bool:
@@ -75,7 +81,10 @@ class Lineage:
                 numbers |= self._absorbed[key][1]
             if op in _ABSORBING and key in self._memory:
                 known = self._memory[key][1]
-                numbers |= {number for number in known if self.candidates[number].event.overflow}
+                large = {number for number in known if self.candidates[number].event.overflow}
+                numbers |= large
+                if op in _LOSING:
+                    self._lost |= {number for number in large if self.candidates[number].trained}
         for tensor in made if numbers else ():
             memory = tensor.untyped_storage()
             self._absorbed[memory._cdata] = (StorageWeakRef(memory), frozenset(numbers))
@@ -84,6 +93,10 @@ class Lineage:
         """The overflows that these finite numbers were computed from."""
         known = (self._absorbed.get(storage(operand)) for operand in operands)
         return {number for held in known if held is not None for number in held[1]}
+
+    def lost(self) -> NonFinite | None:
+        """The first that became 0 in a division."""
+        return self.candidates[min(self._lost)].event if self._lost else None
 
     def allocated(self, tensor: torch.Tensor) -> None:
         """Memory without a content: whatever is in it was there before."""
@@ -94,7 +107,7 @@ class Lineage:
 
     def prune(self) -> None:
         """A step is over: only what still lives can harm a later one."""
-        self._absorbed = {}
+        self._absorbed, self._lost = {}, set()
         living = {key: held for key, held in self._memory.items() if not held[0].expired()}
         used = sorted({number for _, numbers in living.values() for number in numbers})
         renumbered = {old: new for new, old in enumerate(used)}

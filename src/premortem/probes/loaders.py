@@ -14,6 +14,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, LoaderBuilt, Site
 from premortem.probes.datasets import Datasets, Kept, generators_in
 from premortem.probes.recent_data import Recent
+from premortem.probes.sampling import stride_over
 from premortem.probes.session import Session, fingerprint, sampled, tensors_in, user_site
 
 
@@ -156,7 +157,7 @@ class Loaders:
 
     def _drawn(self, epoch: Epoch, batch: Any) -> None:
         self._count(epoch, batch)
-        self.recent.drawn(batch)
+        self.recent.drawn(batch, epoch.at)
         if epoch.batches == 1 or epoch.batches % 16 == 0 or self.session.auditing:
             self.session.emit(
                 BatchDrawn(
@@ -231,7 +232,7 @@ def content_of(dataset: Any, depth: int = 0) -> int | None:
             parts.append((name, id(value), tuple(sampled(value, 64))))
         elif type(value).__name__ == "ndarray" and value.size and value.dtype.kind in "fiu":
             flat = value.reshape(-1)
-            parts.append((name, id(value), tuple(flat[:: max(1, flat.size // 64)][:64].tolist())))
+            parts.append((name, id(value), tuple(flat[:: stride_over(flat.size, 64)][:64].tolist())))
         elif isinstance(value, (list, tuple)) and value and isinstance(value[0], torch.Tensor):
             parts.append((name, id(value[0]), tuple(sampled(value[0], 64))))
         elif name in ("dataset", "datasets") and depth < 3:  # Subset, ConcatDataset, wrappers

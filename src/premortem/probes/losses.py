@@ -17,6 +17,7 @@ from premortem.probes.modules import Models
 from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.numbers import summarise
 from premortem.probes.recent_data import Recent
+from premortem.probes.sampling import stride_over
 from premortem.probes.session import Session, user_site
 
 WATCHED = (
@@ -191,7 +192,7 @@ def classes_of(target: torch.Tensor) -> dict[float, int] | None:
     if target.is_complex():
         return None
     if target.numel() > 4096:  # spread over the whole batch: the corner of a mask is all background
-        target = target.reshape(-1)[:: target.numel() // 4096]
+        target = target.reshape(-1)[:: stride_over(target.numel(), 4096)]
     counts = Counter(target.detach().reshape(-1).tolist())
     if target.is_floating_point() and (len(counts) > 16 or any(not float(v).is_integer() for v in counts)):
         return None

@@ -85,6 +85,11 @@ class Microscope(TorchDispatchMode):
         self._places.clear()
         self._leaves, self._found = [], None
 
+    def lost(self) -> NonFinite | None:
+        """Of a step in which everything arrived finite: numbers that grew too large, and became 0 in a division. What
+        was divided teaches nothing, and nothing shows it."""
+        return None if self._found is not None else self._lineage.lost()
+
     def certificate(self, of: torch.Tensor | None = None) -> NonFinite | None:
         """How the first non-finite loss, gradient or update came into being; or this very tensor."""
         found = None
@@ -210,9 +215,22 @@ class Microscope(TorchDispatchMode):
             if kind.collective:
                 for tensor in readable(result) if inherited else ():
                     self._lineage.passed_on(inherited, tensor)
+            elif kind.reads:
+                self._read(result)
             elif not kind.view:
                 self._executed(kind, dict(zip(kind.arguments, args, strict=False)) | kwargs, result, before)
         return result
+
+    def _read(self, result: Any) -> None:
+        """A tensor was made of an array, a list or a file: what is not finite in it came in at this line. Single numbers and
+        -inf are left to whoever uses them: those are bounds and masks."""
+        for tensor in readable(result):
+            if (
+                tensor.dim()
+                and not operation_words.finite(tensor)
+                and operation_words.worst(tensor) != "-inf"
+            ):
+                self._descent(state("", tensor), None)
 
     def _sent(self, kind: Kind, given: dict[str, Any]) -> set[int]:
         """To other ranks. What comes back may be theirs; if this rank has sent what is not finite, it answers for it.
@@ -282,17 +300,18 @@ class Microscope(TorchDispatchMode):
             event = self._registrar.birth(
                 done, made_at=self._made_at, grad=self._grad, stepping=optimizer is not None
             )
-            inherited = {lineage.register(event)}
+            trained = any(operand.tensor.requires_grad for operand in done.operands)
+            inherited = {lineage.register(event, trained=trained)}
         for tensor in done.broken:
             lineage.passed_on(inherited, tensor)
         if optimizer is not None and done.kind.written and self._found is None:
             self._updated(done, optimizer, inherited)
 
-    def _descent(self, operand: State, kind: Kind) -> frozenset[int]:
+    def _descent(self, operand: State, kind: Kind | None) -> frozenset[int]:
         known = self._lineage.of(operand.tensor)
         if known is not None:
             return known
-        masking = kind.op in _MASKING or not operand.tensor.dim()
+        masking = kind is not None and (kind.op in _MASKING or not operand.tensor.dim())
         meant = masking and operation_words.worst(operand.tensor) == "-inf"
         event = self._registrar.entry(operand.tensor, unfilled=self._lineage.unfilled(operand.tensor))
         entry = self._lineage.register(event, constant=meant)

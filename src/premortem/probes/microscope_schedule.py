@@ -77,6 +77,9 @@ class MicroscopeSchedule:
     def certificate(self, of: torch.Tensor | None = None) -> NonFinite | None:
         return self.scope.certificate(of) if self.scope is not None else None
 
+    def lost(self) -> NonFinite | None:
+        return self.scope.lost() if self.scope is not None else None
+
     def satisfied(self) -> None:
         """The certificate is written: no more of this failure."""
         self._until = 0

@@ -50,6 +50,7 @@ _MOST_AUDITED = 32  # audited forwards whose inner graphs are followed
 T = TypeVar("T")
 _DESCRIBED_EVERY = 64  # steps, in cruise
 _NOW_AND_THEN = 32  # steps: how often a model that is called in each of them is looked at
+_AUTOCAST = ("cpu", "cuda", "mps", "xpu")  # where torch has it
 _LARGE = 1 << 22  # elements; per-unit statistics are not taken of larger activations
 # Calls with gradients between two steps: a cell that is called for each moment of a series says nothing new after these.
 _MOST_LOOKED_INTO = 64
@@ -338,7 +339,7 @@ class Models:
         for listener in list(self.before_forward):
             listener()
         self._audit = session.auditing and not session.compiling_used and self._in_a_row <= _MOST_LOOKED_INTO
-        self.autocast = self._audit and torch.is_autocast_enabled("cpu")
+        self.autocast = self._audit and any(map(torch.is_autocast_enabled, _AUTOCAST))
         model = self._model(module)
         self.current = model
         self.noisy_train = self.noisy_eval = self.forgotten = 0

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import torch
 
-from premortem.events import NonFinite, Site
+from premortem.events import Masked, NonFinite, OverflowLost, Site
 from premortem.probes.graph import root_of
 from premortem.probes.graph_values import birth_of, only_line
 from premortem.probes.microscope_schedule import MicroscopeSchedule
@@ -46,6 +46,7 @@ class NonFiniteOrigin:
         self._certified = False  # ... and the microscope has seen it
         self.gradients_finite = True  # so were the last ones
         self.loss_broken = False  # one that was sent backward since the last step
+        self._hidden: tuple[Masked, NonFinite | None] | None = None  # a gradient that a hook asked about
 
     # -- others tell ----------------------------------------------------------------------
 
@@ -68,10 +69,35 @@ class NonFiniteOrigin:
         """The script itself has seen that it is not finite; perhaps there will be no backward pass."""
         self._tell(lambda: self._forward_case(loss, value, at))
 
+    def asked_about_gradient(self, gradient: torch.Tensor, at: Site | None) -> None:
+        """A hook asks whether a gradient is finite. If it is not, and those that arrive are, the hook has hidden it."""
+        if self._hidden is None and broken_rows(gradient) is not None:
+            seen = self.microscope_schedule.certificate(gradient)
+            bad = int((~torch.isfinite(gradient.detach())).sum())
+            origin = seen if seen is not None and seen.stage != "weights" else None
+            masked = Masked(
+                step=self.session.step,
+                at=at,
+                op="a hook",
+                count=bad,
+                total=gradient.numel(),
+                grad=False,
+                gradient=True,
+                origin=origin.detail if origin is not None else "",
+            )
+            self._hidden = (masked, origin)
+            self.microscope_schedule.alarm()
+
     def after(self, value: float | None, at: Site | None) -> bool | None:
         """Whether the gradients that backward left (a sample of them) are finite; None when not looked at."""
         grads = self._gradients()
         sound = self._sound(grads) if grads else None
+        hidden, self._hidden = self._hidden, None
+        if sound and hidden is not None:
+            masked, origin = hidden
+            if origin is not None:
+                self.session.emit(replace(origin, step=self.session.step, value=value))
+            self.session.emit(masked)
         if sound is not None:
             self._finite = sound
         if sound is False or self.microscope_schedule.certificate() is not None:
@@ -86,6 +112,8 @@ class NonFiniteOrigin:
         seen = self.microscope_schedule.certificate()
         if seen is not None and seen.stage == "update":
             self._tell(lambda: self._as_event(seen, None))
+        elif seen is None and (lost := self.microscope_schedule.lost()) is not None:
+            self.session.emit(OverflowLost(step=self.session.step, at=lost.at, origin=lost))
         self.loss_broken = False
         self.microscope_schedule.step_ended()
 
@@ -137,14 +165,17 @@ class NonFiniteOrigin:
             event.detail = "an update did not fit into 16 bits" if event.overflow else ""
             return event
         found = self._broken_data()
-        if found is not None and found[0] == "target" and self._batch_is_sound():
-            return event  # it was computed; the microscope will see by what
+        if found is not None and found[0] != "batch" and self._batch_is_sound():
+            return event  # it was computed; the microscope, or a replay, will see by what
         birth = None if found is not None else birth_of(loss)
+        if birth is not None and birth.constant and self._batch_is_sound():
+            return event  # likewise: it was computed before it met a weight
         if found is None and (birth is None or birth.constant):
             found = broken_variable()
         if found is not None:
             event.stage = "data"
             event.what, event.rows = found
+            event.at = self.recent.at or at  # where it was read, not where it did harm
         elif birth is not None:
             event.stage, event.what = ("data", "constant") if birth.constant else ("forward", "")
             event.op, event.detail = birth.op, birth.detail

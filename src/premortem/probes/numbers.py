@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 
+from premortem.probes.sampling import stride_over
 from premortem.tensors.sharding import local
 
 _SAMPLE = 1 << 14
@@ -37,7 +38,7 @@ def sample(tensor: torch.Tensor) -> torch.Tensor:
     if flat.layout != torch.strided:
         flat = flat.coalesce().values() if flat.is_sparse else flat.to_dense()
     flat = flat.reshape(-1)
-    stride = max(1, flat.numel() // _SAMPLE)
+    stride = stride_over(flat.numel(), _SAMPLE) if flat.numel() > _SAMPLE else 1
     return flat[::stride].float() if not flat.is_complex() else flat[::stride].abs().float()
 
 

@@ -11,6 +11,7 @@ import functools
 import math
 import sys
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -337,6 +338,9 @@ class OpAudit:
             return
         bad = int((~torch.isfinite(tensor.detach())).sum())
         if bad:
+            seen = self.session.scope.certificate(tensor) if self.session.scope is not None else None
+            if seen is not None and seen.stage != "weights":  # nothing of it may arrive anywhere else
+                self.session.emit(replace(seen, step=self.session.step))
             self.session.emit(
                 Masked(
                     step=self.session.step,

@@ -33,6 +33,7 @@ class Kind(NamedTuple):
     overwrites: bool
     attention: bool  # only its first result means something
     collective: bool  # with other ranks
+    reads: bool  # makes a tensor of what lies outside of torch: an array, a list, a file
 
 
 @functools.lru_cache(maxsize=4096)
@@ -51,10 +52,11 @@ def kind_of(func: Any) -> Kind:
         names,
         written,
         view=not written and any(alias is not None for alias in returned),
-        empty="empty" in op or op in {"resize", "set"},
+        empty="empty" in op or op == "resize",
         overwrites=op in _OVERWRITING or "out" in written,
         attention="scaled_dot_product" in op,
         collective=func.namespace in _COLLECTIVE,
+        reads=op in {"lift_fresh", "set"},
     )
 
 

@@ -582,6 +582,7 @@ class Optimizers:
                 stray=stray_rate(optimizer),
                 refused=self.was_refused,
                 rested=track.untold,
+                batches=self.session.drawn(self.session.step) if track.backwards > 1 else None,
             )
             track.untold = 0
             self.last_site = at

@@ -81,6 +81,19 @@ def variable_holding(tensor: torch.Tensor) -> str:
     return ""
 
 
+def item_of() -> str:
+    """ "Readings[77]" while the dataset's `__getitem__` runs, "" else."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__getitem__" and code.co_argcount == 2 and code_kind(code.co_filename) == 0:
+            owner, index = (frame.f_locals.get(name) for name in code.co_varnames[:2])
+            if isinstance(index, int):
+                return f"{type(owner).__name__}[{index}]"
+        frame = frame.f_back
+    return ""
+
+
 class Directory:
     """What the modules and parameters that were seen are called."""
 

@@ -24,11 +24,13 @@ _LOOKS = 3
 class Recent:
     def __init__(self) -> None:
         self.tensors: deque[weakref.ref[torch.Tensor]] = deque(maxlen=16)  # of the last batches
+        self.at: Site | None = None  # the line that drew the last batch from a loader
         self._values: deque[tuple[int, tuple[float, ...]]] = deque(maxlen=48)
         self._looked: dict[Site | None, tuple[int, bool]] = {}  # lines whose variables were searched
 
-    def drawn(self, batch: Any) -> None:
+    def drawn(self, batch: Any, at: Site | None) -> None:
         """A loader handed out this batch."""
+        self.at = at
         for tensor in tensors_in(batch):
             self.tensors.append(weakref.ref(tensor))
             self.taken(tensor)

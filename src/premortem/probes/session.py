@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from premortem.events import Event, Site
+from premortem.events import Event, NonFinite, Site
 from premortem.points import Subscriptions, lifting
 from premortem.points.point import Point
+from premortem.probes.sampling import stride_over
 from premortem.tensors.sharding import local
 
 if TYPE_CHECKING:
@@ -149,6 +150,8 @@ class Pausing(Protocol):
 
     def resume(self) -> None: ...
 
+    def certificate(self, of: torch.Tensor | None = None) -> NonFinite | None: ...
+
 
 class Look:
     """A moment in which premortem itself uses torch: without gradients, unseen by itself, never fatal.
@@ -232,6 +235,7 @@ class Session:
         # premortem itself is using torch right now, or must not look (probes/capturing.py)
         self.looking = False
         self.compiling_used = False  # the script uses torch.compile: op-level audits stay out of its way
+        self.passes = 0  # backward passes, and calls of `autograd.grad`
         self.in_backward = False  # autograd is running: what is computed now are gradients
         self.scope: Pausing | None = None  # a dispatch mode of ours that is on
         self.locally: AbstractContextManager[Any] | None = (
@@ -411,7 +415,7 @@ def sampled(tensor: torch.Tensor, most: int = 16) -> list[float]:
     """Up to `most` values, evenly spread. Reads memory: only for tensors on the CPU."""
     here = local(tensor)
     size = here.numel()
-    stride = max(1, size // most)
+    stride = stride_over(size, most) if size > most else 1
     if type(here) in _PLAIN and here.is_contiguous() and size:
         # One operation for all: where the run holds pieces each of them goes through a mode of ours.
         few = here.as_strided((min(most, -(-size // stride)),), (stride,), here.storage_offset())

@@ -18,14 +18,22 @@ _MOST_VALUES = 512  # variables of a frame that are looked at
 def kept_weights(frames: list[Any], modules: list[nn.Module]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Modules and dicts of tensors that the script keeps beside the models that were loaded, by name."""
     mine = {id(module) for module in modules}
+    names = {name for module in modules for name in unwrapped(module.state_dict())}
     for frame in frames:
         for name, value in list({**frame.f_globals, **frame.f_locals}.items())[:_MOST_VALUES]:
             inner = getattr(value, "__dict__", {}) if is_plain_object(value) else {}
             for label, thing in ((name, value), *((f"{name}.{key}", held) for key, held in inner.items())):
                 if isinstance(thing, nn.Module) and id(thing) not in mine:
                     yield label, thing.state_dict()
-                elif isinstance(thing, dict) and any(isinstance(v, torch.Tensor) for v in thing.values()):
+                elif isinstance(thing, dict) and are_weights(thing, names):
                     yield label, thing
+
+
+def are_weights(thing: dict[Any, Any], names: set[str]) -> bool:
+    """A dict that calls its tensors as a model calls its parameters, and not a batch."""
+    tensors = {name for name, value in thing.items() if isinstance(value, torch.Tensor)}
+    own = unwrapped({name: None for name in tensors if isinstance(name, str)})
+    return bool(tensors) and 2 * len(names & set(own)) >= len(tensors)
 
 
 def unwrapped(named: Mapping[str, Any]) -> dict[str, Any]:

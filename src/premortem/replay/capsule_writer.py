@@ -1,9 +1,14 @@
-"""While a run is watched: a step that fails becomes a capsule, before it moves a weight."""
+"""While a run is watched: a step that fails becomes a capsule, before it moves a weight.
+
+It is copied at once, and written by a thread while the run goes on.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import threading
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from premortem import __version__
-from premortem.replay.collect import collect, gradients
+from premortem.replay.collect import Taken, collect, gradients, sealed
 from premortem.replay.how_started import how_started, versions
 
 if TYPE_CHECKING:
@@ -30,23 +35,28 @@ class Capsules:
         folder: Path,
         argv: list[str],
         cwd: str,
-        written: Callable[[Path, int], None],
+        promised: Callable[[Path, int], None],
+        written: Callable[[Path], None],
         most_mib: float | None = None,
     ) -> None:
         self.attachment = attachment
         self.folder = folder
         self.argv = argv
         self.cwd = cwd
-        self.written = written
+        self.promised = promised  # told at once where it will be,
+        self.written = written  # ... and at the end of a step that it is there
         self.most = int((most_mib if most_mib is not None else _limit()) * (1 << 20))
         self.count = 0
         self._last = -9
+        self._threads: list[threading.Thread] = []
+        self._stored: deque[Path] = deque()  # written, and not yet told
         self.guard = getattr(attachment, "guard", None)
         if self.guard is not None:
             self.guard.listeners.append(self.refused)
         attachment.optimizers.before_step.append(self._before_step)
         attachment.recorder.broken.append(self._buffer_broken)
         attachment.scalers.refused.append(self._scaler_refused)
+        attachment.optimizers.after_step.append(lambda *_: self._tell())
 
     def refused(self, refusal: Any) -> None:
         """The guard refused a step: weights and optimizer state are as they were before it."""
@@ -81,22 +91,48 @@ class Capsules:
         if recurs or self.count >= MOST_CAPSULES or self.most <= 0:
             return
         self.count += 1
-        session = self.attachment.session
         try:
-            facts, capsule = collect(self.attachment, optimizer, key, step, reason, self.most, buffer)
+            taken = collect(self.attachment, optimizer, key, step, reason, self.most, buffer)
+            ranks = taken.facts["ranks"]
+            told = ranks is None or (ranks["told"] and _seen_by_all(reason, optimizer))
+            path = self.folder / f"step-{step}"
+            thread = threading.Thread(
+                target=self._store, args=(taken, path, told), name="premortem-capsule", daemon=True
+            )
+            thread.start()
+        except Exception as error:  # noqa: BLE001 - the run goes on without this capsule
+            self.attachment.session.fault("capsule", error)
+            return
+        self._threads.append(thread)
+        if told:
+            self.promised(path, step)
+
+    def _store(self, taken: Taken, path: Path, told: bool) -> None:
+        """In a thread of its own: nothing of the run is touched here but the copies."""
+        try:
+            capsule = sealed(taken)
             capsule.manifest = {
                 "premortem": __version__,
                 "started": how_started(self.argv, self.cwd),
                 "versions": versions(),
-                **facts,
+                **capsule.manifest,
             }
-            path = self.folder / f"step-{step}"
             capsule.save(path)
         except Exception as error:  # noqa: BLE001 - the run goes on without this capsule
-            session.fault("capsule", error)
+            self.attachment.session.fault("capsule", error)
             return
-        if facts["ranks"] is None or (facts["ranks"]["told"] and _seen_by_all(reason, optimizer)):
-            self.written(path, step)
+        if told:
+            self._stored.append(path)
+
+    def _tell(self) -> None:
+        while self._stored:
+            self.written(self._stored.popleft())
+
+    def close(self, seconds: float = 60.0) -> None:
+        """The run is over: what is being written is waited for."""
+        for thread in self._threads:
+            thread.join(seconds)
+        self._tell()
 
 
 def _seen_by_all(reason: str, optimizer: Any) -> bool:

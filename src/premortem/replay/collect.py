@@ -1,10 +1,15 @@
-"""From the live run to a capsule: state before the step, data, random states, the loss to the last bit."""
+"""From the live run to a capsule: state before the step, data, random states, the loss to the last bit.
+
+In two parts. `collect` runs in the training's thread: it names everything, and copies it where it lies. `sealed` reads the
+copies, which waits for a device, and may run in another thread while the training goes on.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -22,6 +27,18 @@ if TYPE_CHECKING:
 Tensors = dict[str, torch.Tensor]
 
 
+class Taken(NamedTuple):
+    """Copies of all that a capsule holds, each with memory of its own, and what is to be read of them."""
+
+    facts: dict[str, Any]
+    state: Tensors
+    data: Tensors
+    losses: list[torch.Tensor]
+    gradients: list[torch.Tensor]
+    buffer: torch.Tensor | None
+    ready: list[torch.cuda.Event]  # of each GPU: the copies are made
+
+
 def collect(
     attachment: Attachment,
     optimizer: Any,
@@ -30,7 +47,7 @@ def collect(
     reason: str,
     most: int,
     buffer: tuple[tuple[int, str], torch.Tensor] | None = None,
-) -> tuple[dict[str, Any], Capsule]:
+) -> Taken:
     """What to write: the manifest's facts about the step, and the tensors, of at most `most` bytes.
 
     `buffer` is the one that the step broke, when it broke nothing else."""
@@ -59,9 +76,7 @@ def collect(
         "calls": _calls(attachment, window, data),
         "targets": len(window.targets),
         "random": random_state(window.random, "random/start", data),
-        "losses": [exact(loss) for loss in window.losses],
-        "gradients": digest(gradients(optimizer)),
-        "buffer": _buffer(attachment, buffer) if buffer is not None else None,
+        "buffer": _buffer(attachment, buffer[0]) if buffer is not None else None,
         "scaler": _scaler(attachment),
         "schedulers": _schedulers(attachment),
         "guarded": getattr(attachment, "guard", None) is not None,
@@ -80,7 +95,75 @@ def collect(
     for i, loss in enumerate(window.losses):
         data[f"loss/{i}"] = loss
     _fit(state, data, most, notes)
-    return facts, Capsule({}, _stored(state, notes), _stored(data, notes))
+    grads = gradients(optimizer)
+    copier = Copier([*state.values(), *data.values(), *grads])
+    return Taken(
+        facts,
+        copier.stored(state, notes),
+        copier.stored(data, notes),
+        [copier.copy(loss) for loss in window.losses],
+        [copier.copy(grad) for grad in grads if grad.layout == torch.strided],
+        copier.copy(buffer[1]) if buffer is not None else None,
+        copier.made(),
+    )
+
+
+def sealed(taken: Taken) -> Capsule:
+    """The capsule: everything on the CPU, with the exact losses and the checksums. Waits for the device."""
+    streams = {}
+    for done in taken.ready:
+        stream = streams[done.device] = torch.cuda.Stream(done.device)
+        stream.wait_event(done)
+    facts = taken.facts
+    with ExitStack() as inside:
+        for stream in streams.values():
+            inside.enter_context(torch.cuda.stream(stream))
+        facts["losses"] = [exact(loss) for loss in taken.losses]
+        facts["gradients"] = digest(taken.gradients)
+        if taken.buffer is not None:
+            facts["buffer"]["bits"] = digest([taken.buffer])
+        on_cpu = [{name: t.cpu() for name, t in tensors.items()} for tensors in (taken.state, taken.data)]
+    return Capsule(facts, *on_cpu)
+
+
+class Copier:
+    """Copies tensors on their device, which takes no time of the host; to the CPU where there is no room for that."""
+
+    def __init__(self, tensors: list[torch.Tensor]) -> None:
+        self._devices = {t.device for t in tensors if t.device.type == "cuda"}
+        self._full = {device for device in self._devices if not _room(device, tensors)}
+
+    def copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        piece = local(tensor).detach()
+        device = torch.device("cpu") if piece.device in self._full else piece.device
+        return torch.empty(piece.shape, dtype=piece.dtype, device=device).copy_(piece)
+
+    def stored(self, tensors: Tensors, notes: list[str]) -> Tensors:
+        stored: Tensors = {}
+        for name, tensor in tensors.items():
+            if tensor.layout != torch.strided or tensor.is_quantized or tensor.dtype == torch.complex128:
+                notes.append(
+                    f"`{name}` is of a kind that a capsule cannot hold ({tensor.layout}, {tensor.dtype})"
+                )
+            else:
+                stored[name] = self.copy(tensor)
+        return stored
+
+    def made(self) -> list[torch.cuda.Event]:
+        events = []
+        for device in self._devices:
+            with torch.cuda.device(device):
+                done = torch.cuda.Event()
+                done.record()
+                events.append(done)
+        return events
+
+
+def _room(device: torch.device, tensors: list[torch.Tensor]) -> bool:
+    """Whether the device has twice as much memory left as the copies take: the training may need the rest."""
+    needed = sum(local(t).nbytes for t in tensors if t.device == device)
+    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return 2 * needed < torch.cuda.mem_get_info(device)[0] + cached
 
 
 # --- the parts -------------------------------------------------------------------------------
@@ -107,10 +190,10 @@ def _models(attachment: Attachment, window: Window, state: Tensors, notes: list[
     return told
 
 
-def _buffer(attachment: Attachment, broken: tuple[tuple[int, str], torch.Tensor]) -> dict[str, str]:
-    (key, name), value = broken
+def _buffer(attachment: Attachment, broken: tuple[int, str]) -> dict[str, str]:
+    key, name = broken
     index = list(attachment.models.known).index(key)
-    return {"name": f"model/{index}/{plain_name(name)}", "bits": digest([value])}
+    return {"name": f"model/{index}/{plain_name(name)}"}
 
 
 def _optimizers(attachment: Attachment, state: Tensors) -> list[Any]:
@@ -244,7 +327,7 @@ def digest(tensors: list[torch.Tensor]) -> str:
         whole = tensor.detach().cpu().contiguous()
         if whole.is_floating_point():
             whole = torch.where(torch.isnan(whole), torch.full_like(whole, float("nan")), whole)
-        total.update(whole.reshape(-1).view(torch.uint8).numpy().tobytes() if whole.numel() else b"")
+        total.update(whole.reshape(-1).view(torch.uint8).numpy().data if whole.numel() else b"")
     return total.hexdigest()
 
 
@@ -281,17 +364,3 @@ def _fit(state: Tensors, data: Tensors, most: int, notes: list[str]) -> None:
 
 def _bytes(tensors: Tensors) -> int:
     return sum(local(t).numel() * t.element_size() for t in tensors.values())
-
-
-def _stored(tensors: Tensors, notes: list[str]) -> Tensors:
-    """Copies on the CPU, each with memory of its own, as the file needs them."""
-    stored: Tensors = {}
-    for name, tensor in tensors.items():
-        if tensor.layout != torch.strided or tensor.is_quantized or tensor.dtype == torch.complex128:
-            notes.append(
-                f"`{name}` is of a kind that a capsule cannot hold ({tensor.layout}, {tensor.dtype})"
-            )
-            continue
-        piece = local(tensor)
-        stored[name] = torch.empty(piece.shape, dtype=piece.dtype).copy_(piece.detach())
-    return stored

@@ -36,6 +36,8 @@ class ReplayOptions:
     quick: bool = False  # reproduce and locate, no interventions
     show_output: bool = False
     seconds: float = SECONDS
+    # By the run itself: only where nothing that the script writes can reach the user's files.
+    unasked: bool = False
     shown: Progress = field(default_factory=Progress)
 
 
@@ -67,6 +69,7 @@ def replay(options: ReplayOptions) -> Replayed:
     variables = _environment(manifest, options)
     script = Script.from_words(argvs[0], cwd)
     with ScriptRun(script, plan, environment=variables, show_output=options.show_output) as run:
+        run.strict = options.unasked
         order = Order(
             capsules=[paper.folder for paper in papers],
             shared=run.shared,

@@ -36,6 +36,7 @@ def record(done: Replayed, capsule: Path) -> str:
         "capsule": str(capsule),
         "step": done.manifest["number"],
         "ranks": _ranks(done),
+        "device": str(done.manifest.get("device", "")),
         "reproduced": report.reproduced,
         "bitwise": report.bitwise,
         "gradients_bitwise": report.gradients,

@@ -95,7 +95,7 @@ class Plan:
             # It was there when the step was looked at: in prepared data, a table, a weight. Who made that?
             whole = {**eager, "position": manifest["steps"], "whole": True}
             told = yield case.again("the whole script under the microscope", microscope=True, launch=whole)
-            if told.failed and not unborn(told.certificate):
+            if told.failed and clearer(told.certificate, seen.certificate):
                 report.certificate = case.certificate = told.certificate
         if report.certificate is not None and report.certificate["stage"] == "weights":
             return  # the weights were broken before this step: it has no cause of its own
@@ -115,6 +115,13 @@ def _tried(cls: type[changes.Change], case: Case) -> Trials:
 def unborn(certificate: dict[str, Any] | None) -> bool:
     """Nobody has seen the operation that made it."""
     return certificate is None or certificate["stage"] in ("data", "weights")
+
+
+def clearer(whole: dict[str, Any] | None, step: dict[str, Any] | None) -> bool:
+    """Whether the look at the whole script tells more: who made it, or else where the data was read, not where it did harm."""
+    if whole is None or not unborn(whole):
+        return whole is not None
+    return whole["stage"] == "data" and (step is None or step["stage"] in ("data", "weights"))
 
 
 def what_failed(result: Result) -> str:

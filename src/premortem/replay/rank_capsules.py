@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from premortem.errors import UsageError
 from premortem.replay.capsule import MANIFEST, CapsuleError, NotReplayable, Paper, read
 from premortem.replay.rank_results import named
 
@@ -32,6 +33,17 @@ def found(given: Path) -> Path:
             f"`{given}` is not a capsule and holds none; a capsule is a folder capsules/step-N of a run"
         )
     return min(capsules, key=lambda path: (_step(path), str(path)))
+
+
+def newest(runs: Path) -> Path:
+    """The last failure of the run that failed last."""
+    capsules = [path.parent for pattern in _PLACES for path in runs.glob(f"*/{pattern}/{MANIFEST}")]
+    if not capsules:
+        raise UsageError(
+            f"there is no failed step in {runs}; name its folder: premortem replay RUN/capsules/step-N"
+        )
+    last = max(capsules, key=lambda path: (path / MANIFEST).stat().st_mtime)
+    return Path(os.path.realpath(last))
 
 
 def _step(path: Path) -> float:

@@ -23,7 +23,7 @@ from torch import nn
 from torch.amp.grad_scaler import GradScaler
 from torch.nn.utils import clip_grad
 from torch.optim.optimizer import Optimizer
-from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
 
 from premortem import changes
 from premortem.changes.reach import Reach
@@ -105,7 +105,20 @@ class Stage:
         if (self.capsule.manifest.get("ranks") or {}).get("sharded"):
             self._policies.install(session)
         if self._whole is not None:
+            # What a worker makes is seen by nobody: the data is made in this process.
+            session.patch(DataLoader, "_get_iterator", self._wrap_iterator)
             self._whole.__enter__()
+
+    def _wrap_iterator(self, original: Any) -> Any:
+        def _get_iterator(loader: Any) -> Any:
+            before = (loader.num_workers, loader.timeout)
+            loader.num_workers, loader.timeout = 0, 0
+            try:
+                return original(loader)
+            finally:
+                loader.num_workers, loader.timeout = before
+
+        return _get_iterator
 
     def _wrap_hooked(self, original: Any) -> Any:
         def profile_hook_step(func: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from premortem import catalog
 from premortem.derived.folding import fold, without_surpassed
+from premortem.derived.proved import with_proofs
 from premortem.errors import PremortemError
 from premortem.findings import Finding, Severity
 from premortem.journal import Run
@@ -54,7 +55,10 @@ def roots(run: Run) -> list[Finding]:
     found: list[Finding] = []
     for finding in run.first_findings(PER_CODE):
         found = [*without_surpassed(found, finding), finding]
-    return shown(fold(found, {entry.card.code: entry.card for entry in catalog.entries()})) if found else []
+    if not found:
+        return []
+    cards = {entry.card.code: entry.card for entry in catalog.entries()}
+    return shown(fold(with_proofs(found, run.proofs(), cards), cards))
 
 
 def views(run: Run) -> list[FindingView]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from argparse import BooleanOptionalAction
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +37,10 @@ def parser() -> Parser:
     made.add_argument("--no-status", action="store_true", help="no line about the run on the terminal")
     made.add_argument("--folder", type=Path, metavar="DIR", help="keep the journal here")
     made.add_argument(
-        "--autopsy", action="store_true", help="when premortem stops the run, replay the step that failed"
+        "--autopsy",
+        action=BooleanOptionalAction,
+        default=True,
+        help="run a step that failed again beside the run, or at its end, and name the operation (default)",
     )
     made.add_argument(
         "--mirror", metavar="URL", help="copy checkpoints there too: a folder, s3://, gs://, ssh://, hf://"

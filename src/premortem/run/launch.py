@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from premortem import __version__, redaction
 from premortem.errors import STOPPED, Stopped, UsageError
-from premortem.events import LogLine, RunEnded, RunStarted
-from premortem.files import run_requests, trust
+from premortem.events import Autopsied, LogLine, RunEnded, RunStarted
+from premortem.files import trust
 from premortem.files.findings_file import FindingsFile
 from premortem.findings import Finding, Where
 from premortem.journal import Journal, claim_folder, default_folder, never_fatal, rank_folder
@@ -36,6 +36,7 @@ from premortem.program.running import Ending, Program
 from premortem.ranks import descendants
 from premortem.ranks.descendants import Descendants
 from premortem.ranks.processes import LAUNCHED, Ranks, Report, place, rank_here, stamp, union
+from premortem.replay.beside import Autopsies
 from premortem.run.coverage import LookedAt, looked_at
 from premortem.run.environment import revision
 from premortem.run.termination import Termination
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from premortem.vault.mirror import Mirror
 
 USAGE_ERROR = 2
+# Seconds for which an autopsy is waited for, when all is over.
+AUTOPSY = {"finished": 45.0, "exited": 45.0, "crashed": 45.0, "stopped": 60.0}
 _CONFIGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 # Seconds for which a mirror is waited for, when all is over.
 PATIENCE = {"finished": 900.0, "exited": 300.0, "crashed": 300.0, "stopped": 120.0, "interrupted": 60.0}
@@ -68,7 +71,7 @@ class RunOptions:
     quiet: bool = False
     status: bool = True  # a line about the run, on a terminal
     folder: Path | None = None
-    autopsy: bool = False
+    autopsy: bool = True
     mirror: str | None = None  # a URL that can be connected to
     deadline: Deadline | None = None
     sinks: list[Sink] = field(default_factory=list)
@@ -99,11 +102,8 @@ def run(options: RunOptions) -> int:
         ending = Ending(reason="exited", exit_code=USAGE_ERROR, message=str(error))
     ending = supervision.settled(ending)
     supervision.end(ending)
-    if options.autopsy and ending.reason == "stopped" and ending.message != run_requests.REASON:
-        if mine is None:
-            autopsy(supervision.capsules, console)
-        elif LAUNCHED not in os.environ and supervision.capsules:  # else our launcher does it
-            console.problem(f"when all ranks have ended: premortem replay {supervision.capsules[0]}")
+    if mine is not None and options.autopsy and supervision.capsules and LAUNCHED not in os.environ:
+        console.problem(f"when all ranks have ended: premortem replay {supervision.capsules[0]}")
     if ending.reason == "interrupted":
         sys.excepthook = lambda *_: None
         raise KeyboardInterrupt
@@ -149,6 +149,7 @@ class Supervision:
         self._tees: list[Tee] = []
         self._vitals: RunStatus | None = None
         self._descendants: Descendants | None = None
+        self._autopsies: Autopsies | None = None
         self._writing = threading.RLock()  # the thread that looks at child processes writes too
         self._shown: set[tuple[str, Where]] = set()
         self._problems: dict[int, int] = {}  # sentences of each child process that were passed on
@@ -203,6 +204,7 @@ class Supervision:
             have_done=self._termination.have_done,
             relay=self._relay,
             audience=self._audience,
+            on_capsule=self._failed,
             silence=Silence(self.options.settings),
         )
         self.watcher.emit(RunStarted(argv=tuple(redaction.argv(self._command)), torch=_torch_version() or ""))
@@ -394,6 +396,42 @@ class Supervision:
     def _stepped(self) -> None:
         self._termination.mind_interrupts()
         self._termination.step_ended()
+        if self._autopsies is not None and self._autopsies.pending:
+            with never_fatal("autopsy", self.journal):
+                self._heard(self._autopsies.heard())
+
+    def _failed(self, capsule: Path) -> None:
+        """A step failed, and can be run again. With several ranks that needs all of them."""
+        unwanted = not self.options.autopsy or os.environ.get("PREMORTEM_AUTOPSY") == "0"
+        if unwanted or self._ranks is not None or self._audience is not None:
+            return
+        if self._autopsies is None and self.journal is not None and self.watcher is not None:
+            self._autopsies = Autopsies(self.journal.path.parent, self.watcher.unexplained)
+        if self._autopsies is not None:
+            self._autopsies.add(capsule)
+
+    def _heard(self, records: list[dict[str, Any]]) -> None:
+        for record in records:
+            if self.watcher is not None:
+                self.watcher.emit(Autopsied(step=int(record.get("step", 0)), record=record))
+
+    def _last_autopsy(self, ending: Ending) -> None:
+        """Whoever looks at a failed run wants the cause: it is worth waiting a little for."""
+        autopsies, self._autopsies = self._autopsies, None
+        if autopsies is None:
+            return
+        try:
+            seconds = AUTOPSY.get(ending.reason, 0.0) * busy()
+            if seconds and autopsies.wanted:
+                self._write_findings()
+                self.console.problem(
+                    f"the step that failed is run again to find the cause, for {seconds:.0f} s at most (Ctrl-C ends that)"
+                )
+                self._heard(autopsies.last(seconds, lambda: self._termination.hurried))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            autopsies.close()
 
     def _busy(self) -> bool:
         safe = self.watcher.safekeeping if self.watcher is not None else None
@@ -439,6 +477,8 @@ class Supervision:
                 self.watcher.close(
                     _ended(ending, self.watcher.steps), patience=PATIENCE.get(ending.reason, 60.0)
                 )
+        with never_fatal("autopsy", self.journal):
+            self._last_autopsy(ending)
         self._ending = ending
         with never_fatal("children", self.journal):
             if self._descendants is not None:
@@ -540,6 +580,15 @@ class Supervision:
                 "children": [descendants.brief(run) for run, _ in self._reports()],
             },
         }
+
+
+def busy() -> float:
+    """How many times longer things take than on a machine that has nothing else to do; at least 1."""
+    try:
+        waiting = os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):  # Windows
+        return 1.0
+    return min(max(waiting, 1.0), 8.0)
 
 
 def _children_at_work() -> bool:

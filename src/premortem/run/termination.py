@@ -92,6 +92,11 @@ class Termination:
             signum, self._waiting = self._waiting, None
             self._proceed(signum, None)
 
+    @property
+    def hurried(self) -> bool:
+        """A signal came while the last words are said: there is no time for anything that can wait."""
+        return self._later is not None
+
     def close(self) -> None:
         """Put everything back. Ends the process if a signal came while the last words were said."""
         if threading.current_thread() is not threading.main_thread():

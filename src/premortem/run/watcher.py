@@ -26,10 +26,11 @@ from premortem.cards import identity
 from premortem.derived.failures import Failures
 from premortem.derived.folding import fold, without_surpassed
 from premortem.derived.phases import Phases
+from premortem.derived.proved import of_which, with_proofs
 from premortem.derived.windows import Windows
 from premortem.detectors.shared.facts import Fact, Facts
-from premortem.events import OUT_OF_MEMORY, Event, LogLine, RunEnded, RunStarted, StepStats
-from premortem.findings import Finding, Where
+from premortem.events import OUT_OF_MEMORY, Autopsied, Event, LogLine, RunEnded, RunStarted, StepStats
+from premortem.findings import Certainty, Finding, Where
 from premortem.policy import Decision
 from premortem.run import environment
 from premortem.settings import Silence, shared
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from premortem.actions.stop_ranks import Together
     from premortem.journal.write import Journal
     from premortem.probes import Attachment
+    from premortem.replay.capsule_writer import Capsules
     from premortem.sinks.relay import Relay
     from premortem.vault.deadline import Deadline
     from premortem.vault.mirror import Mirror
@@ -48,9 +50,9 @@ if TYPE_CHECKING:
 # What the detectors' picture of a step is made of.
 _VITAL = frozenset({"forward", "backward", "optimizer step", "optimizer built", "scheduler step"})
 MOST_OF_A_PLACE = 12  # findings of one code; after these, more of the same only bury what else there is
-_ABOUT = 64  # steps after a failure in which findings are still about it
 # Events worth keeping besides the series of steps. All are rare: none is made in every step.
 _KEPT = (
+    events.Autopsied,
     events.BatchSplit,
     events.CheckpointSaved,
     events.Custody,
@@ -113,6 +115,7 @@ class Watcher:
         have_done: Callable[[Callable[[], None]], bool] = lambda _errand: False,
         relay: Relay | None = None,
         audience: Audience | None = None,
+        on_capsule: Callable[[Path], None] | None = None,
         silence: Silence | None = None,
     ) -> None:
         self.policy = policy.by_name(policy_name)
@@ -123,6 +126,7 @@ class Watcher:
         self.on_step = on_step
         self._have_done = have_done
         self._audience = audience
+        self._on_capsule = on_capsule
         self._silence = silence or Silence()
         self.mirror = mirror
         self.deadline = deadline
@@ -149,7 +153,9 @@ class Watcher:
             detector.share(facts)
             for kind in map(events.sent, detector.listens):
                 self._listening.setdefault(kind, []).append(detector)
-        self.capsules: list[Path] = []  # of steps that failed
+        self.capsules: list[Path] = []  # of steps that failed,
+        self._capsules: Capsules | None = None
+        self._proofs: list[dict[str, Any]] = []  # ... and what came of running them again
         self._argv: list[str] = []
         self._cwd = working_folder()
         self._attachment: Attachment | None = None
@@ -183,6 +189,8 @@ class Watcher:
                 self.relay.step(event)
             if event.rested:
                 return
+        elif isinstance(event, Autopsied):
+            self._explain(event)
         self._dispatch(event)
         for derivation in self._derivations:
             for derived in derivation.observe(event):
@@ -248,7 +256,8 @@ class Watcher:
         self._counts[finding.code, finding.where] += 1
         if self._counts[finding.code, finding.where] > MOST_OF_A_PLACE:
             return  # `close` says how many
-        finding = self._silence.apply(with_capsule(finding, self.capsules))
+        (finding,) = with_proofs([with_capsule(finding, self.capsules)], self._proofs, self._cards)
+        finding = self._silence.apply(finding)
         past, self._found = self._found, [*without_surpassed(self._found, finding), finding]
         if self.journal is not None:
             self.journal.finding(finding)
@@ -261,6 +270,22 @@ class Watcher:
             return
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self.stopping = finding
+
+    def _explain(self, event: Autopsied) -> None:
+        """Findings about that step are told once more, with what was proved."""
+        told = self.findings
+        self._proofs.append(event.record)
+        self._found = with_proofs(self._found, self._proofs, self._cards)
+        for finding in self.findings:
+            if finding not in told:
+                self._tell(finding)
+
+    def unexplained(self, capsule: Path) -> bool:
+        """Whether running that step again would tell anything new."""
+        failures = [f for f in self.findings if f.evidence.get("capsule")]
+        about = [f for f in failures if f.evidence["capsule"] == str(capsule)]
+        # Of a failure that no finding is about, the one before it is taken to be the cause.
+        return not any(f.certainty is Certainty.PROVED and f.evidence.get("op") for f in about or failures)
 
     def _identity(self, finding: Finding) -> tuple[Any, ...]:
         return identity(finding, self._cards.get(finding.code))
@@ -346,7 +371,14 @@ class Watcher:
                 from premortem.replay.capsule_writer import Capsules
 
                 folder = self.journal.path.parent / "capsules"
-                Capsules(self._attachment, folder, self._argv, self._cwd, self._capsule_written)
+                self._capsules = Capsules(
+                    self._attachment,
+                    folder,
+                    self._argv,
+                    self._cwd,
+                    self._capsule_promised,
+                    self._on_capsule or (lambda _path: None),
+                )
                 self._keep_safe(self._attachment, self.journal)
             if self._audience is not None:
                 self._audience.attached(self)
@@ -394,7 +426,7 @@ class Watcher:
         say(f"the disk is full, and the journal gave way; {f'it is in {kept}' if kept else 'it is lost'}")
         return True
 
-    def _capsule_written(self, path: Path, step: int) -> None:
+    def _capsule_promised(self, path: Path, step: int) -> None:
         self.capsules.append(path)
         self._found = [with_capsule(finding, self.capsules) for finding in self._found]
 
@@ -505,6 +537,8 @@ class Watcher:
         The mirror is waited for, for as many seconds as there is `patience`."""
         if self._attachment is not None:
             self._attachment.drain()
+        if self._capsules is not None:
+            self._capsules.close()
         if self.safekeeping is not None:
             try:
                 self.safekeeping.close(patience)
@@ -533,11 +567,11 @@ def with_capsule(finding: Finding, capsules: Sequence[Path]) -> Finding:
     """A finding about numbers points to the capsule of the step it is about."""
     if "capsule" in finding.evidence or not finding.family.startswith(("numerics", "exploding")):
         return finding
-    # A finding may be told in the failed step, or a few steps later, when it was seen to stay.
-    path = next((path for path in reversed(capsules) if step_of(path) <= finding.step + 1), None)
-    if path is None or finding.step > step_of(path) + _ABOUT:
+    step = of_which(finding.step, map(step_of, capsules))
+    path = next((path for path in capsules if step_of(path) == step), None)
+    if path is None:
         return finding
-    proof = f"`premortem replay {shown(path)}` runs that step again and proves the cause."
+    proof = f"`premortem replay {shown(path)}` runs that step again, with one thing changed at a time."
     remedy = f"{finding.remedy} {proof}".strip()
     return replace(finding, remedy=remedy, evidence={**finding.evidence, "capsule": str(path)})
 

@@ -122,6 +122,7 @@ class ScriptRun:
         for lane in self._lanes:
             self._free.put(lane)
         self._launches = 0
+        self.strict = False  # only in a sandbox that keeps what it promises
         self._last = (
             threading.local()
         )  # the folder of a thread's last launch, which is read until the next one
@@ -176,6 +177,7 @@ class ScriptRun:
                     "environment": dict(environment or {}),
                     "show_output": self._show_output if show_output is None else show_output,
                     "level": first_level(),
+                    "strict": self.strict,
                     "crew": to_json(crew or []),
                 },
                 seconds,

@@ -14,6 +14,35 @@ _DATA = {
     "batch": "a tensor of the batch",
     "constant": "a constant",
 }
+EXPONENTIAL = frozenset({"exp", "exp2", "expm1", "cosh", "sinh", "to"})
+# What keeps the operand of each where the operation is defined, and its derivative too.
+_GUARDS = {
+    "log": "Give it a number above 0: `x.clamp(min=eps).log()`, or `log_softmax`, `logsigmoid`, `xlogy` where they fit.",
+    "log1p": "Keep its operand above -1: `x.clamp(min=-1 + eps).log1p()`.",
+    "sqrt": "Keep its operand above 0: `x.clamp(min=eps).sqrt()`; below it has no root, and at 0 its derivative is infinite.",
+    "rsqrt": "Keep its operand above 0: `x.clamp(min=eps).rsqrt()`.",
+    "norm": "Add a small number before the root, `(x.square().sum(-1) + eps).sqrt()`, or keep vectors of 0 out of it.",
+    "div": "Keep the divisor away from 0: `x / (n + eps)` or `n.clamp(min=eps)`.",
+    "reciprocal": "Keep the divisor away from 0: `1 / (n + eps)` or `n.clamp(min=eps)`.",
+    "acos": "Keep its operand inside: `x.clamp(-1 + eps, 1 - eps)`, or use `atan2`.",
+    "asin": "Keep its operand inside: `x.clamp(-1 + eps, 1 - eps)`, or use `atan2`.",
+    "atanh": "Keep its operand inside: `x.clamp(-1 + eps, 1 - eps)`.",
+    "acosh": "Keep its operand above 1: `x.clamp(min=1 + eps)`.",
+    "logit": "Keep its operand inside: `torch.logit(x, eps=1e-6)`.",
+    "pow": "Keep the base above 0: `x.clamp(min=eps) ** p`.",
+    "std": "Ask for it only where there are two values or more, and add a small number where all may be equal.",
+    "var": "Ask for it only where there are two values or more.",
+    "softmax": "Leave out rows in which everything is masked, or mask with a large finite number.",
+    "log_softmax": "Leave out rows in which everything is masked, or mask with a large finite number.",
+    "nll_loss": "Leave out batches in which no target counts, or sum up and divide by `n.clamp(min=1)`.",
+    "mean": "Leave out what is empty, or sum up and divide by `n.clamp(min=1)`.",
+    "empty": "Fill it: `torch.zeros` instead of `torch.empty`, or write all of it before it is read.",
+}
+_STABLE = "Use log_softmax, logsumexp or softplus instead of exp, or clamp what goes into it."
+_GROWN = "Find what makes the numbers grow: use a stable form of the loss, scale the data, or a wider type."
+_ELSE = "Keep the operand away from where the operation, or its derivative, has no finite value (clamp, eps)."
+_BATCH = "Check the data with torch.isfinite where it is read, and drop or impute the bad rows."
+_NUMBER = "Print the number where it is computed: a weight, a schedule or a scale that has left its range."
 
 
 def sentence(origin: NonFinite) -> str:
@@ -95,3 +124,16 @@ def blame(origin: NonFinite | None) -> dict[str, Any]:
 def birth(origin: NonFinite | None) -> str:
     """The sentence as the last part of another one."""
     return f"; {sentence(origin)}" if origin is not None else ""
+
+
+def advice(origin: NonFinite | None) -> str:
+    """What to change at that place."""
+    if origin is None or not origin.op:
+        return _BATCH if origin is not None and origin.stage == "data" else _ELSE
+    if origin.stage == "data":
+        return _NUMBER if origin.what == "constant" else _BATCH
+    if origin.op in EXPONENTIAL:
+        return _STABLE
+    if origin.overflow:
+        return _GROWN
+    return _GUARDS.get(origin.op, _ELSE)

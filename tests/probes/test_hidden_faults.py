@@ -1,0 +1,133 @@
+"""What a loop throws away, hides or makes 0, in real loops: told with the operation that made it."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from tests.heard import hearing
+
+
+def told(watcher: Any) -> list[tuple[str, str, str]]:
+    return [(f.name, f.severity.value, f.evidence.get("op", "")) for f in watcher.findings]
+
+
+def skipping(asks: Any, epochs: int, *, bad: bool = True) -> list[tuple[str, str, str]]:
+    with hearing() as (_, watcher):
+        net = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+        x, y = torch.rand(64, 4) + 0.1, torch.rand(64)
+        x[40] = -5.0 if bad else 0.5
+        for _ in range(epochs):
+            for j in range(0, 64, 8):
+                scale = torch.log(x[j : j + 8].sum(1))
+                loss = (net(x[j : j + 8])[:, 0] * scale - y[j : j + 8]).abs().mean()
+                if asks(loss):
+                    continue
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        return told(watcher)
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        lambda loss: not math.isfinite(loss.item()),
+        lambda loss: bool(loss != loss),  # noqa: PLR0124 - as it is written
+        lambda loss: bool(torch.isnan(loss)),
+    ],
+)
+def test_a_batch_that_is_left_out_in_every_epoch(asks):
+    assert skipping(asks, 5) == [("masked-non-finite", "warning", "log")]
+
+
+def test_a_guard_that_never_has_to_act_and_a_single_bad_batch_are_no_news():
+    assert skipping(lambda loss: not math.isfinite(loss.item()), 5, bad=False) == []
+    assert skipping(lambda loss: not math.isfinite(loss.item()), 2) == []
+
+
+def normalising(dtype: torch.dtype) -> list[tuple[str, str, str]]:
+    with hearing() as (_, watcher):
+        encoder, head = nn.Linear(8, 32), nn.Linear(32, 1)
+        optimizer = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=1e-2)
+        for _ in range(6):
+            h = encoder(torch.randn(16, 8) * 3e3).to(dtype)
+            h = h * torch.rsqrt(h.pow(2).sum(1, keepdim=True))
+            loss = (head(h.float()) - 1).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return told(watcher)
+
+
+def test_an_overflow_that_a_division_makes_0():
+    assert ("masked-non-finite", "warning", "pow") in normalising(torch.float16)
+    assert "masked-non-finite" not in {name for name, _, _ in normalising(torch.float32)}
+
+
+def cleaning(hook: Any, *, zeros: bool) -> list[tuple[str, str, str]]:
+    with hearing() as (_, watcher):
+        net = nn.Linear(4, 4, bias=False)
+        for parameter in net.parameters():
+            parameter.register_hook(hook)
+        optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+        points = torch.randn(50, 4)
+        if zeros:
+            points[::3] = 0
+        for _ in range(8):
+            y = net(points[torch.randint(0, 50, (10,))])
+            loss = y.square().sum(1).sqrt().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return told(watcher)
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        lambda g: torch.where(torch.isnan(g), torch.zeros_like(g), g),
+        lambda g: g.masked_fill(~torch.isfinite(g), 0),
+        lambda g: torch.nan_to_num(g, 0.0, 0.0, 0.0),
+    ],
+)
+def test_gradients_that_a_hook_cleans(hook):
+    assert cleaning(hook, zeros=True) == [("masked-non-finite", "error", "sqrt")]
+    assert cleaning(hook, zeros=False) == []
+
+
+def test_data_is_blamed_where_it_was_read(tmp_path):
+    """A table with a hole, a file with one, and the item of a dataset that makes one."""
+    import numpy as np
+
+    from premortem.probes.microscope import Microscope
+
+    net = nn.Linear(3, 1)
+    hole = np.array([[1.0, 2.0, 3.0], [1.0, np.nan, 3.0]], dtype="float32")
+    torch.save(torch.from_numpy(hole), tmp_path / "x.pt")
+
+    class Items(torch.utils.data.Dataset):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return torch.tensor(hole[index])
+
+    def read(how):
+        with Microscope() as scope:
+            loss = net(how()).sum()
+            loss.backward()
+            return scope.certificate()
+
+    line = read.__code__.co_firstlineno
+    array = read(lambda: torch.from_numpy(hole))
+    assert (array.stage, array.rows) == ("data", (1,))
+    assert array.at.line > line + 5, "not the line of the model's call"
+    assert read(lambda: torch.load(tmp_path / "x.pt")).stage == "data"
+    items = Items()
+    found = read(lambda: torch.stack([items[0], items[1]]))
+    assert found.what == "Items[1]"
+    assert found.at.line < line
