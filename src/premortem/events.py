@@ -28,6 +28,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import FrozenInstanceError, dataclass, field, fields
 from typing import Any, NamedTuple
 
+from premortem.profile.facts import Overlap, Profile
+
 
 class Site(NamedTuple):
     """A line of the user's code."""
@@ -220,6 +222,14 @@ class RandomRepeated(Event):
     times: int  # in a row
     size: int  # how many numbers
     grad: bool = True  # drawn with gradients enabled: not in an evaluation
+
+
+@dataclass(slots=True, kw_only=True)
+class DataProfiled(Event):
+    """What has flowed into the models so far (premortem.profile): told a few times, each time anew and whole."""
+
+    profiles: tuple[Profile, ...]
+    overlaps: tuple[Overlap, ...] = ()  # rows of an evaluation that were trained on
 
 
 # --- models ----------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ _KEPT = (
     events.BatchSplit,
     events.CheckpointSaved,
     events.Custody,
+    events.DataProfiled,
     events.DeadlineMet,
     events.EpochEnded,
     events.EvaluationEnded,

@@ -15,11 +15,15 @@ from premortem.detectors.checkpoint_did_not_match import CheckpointDidNotMatch
 from premortem.detectors.checkpoint_does_not_read_back import CheckpointDoesNotReadBack
 from premortem.detectors.checkpoint_non_finite import CheckpointNonFinite
 from premortem.detectors.checkpoint_not_saved import CheckpointNotSaved
+from premortem.detectors.class_only_in_evaluation import ClassOnlyInEvaluation
 from premortem.detectors.class_sorted_batches import ClassSortedBatches
 from premortem.detectors.clipped_after_step import ClippedAfterStep
 from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
 from premortem.detectors.clipping_reaches_nothing import ClippingReachesNothing
 from premortem.detectors.collectives_out_of_order import CollectivesOutOfOrder
+from premortem.detectors.column_gives_target_away import ColumnGivesTargetAway
+from premortem.detectors.column_is_one_number import ColumnIsOneNumber
+from premortem.detectors.columns_differ_between_phases import ColumnsDifferBetweenPhases
 from premortem.detectors.compared_with_itself import ComparedWithItself
 from premortem.detectors.constant_labels import ConstantLabels
 from premortem.detectors.counter_restarts import CounterRestarts
@@ -34,7 +38,9 @@ from premortem.detectors.dropout_near_one import DropoutNearOne
 from premortem.detectors.ephemeral_storage import EphemeralStorage
 from premortem.detectors.evaluated_copy_never_changes import EvaluatedCopyNeverChanges
 from premortem.detectors.evaluated_in_train_mode import EvaluatedInTrainMode
+from premortem.detectors.evaluated_on_training_rows import EvaluatedOnTrainingRows
 from premortem.detectors.evaluated_with_gradients import EvaluatedWithGradients
+from premortem.detectors.evaluation_dwarfs_training import EvaluationDwarfsTraining
 from premortem.detectors.exploding_gradients import ExplodingGradients
 from premortem.detectors.fewer_samples_than_expected import FewerSamplesThanExpected
 from premortem.detectors.frozen_by_leftover import FrozenByLeftover
@@ -46,6 +52,7 @@ from premortem.detectors.gradients_thrown_away import GradientsThrownAway
 from premortem.detectors.graph_used_twice import GraphUsedTwice
 from premortem.detectors.graphs_kept_alive import GraphsKeptAlive
 from premortem.detectors.hidden_submodules import HiddenSubmodules
+from premortem.detectors.inputs_nearly_constant import InputsNearlyConstant
 from premortem.detectors.kept_by_reference import KeptByReference
 from premortem.detectors.kl_arguments import KlArguments
 from premortem.detectors.labels_numbered_differently import LabelsNumberedDifferently
@@ -80,6 +87,7 @@ from premortem.detectors.over_the_batch_dimension import OverTheBatchDimension
 from premortem.detectors.overflow import Overflow
 from premortem.detectors.padding_in_the_loss import PaddingInTheLoss
 from premortem.detectors.parameter_without_optimizer import ParameterWithoutOptimizer
+from premortem.detectors.placeholder_taken_for_a_value import PlaceholderTakenForAValue
 from premortem.detectors.plateau_fed_non_finite import PlateauFedNonFinite
 from premortem.detectors.plateau_wrong_mode import PlateauWrongMode
 from premortem.detectors.poisoned_checkpoint import PoisonedCheckpoint
@@ -124,6 +132,7 @@ from premortem.detectors.step_once_per_epoch import StepOncePerEpoch
 from premortem.detectors.step_without_new_gradients import StepWithoutNewGradients
 from premortem.detectors.stepped_but_not_moved import SteppedButNotMoved
 from premortem.detectors.stepped_twice_on_one_gradient import SteppedTwiceOnOneGradient
+from premortem.detectors.stored_too_coarsely import StoredTooCoarsely
 from premortem.detectors.sudden_jump import SuddenJump
 from premortem.detectors.symmetric_initialisation import SymmetricInitialisation
 from premortem.detectors.target_never_updated import TargetNeverUpdated
@@ -236,6 +245,8 @@ ALL: tuple[type[Detector], ...] = (
     DataChangedInPlace,  # PM341
     WorkersShareGenerator,  # PM342
     DamagedCheckpointLoaded,  # PM343
+    EvaluatedOnTrainingRows,  # PM344
+    EvaluationDwarfsTraining,  # PM345
     OutOfMemory,  # PM360
     BatchSplit,  # PM361
     SoftmaxBeforeCrossEntropy,  # PM401
@@ -260,9 +271,16 @@ ALL: tuple[type[Detector], ...] = (
     UninformativeLabels,  # PM422
     LabelsOutsideTheLoss,  # PM423
     LabelsNumberedDifferently,  # PM424
+    ClassOnlyInEvaluation,  # PM425
+    ColumnGivesTargetAway,  # PM426
     UnnormalisedInputs,  # PM431
     UnscaledTargets,  # PM432
     TrainAndEvalInputsDiffer,  # PM433
+    InputsNearlyConstant,  # PM434
+    PlaceholderTakenForAValue,  # PM435
+    ColumnsDifferBetweenPhases,  # PM436
+    ColumnIsOneNumber,  # PM437
+    StoredTooCoarsely,  # PM438
     NonFiniteInput,  # PM441
     NonFiniteTraining,  # PM442
     MaskedNonFinite,  # PM443

@@ -21,6 +21,7 @@ from premortem.probes.compiling import Compiling
 from premortem.probes.custody import CustodyProbe
 from premortem.probes.draws import Draws
 from premortem.probes.home import Home
+from premortem.probes.inflow import Inflow
 from premortem.probes.inquest import Inquest
 from premortem.probes.keeping import Keeping
 from premortem.probes.lens import Lens
@@ -75,6 +76,7 @@ class Attachment:
         losses.on_target.append(self.recorder.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
+        self.inflow = Inflow(session, models, self.loaders, losses)
         self.schedulers = Schedulers(session, self.optimizers)
         self.scalers = Scalers(session, self.optimizers, self.stats, inquest)
         self.scalers.left_out.append(self.recorder.left_out)
@@ -93,6 +95,7 @@ class Attachment:
             self.lens,
             losses,
             self.loaders,
+            self.inflow,
             self.schedulers,
             self.scalers,
             clipping,
@@ -164,6 +167,8 @@ class Attachment:
         self.stats.drain()
         with self.session.looking_at("pairs"):
             self.pairs.drain()
+        with self.session.looking_at("inflow"):
+            self.inflow.drain()
         self.ranks.close()
 
     def detach(self) -> None:

@@ -1,0 +1,260 @@
+"""What flows into models: rows, columns and targets, in training and in evaluation, within a budget of time.
+
+A batch becomes rows of a sample when it is known what became of it: those of a training forward when the step was made,
+those of an evaluation at once. The profile is told when enough came, after evaluations, and at the end.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+
+from premortem.events import DataProfiled
+from premortem.probes.loaders import Loaders, length
+from premortem.probes.losses import Losses
+from premortem.probes.modules import Model, Models
+from premortem.probes.rows import Rows, holder, labels_of, put, rows_of
+from premortem.probes.session import Session, user_name
+from premortem.profile.alone import summarise
+from premortem.profile.between import overlap
+from premortem.profile.facts import Overlap, Profile
+from premortem.profile.sample import Sample
+
+_FREE = 0.4  # seconds that a profile may take in any run,
+_SHARE = 0.005  # and of a long one, this share
+_LOOKS = 3  # for the variable that batches are cut from
+_FIRST = 512  # rows of training, after which it is told for the first time
+_MOST_STREAMS = 12
+_HELD = 64  # batches of one step that is not made yet
+_TOLD = 6  # times before the end
+
+
+class Stream:
+    """One loader, or what one model is given directly, in one phase."""
+
+    def __init__(self, name: str, training: bool, rows: Rows) -> None:
+        self.name = name
+        self.training = training
+        self.sample = Sample(rows.names)
+        self.kind, self.names, self.dtype = rows.kind, rows.names, rows.dtype
+        self.origins: set[Any] = set()  # the memory or the dataset that its rows come from
+        self.indices: frozenset[int] | None = None  # of a part of that dataset
+        self.length: int | None = None
+        self.total: int | None = None
+        self.looks = 0
+        self.visits = 0  # evaluations
+        self.last_step = -1
+        self.largest = 0  # rows of the largest evaluation
+        self.current = 0
+
+    def add(self, rows: Rows, labels: tuple[list[float], bool] | None, step: int) -> None:
+        if rows.names != self.names or rows.kind != self.kind:
+            return
+        if not self.training:
+            if step != self.last_step:
+                self.visits += 1
+                self.current = 0
+            self.current += rows.count
+            self.largest = max(self.largest, self.current)
+        self.last_step = step
+        put(self.sample, rows, labels[0] if labels else None, self.sample.rows)
+        if labels and labels[1]:
+            self.sample.count(f"{value:g}" for value in labels[0])
+
+    def profile(self) -> Profile:
+        return summarise(
+            self.sample,
+            self.name,
+            phase="training" if self.training else "evaluation",
+            kind=self.kind,
+            dtype=self.dtype,
+            length=self.length if self.length is not None else (None if self.training else self.largest),
+            total=self.total,
+            passes=max(1, self.visits),
+        )
+
+
+class Inflow:
+    def __init__(self, session: Session, models: Models, loaders: Loaders, losses: Losses) -> None:
+        self.session = session
+        self.models = models
+        self.loaders = loaders
+        self.losses = losses
+        self._began = time.perf_counter()
+        self._spent = 0.0
+        self._streams: dict[tuple[Any, bool], Stream] = {}
+        self._batch: tuple[int, list[torch.Tensor], str] | None = None  # drawn, and not seen in a model yet
+        self._open: list[Any] | None = None  # [stream, rows, labels, step]: its target may still come
+        self._held: list[list[Any]] = []  # of training forwards whose step was not made yet
+        self._told = 0
+        self._next = _FIRST
+
+    def install(self) -> None:
+        self.loaders.on_batch.append(self._drawn)
+        self.models.on_call.append(self._called)
+        self.losses.on_target.append(self._compared)
+
+    # -- what happens ---------------------------------------------------------------------
+
+    def _drawn(self, loader: int, batch: Any, tensors: list[torch.Tensor]) -> None:
+        if self.session.resting or self._broke():
+            return
+        name = (
+            "" if (loader, True) in self._streams and (loader, False) in self._streams else self._name(loader)
+        )
+        self._batch = (loader, tensors, name)
+
+    def _called(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
+        batch, self._batch = self._batch, None
+        if self.session.resting or self._broke():
+            self._open = None
+            return
+        began = time.perf_counter()
+        try:
+            self._close()
+            module = model.module()
+            if module is None or not inputs or (grad and not module.training):
+                return
+            self._look(model, grad, inputs, batch)
+        finally:
+            self._spent += time.perf_counter() - began
+
+    def _look(self, model: Model, grad: bool, inputs: list[torch.Tensor], batch: Any) -> None:
+        first = inputs[0]
+        if first.requires_grad or self.models._source([first]) is not None:
+            return
+        seen = first
+        if first.device.type != "cpu" and batch is not None:
+            seen = next((t for t in batch[1] if t.shape == first.shape), first)
+        rows = rows_of(seen)
+        if rows is None:
+            return
+        stream = self._stream(model, grad, batch, rows, seen)
+        if stream is None:
+            return
+        labels = None
+        if batch is not None:
+            others = [t for t in batch[1] if t is not seen and t.dim() and t.shape[0] == rows.count]
+            found = [made for t in others[::-1] if (made := labels_of(t, rows.count)) is not None]
+            labels = found[0] if len(found) == 1 else None
+        self._open = [stream, rows, labels, self.session.step, rows.count]
+
+    def _compared(self, target: torch.Tensor) -> None:
+        """A loss was given this target: that of the forward before."""
+        if self._open is not None and self._open[2] is None:
+            self._open[2] = labels_of(target, self._open[4])
+
+    def _close(self) -> None:
+        """What the last forward was given is known, and perhaps whether a step was made of it."""
+        item, self._open = self._open, None
+        step = self.session.step
+        if self._held and self._held[-1][3] < step:
+            last = self._held[-1][0]
+            for held in self._held:
+                if held[0] is last:
+                    held[0].add(held[1], held[2], held[3])
+            self._held.clear()
+            self._tell_if_due()
+        if item is None:
+            return
+        if not item[0].training:
+            item[0].add(item[1], item[2], item[3])
+        elif item[3] < step:
+            item[0].add(item[1], item[2], item[3])
+            self._tell_if_due()
+        elif len(self._held) < _HELD:
+            self._held.append(item)
+
+    # -- who is it ------------------------------------------------------------------------
+
+    def _stream(self, model: Model, grad: bool, batch: Any, rows: Rows, seen: torch.Tensor) -> Stream | None:
+        key = (batch[0] if batch is not None else (model.key, rows.names), grad)
+        stream = self._streams.get(key)
+        if stream is None:
+            if len(self._streams) >= _MOST_STREAMS:
+                return None
+            stream = self._streams[key] = Stream("", grad, rows)
+            if batch is not None:
+                self._introduce(stream, batch[0])
+                stream.name = batch[2]
+            stream.name = stream.name or f"the input of {model.name}"
+        if batch is None and stream.looks < _LOOKS:
+            stream.looks += 1
+            found = holder(seen)
+            if found is not None:
+                stream.name, memory, stream.length = f"`{found[0]}`", found[1], found[2]
+                stream.origins.add(memory)
+            else:
+                stream.origins.add(seen.untyped_storage().data_ptr())
+        return stream
+
+    def _introduce(self, stream: Stream, key: int) -> None:
+        loader = self.session.loaders.object(key)
+        dataset = getattr(loader, "dataset", None)
+        stream.length = length(dataset) if dataset is not None else None
+        while dataset is not None and getattr(dataset, "dataset", None) is not None:
+            indices = getattr(dataset, "indices", None)
+            if stream.indices is None and indices is not None and (length(indices) or 0) <= 1 << 22:
+                stream.indices = frozenset(int(i) for i in indices)
+            dataset = dataset.dataset
+            stream.total = length(dataset)
+        stream.origins.add(id(dataset))
+
+    def _name(self, key: int) -> str:
+        loader = self.session.loaders.object(key)
+        name = user_name(loader) if loader is not None else None
+        return f"`{name}`" if name else f"loader {key}"
+
+    # -- telling --------------------------------------------------------------------------
+
+    def _broke(self) -> bool:
+        """The time for it is spent, for now."""
+        return self._spent > _FREE + _SHARE * (time.perf_counter() - self._began)
+
+    def _tell_if_due(self) -> None:
+        trained = sum(stream.sample.rows for stream in self._streams.values() if stream.training)
+        judged = sum(stream.visits for stream in self._streams.values() if not stream.training)
+        if self._told < _TOLD and (
+            trained >= self._next or (judged and self._told < 2 and trained >= _FIRST // 8)
+        ):
+            self._next = 8 * max(trained, self._next)
+            self._told += 1
+            self.tell()
+
+    def drain(self) -> None:
+        if self._open is not None or self._held:
+            self._close()
+        if self._streams:
+            self.tell()
+
+    def tell(self) -> None:
+        streams = [stream for stream in self._streams.values() if stream.sample.rows]
+        if streams:
+            self.session.emit(
+                DataProfiled(
+                    step=self.session.step,
+                    profiles=tuple(stream.profile() for stream in streams),
+                    overlaps=tuple(self._overlaps(streams)),
+                )
+            )
+
+    def _overlaps(self, streams: list[Stream]) -> list[Overlap]:
+        found = []
+        for judged in streams:
+            for trained in streams:
+                if judged.training or not trained.training or judged.names != trained.names:
+                    continue
+                if apart(judged, trained) and (
+                    both := overlap(trained.sample, judged.sample, (trained.name, judged.name))
+                ):
+                    found.append(both)
+        return found
+
+
+def apart(one: Stream, two: Stream) -> bool:
+    """Not one and the same data: that is a look at the training accuracy."""
+    if not one.origins & two.origins:
+        return True
+    return one.indices is not None and two.indices is not None and not one.indices & two.indices
