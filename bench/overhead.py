@@ -32,7 +32,7 @@ from torch import nn
 
 import premortem as premortem_package
 from premortem.probes.rest import ALIKE
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 
 TASKS = ("decoder", "conv", "mlp")
 CRUISING = 1_000_003  # a step number far from any audit
@@ -166,7 +166,7 @@ def cruising(task: Task, *, rests: bool = True) -> Watcher:
     assert attachment is not None
     attachment.introduce((task.model, task.optimizer))
     attachment.session.step = CRUISING
-    attachment.lens.focus()
+    attachment.op_audit.focus()
     for _ in range(10):  # what is new to premortem is audited first
         task.step()
     attachment.session.step += 10_000  # past what an alarm would still audit

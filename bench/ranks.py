@@ -64,10 +64,10 @@ def rank() -> None:
 
     from premortem.events import RunStarted
     from premortem.journal.write import Journal
-    from premortem.probes.exchange import Exchange
-    from premortem.probes.ranks import RanksProbe
+    from premortem.probes.rank_comparison import RanksProbe
+    from premortem.probes.rank_exchange import Exchange
     from premortem.probes.rest import AFTER, ALIKE
-    from premortem.watcher import Watcher
+    from premortem.run.watcher import Watcher
 
     spent: list[float] = []
     sent: list[int] = []
@@ -118,7 +118,7 @@ def rank() -> None:
         attachment.introduce((model, optimizer))
         session = attachment.session
         session.step = CRUISING
-        attachment.lens.focus()
+        attachment.op_audit.focus()
         block(NOVELTY)
         session.step += 10_000  # past what is still looked at closely because it was new
 

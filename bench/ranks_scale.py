@@ -3,7 +3,7 @@
     python bench/ranks_scale.py [--seconds 8] [--json bench/results/ranks_scale.json]
 
 A store in a process of its own, and four processes that do to it, over their own connections, what the threads of so many
-ranks do (probes/exchange.py): a look at the stop every 0.2 s and rank, a digest of the size that `bench/ranks.py` measures
+ranks do (probes/rank_exchange.py): a look at the stop every 0.2 s and rank, a digest of the size that `bench/ranks.py` measures
 every 1.6 s (32 steps of 50 ms), and on the first rank the gathering of each round. All traffic ends in the store: its processor
 time is what runs out first. The model is
 
@@ -30,7 +30,7 @@ ASKED = (2, 64, 512, 4096, 10_000)
 CLIENTS = 4
 ROUND = 1.6  # seconds between two digests
 TEXT = 5500  # bytes of a digest
-CROWD = 512  # as in probes/exchange.py
+CROWD = 512  # as in probes/rank_exchange.py
 PERIOD = 0.2
 
 

@@ -30,7 +30,7 @@ def pytest_configure() -> None:
     # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would every process they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    events.seals = True  # a change of an event that was sent is an error
+    events.base.seals = True  # a change of an event that was sent is an error
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any
 
 # What `premortem run` loads on its way, and torch at its first optimizer.
-LOADED = ("torch", "torch._dynamo", "premortem.launch", "premortem.watcher", "premortem.probes")
+LOADED = ("torch", "torch._dynamo", "premortem.run.launch", "premortem.run.watcher", "premortem.probes")
 LARGEST_ORDER = 1 << 20
 MOST_AT_ONCE = 8
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import premortem
-from premortem import arguments, cli
+from premortem import cli, command_line
+from premortem.run import command as run_command
 from tests.units import only_stand_ins
 
 
@@ -33,16 +34,16 @@ class RunOptions:
 
 @pytest.fixture
 def launched(monkeypatch):
-    """Stands in for premortem.launch; keeps what it was asked to run."""
+    """Stands in for premortem.run.launch; keeps what it was asked to run."""
     calls = []
 
     def run(options):
         calls.append(options)
         return 7
 
-    room = types.ModuleType("premortem.launch")
+    room = types.ModuleType("premortem.run.launch")
     room.RunOptions, room.run = RunOptions, run
-    monkeypatch.setitem(sys.modules, "premortem.launch", room)
+    monkeypatch.setitem(sys.modules, "premortem.run.launch", room)
     monkeypatch.setattr(premortem, "launch", room, raising=False)
     return calls
 
@@ -90,8 +91,8 @@ def test_what_follows_the_script_is_the_scripts(line, expected, launched):
 
 @given(st.lists(st.text()))
 def test_the_script_gets_its_arguments_as_they_were(words):
-    command = arguments.split(cli.run_parser(), ["--quiet", "train.py", *words])
-    assert command == arguments.Command(["--quiet"], "train.py", module=False, argv=words)
+    command = command_line.split(run_command.parser(), ["--quiet", "train.py", *words])
+    assert command == command_line.Command(["--quiet"], "train.py", module=False, argv=words)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_the_policies_are_all_in_the_help(capsys):
     with pytest.raises(SystemExit):
         cli.main(["run", "--help"])
     text = capsys.readouterr().out
-    assert all(policy in text for policy in cli.POLICIES)
+    assert all(policy in text for policy in run_command.POLICIES)
 
 
 # --- explain ---------------------------------------------------------------------------------

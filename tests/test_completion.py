@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from premortem import cli
-from premortem.completion import SHELLS
+from premortem.cli.completion import SHELLS
+from premortem.run import command
 
 # What bash does when Tab is pressed: it sets these variables and calls the function that was registered.
 ASK = r"""
@@ -62,7 +63,7 @@ def offered(script, tmp_path):
         ("lint --findings tr", {"train.py"}),
         ("run tr", {"train.py"}),
         ("run --quiet tr", {"train.py"}),
-        ("run --policy ", set(cli.POLICIES)),
+        ("run --policy ", set(command.POLICIES)),
         ("run --folder r", {"runs"}),
         ("explain PM501", {"PM501"}),
         ("explain dropped-t", {"dropped-tensor-result"}),

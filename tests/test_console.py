@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from premortem.console import Console
 from premortem.findings import Certainty, Finding, Severity, Where
+from premortem.terminal.console import Console
 
 SCRIPT = """\
 def main():

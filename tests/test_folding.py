@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from premortem import catalog, detectors
 from premortem.cards import Card
+from premortem.derived.folding import fold
 from premortem.findings import Certainty, Finding, Severity, Where
-from premortem.folding import fold
 
 CARDS = {
     "A": Card(code="A", name="cause", family="lr", severity=Severity.ERROR, explains=("symptom", "echo")),

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from premortem import gauges
+from premortem.run import environment
 
 
 def git(folder, *words):
@@ -24,29 +24,29 @@ def repository(tmp_path):
 def test_the_commit_is_read_without_git(repository):
     head = git(repository, "rev-parse", "HEAD")
     (repository / "deep" / "down").mkdir(parents=True)
-    assert gauges.revision(repository / "deep" / "down") == head
+    assert environment.revision(repository / "deep" / "down") == head
     git(repository, "pack-refs", "--all")
-    assert gauges.revision(repository) == head
+    assert environment.revision(repository) == head
     git(repository, "checkout", "-q", "--detach")
-    assert gauges.revision(repository) == head
+    assert environment.revision(repository) == head
 
 
 def test_the_commit_of_a_second_work_tree(repository, tmp_path_factory):
     other = tmp_path_factory.mktemp("trees") / "other"
     git(repository, "worktree", "add", "-q", "-b", "side", str(other))
     git(other, "commit", "-q", "--allow-empty", "-m", "second")
-    assert gauges.revision(other) == git(other, "rev-parse", "HEAD") != gauges.revision(repository)
+    assert environment.revision(other) == git(other, "rev-parse", "HEAD") != environment.revision(repository)
 
 
 def test_no_repository(tmp_path):
-    assert gauges.revision(tmp_path) in {"", gauges.revision(tmp_path.parent)}
+    assert environment.revision(tmp_path) in {"", environment.revision(tmp_path.parent)}
 
 
 def test_the_environment_tells_no_secret(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_very_secret")
     monkeypatch.setenv("PYTORCH_NOTES", "what somebody wrote down")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    known = gauges.environment()
+    known = environment.environment()
     assert known["settings"]["CUDA_VISIBLE_DEVICES"] == "0"
     assert "HF_TOKEN" not in known["settings"]
     assert "PYTORCH_NOTES" not in known["settings"]
@@ -62,9 +62,12 @@ def test_memory_of_a_device_is_only_asked_for_when_it_is_in_use(monkeypatch):
         memory_allocated=lambda device: 60,
     )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    assert gauges.device_memory() == {}
+    assert environment.device_memory() == {}
     cuda.is_initialized = lambda: True
-    assert gauges.device_memory() == {"GPU 0: held by tensors": 60.0, "GPU 0: taken from the device": 100.0}
+    assert environment.device_memory() == {
+        "GPU 0: held by tensors": 60.0,
+        "GPU 0: taken from the device": 100.0,
+    }
 
 
 def test_the_ledgers_of_guarded_losses_in_use():
@@ -74,6 +77,8 @@ def test_the_ledgers_of_guarded_losses_in_use():
     loss = GuardedLoss({"square": lambda x: x.pow(2).sum(), "half": (0.5, lambda x: x.abs().sum())})
     loss(torch.ones(2, requires_grad=True))
     found = [
-        each for each in gauges.ledgers() if [term["name"] for term in each["terms"]] == ["square", "half"]
+        each
+        for each in environment.ledgers()
+        if [term["name"] for term in each["terms"]] == ["square", "half"]
     ]
     assert [term["value"] for term in found[0]["terms"]] == [2.0, 1.0]

@@ -9,7 +9,7 @@ from torch import nn, optim
 from torch.optim.swa_utils import AveragedModel
 
 from premortem.events import StepRefused
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 
 
 class Stranger(optim.Optimizer):

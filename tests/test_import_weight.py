@@ -5,7 +5,13 @@ import sys
 
 import pytest
 
-ROOMS = ["premortem", "premortem.cli", "premortem.catalog", "premortem.console", "premortem.detectors"]
+ROOMS = [
+    "premortem",
+    "premortem.cli",
+    "premortem.catalog",
+    "premortem.terminal.console",
+    "premortem.detectors",
+]
 ROOMS += [
     "premortem.journal",
     "premortem.events",

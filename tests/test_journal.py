@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 import premortem
 from premortem.errors import JournalError
 from premortem.events import OptimizerBuilt, Seeded, Site, StepStats
+from premortem.files.plain import dumps, plain
 from premortem.findings import FAMILIES, Certainty, Finding, Severity, Where
 from premortem.journal import Journal, Run, claim_folder, default_folder, never_fatal, schema, write
-from premortem.plain import dumps, plain
 
 SRC = str(Path(premortem.__file__).parents[1])
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SRC}

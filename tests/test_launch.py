@@ -61,7 +61,7 @@ class Watcher:
     def close(self, ended, patience):
         self.emit(ended)
 
-sys.modules["premortem.watcher"] = types.SimpleNamespace(Watcher=Watcher)
+sys.modules["premortem.run.watcher"] = types.SimpleNamespace(Watcher=Watcher)
 from premortem.cli import main
 sys.exit(main(["run", *sys.argv[1:]]))
 """
@@ -596,7 +596,7 @@ def test_a_bug_of_premortem_is_written_down_and_the_run_never_notices(place):
 
 
 def test_a_watcher_that_cannot_be_made_costs_only_the_watching(place):
-    broken = "import sys; sys.modules['premortem.watcher'] = None\nfrom premortem.cli import main\nsys.exit(main(['run', *sys.argv[1:]]))"
+    broken = "import sys; sys.modules['premortem.run.watcher'] = None\nfrom premortem.cli import main\nsys.exit(main(['run', *sys.argv[1:]]))"
     place.script("train.py", "print('trained'); exit(4)")
     done = place.run([sys.executable, "-c", broken], "--folder", "run", "--findings", "f.json", "train.py")
     assert (done.returncode, done.stdout) == (4, "trained\n")

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import premortem
-from premortem import logs
-from premortem.logs import RATE, Tee, parse, unread
+from premortem.terminal import printed_lines
+from premortem.terminal.printed_lines import RATE, Tee, parse, unread
 
 # --- parsing ---------------------------------------------------------------------------------
 
@@ -282,7 +282,11 @@ def test_a_line_of_any_length_is_cut():
     watched.stream.write("loss 1 " * 1_000_000)
     watched.stream.write("\nloss 2\n")
     first, second = watched.lines
-    assert (len(first.text) <= logs.LENGTH, len(first.values), second.text) == (True, logs.NUMBERS, "loss 2")
+    assert (len(first.text) <= printed_lines.LENGTH, len(first.values), second.text) == (
+        True,
+        printed_lines.NUMBERS,
+        "loss 2",
+    )
 
 
 def test_a_forked_child_is_not_heard():
@@ -296,7 +300,7 @@ def test_a_forked_child_is_not_heard():
 
 def test_the_real_stdout_can_be_covered():
     code = (
-        "import sys; from premortem.logs import Tee; before = sys.stdout; lines = []; tee = Tee(sys.stdout, lines.append)\n"
+        "import sys; from premortem.terminal.printed_lines import Tee; before = sys.stdout; lines = []; tee = Tee(sys.stdout, lines.append)\n"
         "print('loss', 0.5); assert sys.stdout is before and sys.stdout.fileno() == 1\n"
         "tee.close(); print(lines[0].values)"
     )

@@ -1,7 +1,7 @@
 """What others rely on does not change by accident."""
 
 import premortem
-from premortem import cli
+from premortem.run import command
 
 import surface
 
@@ -13,14 +13,14 @@ def test_the_public_surface_is_the_recorded_one():
 
 def test_a_new_option_would_be_noticed(monkeypatch):
     before = surface.surface()
-    plain = cli.VERBS["run"]
+    plain = command.parser
 
     def parser():
-        grown = plain.parser()
+        grown = plain()
         grown.add_argument("--new-option")
         return grown
 
-    monkeypatch.setitem(cli.VERBS, "run", plain._replace(parser=parser))
+    monkeypatch.setattr(command, "parser", parser)
     assert surface.surface() != before
     assert "--new-option" in surface.surface()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from premortem import trust
+from premortem.files import trust
 
 MAKE = "import sys\nfrom premortem import trust\nsys.stdin.readline()\nprint(trust.sign('test', b'one'))"
 

@@ -18,7 +18,7 @@ from premortem.errors import Stopped
 from premortem.events import Backward, LoadChecked, LogLine, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 from premortem.probes.optimizers import Optimizers
-from premortem.watcher import MOST_OF_A_PLACE, Watcher
+from premortem.run.watcher import MOST_OF_A_PLACE, Watcher
 
 
 class Faults:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import rooms
+
 from premortem import catalog
 from premortem.lint import problems, rules
 
@@ -159,6 +161,7 @@ def slots(root: Path, entries: tuple[catalog.Entry, ...]) -> Iterator[tuple[str,
     yield "docs/findings.md", "catalog table", table(entries)
     yield "docs/lint.md", "rules table", lint_rules(of_lint)
     yield "README.md", "kinds table", kinds(entries)
+    yield "ARCHITECTURE.md", "rooms table", rooms.table().rstrip()
     verdicts = root / "docs" / "lint" / "verdicts.json"
     if verdicts.exists():
         names = {entry.card.code: entry.card.name for entry in of_lint}

@@ -17,7 +17,7 @@ from types import TracebackType
 
 from premortem.events import RunEnded
 from premortem.findings import Finding, Severity
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 
 
 class Enough(BaseException):

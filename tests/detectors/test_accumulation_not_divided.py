@@ -1,5 +1,5 @@
+from premortem.derived.windows import with_windows
 from premortem.detectors.accumulation_not_divided import AccumulationNotDivided
-from premortem.windows import with_windows
 from tests.detectors.faults.accumulation_not_divided import BY_THE_EPOCH
 from tests.detectors.test_contract import observe
 

@@ -1,7 +1,7 @@
 import pytest
 
+from premortem.derived.windows import with_windows
 from premortem.detectors.accumulation_window_broken import AccumulationWindowBroken
-from premortem.windows import with_windows
 from tests.detectors.faults.accumulation_window_broken import EVENTS, LEAKS, NEVER_YIELDED, OWN_ORDER
 from tests.detectors.test_contract import observe
 

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from premortem.detectors.certificate import certainty, evidence, sentence
+from premortem.detectors.shared.certificate import certainty, evidence, sentence
 from premortem.events import NonFinite, Site
 from premortem.findings import Certainty
 from tests.detectors.test_failures import SEEN

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
+from premortem.derived.failures import TrainingFailed, with_failures
 from premortem.events import NonFinite, Operand
-from premortem.failures import TrainingFailed, with_failures
 from tests.detectors.faults.non_finite_training import EVENTS, HEALTHY, UNKNOWN
 from tests.detectors.rehearsal import line
 

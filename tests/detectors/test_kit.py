@@ -9,10 +9,10 @@ import pytest
 from premortem import detectors
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.facts import Fact, Facts
+from premortem.detectors.shared.facts import Fact, Facts
 from premortem.events import Clip, Event, RunEnded, ZeroGrad
 from premortem.findings import Finding, Severity
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 
 
 class Clips(Fact):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from premortem.detectors.metric_not_finite import broken
-from premortem.detectors.printed import columns
-from premortem.logs import parse
+from premortem.detectors.shared.printed import columns
 from premortem.metric_words import ACCURACIES, EVALUATED, LOSSES, METRICS, RECORDS, counts, direction, words
+from premortem.terminal.printed_lines import parse
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from premortem.detectors.slips import slip, told, way
+from premortem.detectors.shared.slips import slip, told, way
 from premortem.events import Passed, ShapesMet, Site
 
 LINE = Site("net.py", 9, "forward")

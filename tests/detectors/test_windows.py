@@ -1,7 +1,7 @@
 import pytest
 
+from premortem.derived.windows import STEPPED, THROWN, Windows, weight_of
 from premortem.events import Backward
-from premortem.windows import STEPPED, THROWN, Windows, weight_of
 from tests.detectors.rehearsal import Rehearsal
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from premortem.detectors.wording import count, parameters_of, place, some
+from premortem.detectors.shared.wording import count, parameters_of, place, some
 
 
 @pytest.mark.parametrize(

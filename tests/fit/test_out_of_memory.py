@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from premortem.detectors.out_of_memory import Growth
 from premortem.events import OutOfMemory, RunEnded
 from premortem.findings import Severity
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 
 MIB = 1 << 20
 

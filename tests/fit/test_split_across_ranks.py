@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from premortem.events import BatchSplit
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 
 rank, mode, port = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port)

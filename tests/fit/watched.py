@@ -1,6 +1,6 @@
 """A loop of a test, watched."""
 
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 
 
 class Run:

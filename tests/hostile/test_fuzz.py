@@ -20,18 +20,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from premortem import ranks, untrusted
 from premortem.configs import reading
 from premortem.configs.places import Broken
 from premortem.errors import PremortemError, UsageError, VaultError
+from premortem.files import untrusted
 from premortem.lint import engine, pinned
 from premortem.lint import settings as lint_settings
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.preflight.data import readers
 from premortem.preflight.data.readers.around import Around, MissingLibrary
+from premortem.ranks import processes
 from premortem.report import markdown, story
 from premortem.ui import runs
-from premortem.vault import inert, leaves
+from premortem.vault import inert_pickle, leaves
 from premortem.vault.contents import open_contents
 from premortem.vault.manifest import Manifest, _sealed
 from tests.hostile import files
@@ -79,7 +80,7 @@ def each(cases: int, given_: st.SearchStrategy[Any], read: Callable[[Any], None]
 
 def listed(path: Path) -> None:
     """As `ckpt inspect --json` and without."""
-    from premortem.plain import dumps
+    from premortem.files.plain import dumps
     from premortem.vault.verbs.base import print_json  # noqa: F401 - what it is made of is used below
 
     try:
@@ -144,7 +145,7 @@ def saved(folder: Path) -> dict[str, bytes]:
 def test_pickles_of_any_opcodes(cases: int) -> None:
     def read(data: bytes) -> None:
         try:
-            found = inert.read(io.BytesIO(data)).value
+            found = inert_pickle.read(io.BytesIO(data)).value
             tensors, plain = leaves.flatten(found)
             assert len(tensors) + len(plain) < leaves.MOST_LEAVES
             [repr(leaves.shown(value)) for value in plain.values()]
@@ -419,14 +420,14 @@ def test_findings_of_ranks(cases: int, folder: Path) -> None:
         "run": {"launch": "1", "started": "x", "rank": 0, "exit_code": 0, "reason": "finished"},
         "findings": [],
     }
-    (home / "rank-0" / ranks.FILE).write_text(json.dumps(good))
+    (home / "rank-0" / processes.FILE).write_text(json.dumps(good))
 
     def read(given_: Any) -> None:
         place, value = given_
         record: dict[str, Any] = {"run": dict(good["run"], rank=1, started="z"), "findings": []}
         record[place] = value
-        (home / "rank-1" / ranks.FILE).write_text(json.dumps(record))
-        assert ranks.merged(home) is not None
+        (home / "rank-1" / processes.FILE).write_text(json.dumps(record))
+        assert processes.merged(home) is not None
 
     each(cases, st.tuples(st.sampled_from(["run", "findings"]), VALUES), read)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from premortem.card import MOST, card
 from premortem.findings import Certainty, Finding, Severity, Where
+from premortem.notebook.html_card import MOST, card
 
 SESSION = Path(__file__).with_name("notebook_session.py")
 

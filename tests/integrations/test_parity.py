@@ -10,7 +10,7 @@ import pytest
 
 import premortem
 from premortem.findings import Finding
-from premortem.watcher import watched
+from premortem.run.watcher import watched
 from tests.integrations import doors
 
 FAULTS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from premortem.lint import engine, problems, rules
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import ConfigRule, Rule, _Unit
 
 HEADINGS = ["## Why it matters", "## Usual causes", "## What to do"]

@@ -10,8 +10,8 @@ import pytest
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint import cache, engine, progress, project, summaries, workers
-from premortem.lint.facts import Facts, NotYet
 from premortem.lint.project import Plan
+from premortem.lint.project_facts import Facts, NotYet
 from premortem.lint.rule import Rule
 from premortem.lint.settings import Settings
 from premortem.lint.target import Targets

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from premortem.lint import engine, fixes, target
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.summaries import Summary
 
 CASES = Path(__file__).parent / "cases"

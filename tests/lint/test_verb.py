@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from premortem import cli, untrusted
+from premortem import cli
+from premortem.files import untrusted
 
 BAD = "import torch\n\n\ndef move(x: torch.Tensor, device):\n    x.to(device)\n    return x\n"
 GOOD = BAD.replace("    x.to", "    x = x.to")

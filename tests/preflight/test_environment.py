@@ -11,7 +11,7 @@ import pytest
 
 from premortem.preflight import environment, options, reading
 from premortem.preflight.environment import caching, copies, devices, machine, outputs
-from premortem.preflight.environment.facts import Gpu
+from premortem.preflight.environment.machine_facts import Gpu
 from premortem.preflight.project import Project
 from premortem.preflight.values import ANY, Values
 

@@ -10,7 +10,7 @@ from premortem.preflight.environment.budget import Budget, span
 from premortem.preflight.environment.checks.deadline_too_close import DeadlineTooClose
 from premortem.preflight.environment.checks.gpu_not_in_build import runs
 from premortem.preflight.environment.checks.quota_too_small import QuotaTooSmall
-from premortem.preflight.environment.facts import (
+from premortem.preflight.environment.machine_facts import (
     Booking,
     Caching,
     Clone,

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from premortem import cli
-from premortem.arguments import Command
+from premortem.command_line import Command
 from premortem.errors import VaultError
 from premortem.findings import Severity
+from premortem.preflight import command as check_command
 from premortem.preflight import page, verb
 from premortem.preflight.environment.budget import Budget
 from premortem.preflight.environment.checks.deadline_too_close import DeadlineTooClose
@@ -36,7 +36,7 @@ def check(folder, *words):
 
 @pytest.fixture
 def options():
-    return cli.check_parser().parse([])
+    return check_command.parser().parse([])
 
 
 def test_a_healthy_script_is_fine_and_nothing_is_written(tmp_path):
@@ -225,7 +225,7 @@ def test_one_root_cause_is_one_finding(checking):
 
     from premortem.findings import Certainty, Finding, Where
     from premortem.preflight.environment.checks.output_will_be_wiped import OutputWillBeWiped
-    from premortem.preflight.environment.facts import Facts, Output
+    from premortem.preflight.environment.machine_facts import Facts, Output
 
     def machine(project, tell):
         part = Part(title="machine")

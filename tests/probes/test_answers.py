@@ -2,7 +2,7 @@
 
 import torch
 
-from premortem.probes.answers import _ROWS, Flags
+from premortem.probes.device_answers import _ROWS, Flags
 
 SOUND, BROKEN = [torch.ones(3)], [torch.tensor([1.0, float("nan")])]
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from premortem.events import Custody, Event, StepStats
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 from tests.integrations.doors import Net, loader_for, optimizer_for
 
 

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from premortem.probes.counting import loop_counters, used, user_frames
+from premortem.probes.loop_counters import loop_counters, used, user_frames
 
 LOOPS = {
     "for epoch in range(3, 5):\n    look()": (("epoch", 3),),

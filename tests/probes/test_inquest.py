@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from premortem.events import NonFinite
 from premortem.probes import Attachment
-from premortem.probes.witness import birth_of
+from premortem.probes.graph_values import birth_of
 
 
 def given(*values):

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from premortem.probes.graph import walk
-from premortem.probes.meaning import crossed, feeds, sense
+from premortem.probes.loss_meaning import crossed, feeds, sense
 
 torch.manual_seed(0)
 SCORES, ONE = nn.Linear(5, 3), nn.Linear(5, 1)

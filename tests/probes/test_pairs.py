@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from premortem.events import LabelsWeighed
 from premortem.probes import Attachment
-from premortem.probes.pairs import Dependence
+from premortem.probes.label_information import Dependence
 
 
 def blobs(n=600, classes=4, seed=0):

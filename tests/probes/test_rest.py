@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from premortem.events import Backward, Forward, LossCall, OptimizerStep, SchedulerStep, StepRefused, ZeroGrad
 from premortem.probes import rest
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 from tests.twins.grade import entries, grade
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from premortem.probes.ruined import Ruined
+from premortem.probes.ruined_buffers import Ruined
 
 NAN, INF = float("nan"), float("inf")
 

@@ -8,7 +8,7 @@ from torch import nn, optim
 
 from premortem.events import Custody, OptimizerStep, ScalerUpdate, StepStats
 from premortem.probes import optimizers
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 from tests.heard import hearing
 
 HUGE = 1e30  # times a scale, it is more than 32 bits hold

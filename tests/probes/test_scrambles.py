@@ -1,6 +1,6 @@
 import pytest
 
-from premortem.probes.lens import scrambles
+from premortem.probes.op_audit import scrambles
 
 
 @pytest.mark.parametrize(

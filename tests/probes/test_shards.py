@@ -13,7 +13,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from premortem.probes import Attachment
 from premortem.probes.session import sampled
-from premortem.sharding import in_pieces, local
+from premortem.tensors.sharding import in_pieces, local
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from premortem.events import RunEnded
-from premortem.probes.trail import walk
+from premortem.probes.shape_trail import walk
 
 
 class Net(nn.Module):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from premortem.replay.capsule import NotReplayable
-from premortem.replay.siblings import found, siblings
+from premortem.replay.rank_capsules import found, siblings
 from tests import starting
 from tests.ranks.launching import SCRIPT, SRC, faults_of_ours, together
 

@@ -13,7 +13,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from premortem.actions import agreement
-from premortem.watcher import Watcher
+from premortem.run.watcher import Watcher
 
 agreement._PATIENCE = timedelta(seconds=5)
 dist.init_process_group("gloo")

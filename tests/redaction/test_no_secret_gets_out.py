@@ -15,16 +15,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from premortem import redaction
-from premortem.console import Console
 from premortem.events import MirrorSeen
+from premortem.files.findings_file import FindingsFile
+from premortem.files.plain import dumps
 from premortem.findings import Certainty, Finding, Severity, Where
-from premortem.findings_file import FindingsFile
 from premortem.journal import Journal
 from premortem.journal.read import Run
-from premortem.logs import parse
-from premortem.plain import dumps
 from premortem.redaction import Redactor
 from premortem.sinks.words import as_markdown, in_one_line
+from premortem.terminal.console import Console
+from premortem.terminal.printed_lines import parse
 from premortem.vault.mirror import _first_line
 
 VISIBLE = "".join(map(chr, range(33, 127)))

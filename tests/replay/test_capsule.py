@@ -8,10 +8,11 @@ import sys
 import pytest
 import torch
 
-from premortem import redaction, variables
+from premortem import redaction
+from premortem.files import variables
 from premortem.redaction import HIDDEN
 from premortem.replay.capsule import Capsule, CapsuleError, read, verified
-from premortem.replay.capsules import _seen_by_all
+from premortem.replay.capsule_writer import _seen_by_all
 
 MANIFEST = {
     "number": 1,

@@ -11,7 +11,7 @@ import pytest
 from premortem.errors import UsageError
 from premortem.replay.capsule import Capsule, CapsuleError, read
 from premortem.replay.permission import check
-from premortem.replay.siblings import siblings
+from premortem.replay.rank_capsules import siblings
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from premortem.replay import interventions
-from premortem.replay.autopsy import Plan
-from premortem.replay.pack import keep_rows, kinds, pack, rows, unpack
+from premortem.replay.batch_format import keep_rows, kinds, pack, rows, unpack
+from premortem.replay.plan import Plan
 from premortem.replay.trial import Result, Term, Trial
 
 NAN = {"value": "nan", "dtype": "torch.float32", "bits": "7fc00000"}

@@ -6,12 +6,12 @@ import json
 import pytest
 
 from premortem.errors import UsageError
-from premortem.replay.autopsy import Plan, agrees
 from premortem.replay.capsule import CapsuleError
-from premortem.replay.child import check_devices
 from premortem.replay.order import Order
-from premortem.replay.siblings import beside, found
-from premortem.replay.together import joined, merge
+from premortem.replay.plan import Plan, agrees
+from premortem.replay.rank_capsules import beside, found
+from premortem.replay.rank_results import joined, merge
+from premortem.replay.replayed_script import check_devices
 from premortem.replay.trial import Result, Term, Trial
 
 NAN = {"value": "nan", "dtype": "torch.float32", "bits": "7fc00000"}

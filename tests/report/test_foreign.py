@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from premortem import asked
 from premortem.cli import main
 from premortem.events import CheckpointSaved
+from premortem.files import run_requests
 from premortem.findings import Where
 from tests.report.conftest import finding
 
@@ -64,8 +64,8 @@ def test_a_link_in_the_place_of_the_report_is_replaced_and_not_followed(journal,
 def test_what_is_asked_of_a_run_is_not_written_through_a_link(tmp_path):
     (tmp_path / "asked-stop").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic"):
-        asked.ask(tmp_path, asked.STOP)
+        run_requests.ask(tmp_path, run_requests.STOP)
     assert not (tmp_path / "elsewhere").exists()
-    asked.ask(tmp_path, asked.SAVE)
-    asked.ask(tmp_path, asked.SAVE)
-    assert asked.SAVE in asked.taken(tmp_path)
+    run_requests.ask(tmp_path, run_requests.SAVE)
+    run_requests.ask(tmp_path, run_requests.SAVE)
+    assert run_requests.SAVE in run_requests.taken(tmp_path)

@@ -14,7 +14,7 @@ SRC = str(Path(premortem.__file__).parents[1])
 BEGIN = f"""
 import sys
 sys.path.insert(0, {SRC!r})
-from premortem.startup.arrivals import ImportHook
+from premortem.startup.import_hook import ImportHook
 hook = ImportHook("heavy", lambda: print("arrived", "late" if hook.late else "in time", sys.modules["heavy"].done))
 """
 

@@ -21,7 +21,7 @@ QUIET = [sys.executable, "-m", "premortem", "run", "--quiet", "--folder", "run"]
 SEEN = """
 import json, os, sys
 def facts():
-    known = {"__future__", "_posixsubprocess", "premortem.startup.arrivals", "premortem.startup.children"}
+    known = {"__future__", "_posixsubprocess", "premortem.startup.import_hook", "premortem.startup.children"}
     return json.dumps({
         "argv": sys.argv, "orig_argv": sys.orig_argv, "path": sys.path, "flags": str(sys.flags),
         "environ": sorted(os.environ.items()), "warnoptions": sys.warnoptions, "stdin": sys.stdin.read(),
@@ -168,7 +168,7 @@ def test_a_child_that_never_trains_imports_nothing_of_ours(place):
     """,
     )
     _, out, _ = place.run([*QUIET, "script.py"])
-    assert out.split() == ["['premortem.startup.arrivals',", "'premortem.startup.children']", "False"]
+    assert out.split() == ["['premortem.startup.import_hook',", "'premortem.startup.children']", "False"]
 
 
 COMMANDS = [
@@ -284,7 +284,7 @@ def test_forks_that_train_are_watched_and_workers_of_a_loader_are_not(place):
         class Points(TensorDataset):
             def __getitem__(self, index):
                 ours = sorted(name for name in sys.modules if name.startswith("premortem"))
-                assert "premortem.child_run" not in ours
+                assert "premortem.run.child_run" not in ours
                 return super().__getitem__(index)
         if __name__ == "__main__":
             loader = DataLoader(Points(torch.randn(8, 2)), num_workers=2)

@@ -12,11 +12,12 @@ import threading
 import time
 from types import SimpleNamespace
 
-from premortem import statusline, vitals
-from premortem.logs import Tee
+from premortem.run import status
+from premortem.terminal import status_line
+from premortem.terminal.printed_lines import Tee
 
-statusline.SILENT, statusline.MOVED = 0.05, 0.15
-vitals.LOOKS = vitals.DRAWN = 0.02
+status_line.SILENT, status_line.MOVED = 0.05, 0.15
+status.LOOKS = status.DRAWN = 0.02
 mode, script = sys.argv[1:3]
 watcher = SimpleNamespace(
     steps=0, latest=SimpleNamespace(loss=0.25), findings=[], fault=lambda _unit, error: sys.exit(str(error))
@@ -33,7 +34,7 @@ def pause(seconds: float = 0.2) -> None:
     time.sleep(seconds)
 
 
-made = vitals.vitals_for(watcher, None) if mode == "with" else None
+made = status.status_for(watcher, None) if mode == "with" else None
 if made is not None:
     made.start()
     tees = [Tee(stream, None, made.line.passing) for stream in (sys.stdout, sys.stderr)]

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from premortem.console import Console
-from premortem.launch import RunOptions, Supervision
-from premortem.statusline import below
+from premortem.run.launch import RunOptions, Supervision
+from premortem.terminal.console import Console
+from premortem.terminal.status_line import below
 from tests.terminal.screen import Person, Shown, on_a_terminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pseudo-terminals as Linux has them")
@@ -231,7 +231,7 @@ def test_where_there_is_no_line(how: dict[str, Any], tmp_path: Path) -> None:
 def test_a_verb_that_takes_its_time(tmp_path: Path) -> None:
     script = """
 import os, subprocess
-from premortem.statusline import status_line
+from premortem.terminal.status_line import status_line
 with status_line("looking around") as tell:
     print("said meanwhile")
     tell("looking closer")
@@ -264,7 +264,7 @@ def test_who_gets_a_line(
         for name, value in {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}.items():
             monkeypatch.setenv(name, value)
     made = SimpleNamespace(start=lambda: None)
-    monkeypatch.setattr("premortem.vitals.vitals_for", lambda *_: made)
+    monkeypatch.setattr("premortem.run.status.vitals_for", lambda *_: made)
     supervision = Supervision(RunOptions(target="train.py", **options), Console(options.get("quiet", False)))
     assert (supervision._make_vitals(SimpleNamespace()) is made) is wanted
 

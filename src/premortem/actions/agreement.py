@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
-from premortem.rendezvous import afresh
-from premortem.sharding import is_shard
+from premortem.ranks.rendezvous import afresh
+from premortem.tensors.sharding import is_shard
 
 _PATIENCE = timedelta(seconds=60)
 _LOST = (

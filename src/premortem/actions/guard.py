@@ -28,8 +28,8 @@ from premortem.actions.agreement import Agreement, Circle, circle_of
 from premortem.actions.kernels import Kernels
 from premortem.actions.undo import Before, Gained, Shadow
 from premortem.events import StepRefused
-from premortem.finite import non_finite_sum
 from premortem.points import passes_on, unseen
+from premortem.tensors.finite import non_finite_sum
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment

@@ -22,7 +22,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as tree
 
-from premortem.actions.parts import Call, Given, Unlike, is_mean, join
+from premortem.actions.batch_parts import Call, Given, Unlike, is_mean, join
 
 _FEW = 8  # samples that are tried
 _MOST_BUFFER_BYTES = 256 << 20

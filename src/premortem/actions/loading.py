@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 from premortem.actions.keep import whose_turn
 from premortem.actions.save import real
 from premortem.events import LoadChecked, Site
-from premortem.vault import altered, prints
-from premortem.vault.altered import Alteration
-from premortem.vault.clerk import Clerk
+from premortem.vault import foreign_checksums, load_checks
+from premortem.vault.background_work import Clerk
+from premortem.vault.load_checks import Alteration
 
 if TYPE_CHECKING:
     from premortem.actions.saving import Saving
@@ -125,15 +125,17 @@ class Loading:
         try:
             size = os.fstat(file.fileno()).st_size
             same = named or os.path.samestat(os.fstat(source.fileno()), os.fstat(file.fileno()))
-            if not same or self._spared(size) or not altered.can_tell(file, path, self.home):
+            if not same or self._spared(size) or not load_checks.can_tell(file, path, self.home):
                 file.close()
                 return None
         except BaseException:
             file.close()
             raise
         self._looked += time.thread_time() - began
-        look = functools.partial(altered.file_altered, file, path, self.home)
-        return self._check(path, given, look, functools.partial(prints.identity, file), file.close, size)
+        look = functools.partial(load_checks.file_altered, file, path, self.home)
+        return self._check(
+            path, given, look, functools.partial(foreign_checksums.identity, file), file.close, size
+        )
 
     def _spared(self, size: int) -> bool:
         return size < _SMALL and self._looked > _FREE + _SHARE * self._loaded
@@ -144,7 +146,7 @@ class Loading:
         path = real(source)
         if not path.is_dir() or not (path / ".metadata").is_file():
             return None
-        look = functools.partial(altered.folder_altered, path, self.home)
+        look = functools.partial(load_checks.folder_altered, path, self.home)
         identity = functools.partial(_folder_identity, path)
         return self._check(path, os.fspath(source), look, identity, lambda: None, None)
 
@@ -193,7 +195,7 @@ class Loading:
 
     def _tell(self, check: Check) -> None:
         shelf, sending = self.saving.shelf, self.saving.sending
-        kept = altered.newest_whole(shelf.folder.parent, check.path)
+        kept = load_checks.newest_whole(shelf.folder.parent, check.path)
         self.session.emit(
             LoadChecked(
                 step=check.step,
@@ -219,5 +221,5 @@ def _name_of(file: Any) -> Any:
 
 
 def _folder_identity(folder: Path) -> object:
-    statuses = ((path.name, path.stat()) for path in altered.files_of(folder))
+    statuses = ((path.name, path.stat()) for path in load_checks.files_of(folder))
     return [(name, each.st_ino, each.st_mtime_ns, each.st_size) for name, each in statuses]

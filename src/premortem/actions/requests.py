@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem import asked
 from premortem.actions.keep import NAME
 from premortem.errors import Stopped
+from premortem.files import run_requests
 
 if TYPE_CHECKING:
-    from premortem.actions.safekeeping import Safekeeping
+    from premortem.actions.checkpoint_safety import Safekeeping
 
 
 class Requests:
@@ -24,11 +24,11 @@ class Requests:
         self._note = note
         self._say = say
         self._open: set[str] = set()
-        asked.taken(folder)  # for a run that was here before
+        run_requests.taken(folder)  # for a run that was here before
 
     def look(self) -> None:
         """By the journal's writer: the training thread never looks at the disk for this."""
-        self._open |= asked.taken(self._folder)
+        self._open |= run_requests.taken(self._folder)
 
     def stepped(self, optimizer: Any, track: Any, step: int) -> None:
         if not self._open:
@@ -37,16 +37,16 @@ class Requests:
         path = self._save()
         self._note(
             asked={
-                "what": asked.STOP if asked.STOP in found else asked.SAVE,
+                "what": run_requests.STOP if run_requests.STOP in found else run_requests.SAVE,
                 "step": step,
                 "time": time.time(),
                 "path": str(path) if path else "",
             }
         )
         if path is not None:
-            self._say(f"{asked.REASON}: the state of the training is in {path}")
-        if asked.STOP in found:
-            raise Stopped(asked.REASON)
+            self._say(f"{run_requests.REASON}: the state of the training is in {path}")
+        if run_requests.STOP in found:
+            raise Stopped(run_requests.REASON)
 
     def _save(self) -> Path | None:
         """A failure has been told, and costs nothing but the save."""

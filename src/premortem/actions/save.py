@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem.vault.atomic import reason
-from premortem.vault.looked import UNKNOWN, Looked
+from premortem.vault.save_verdict import UNKNOWN, Looked
 
 
 @dataclass

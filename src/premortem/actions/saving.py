@@ -25,18 +25,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem.actions import room
-from premortem.actions.jointly import Jointly
+from premortem.actions import disk_space
 from premortem.actions.keep import whose_turn
 from premortem.actions.save import Save, one_line, remove_draft
+from premortem.actions.sharded_saves import Jointly
 from premortem.events import Event, RoomShort, SaveChecked
-from premortem.vault import prints
+from premortem.vault import foreign_checksums
 from premortem.vault.atomic import Draft, no_room, sweep
-from premortem.vault.looked import UNKNOWN, Looked
-from premortem.vault.shelf import SPARE, Shelf
+from premortem.vault.kept_versions import SPARE, Shelf
+from premortem.vault.save_verdict import UNKNOWN, Looked
 
 if TYPE_CHECKING:
-    from premortem.actions.sending import Sending
+    from premortem.actions.mirror_sending import Sending
     from premortem.probes import Attachment
 
 _SERIOUS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}  # a plain save would meet the same
@@ -136,7 +136,9 @@ class Saving:
 
     def _full(self, save: Save, error: BaseException) -> bool:
         return bool(
-            self.attempt("room", lambda: room.is_full(save.path, error, save.looked.bytes), default=False)
+            self.attempt(
+                "room", lambda: disk_space.is_full(save.path, error, save.looked.bytes), default=False
+            )
         )
 
     def without_room(self, save: Save, given_up: int, full: BaseException) -> Any:
@@ -147,10 +149,10 @@ class Saving:
                 short.in_place, short.failed = False, "it is not finite, and the old file is good"
                 self._tell(save, short)
             return None
-        put_back = self.attempt("room", lambda: room.set_aside(save.path, self.shelf))
+        put_back = self.attempt("room", lambda: disk_space.set_aside(save.path, self.shelf))
         try:
-            if room.not_allowed(save.path) or (
-                put_back is None and room.too_large(save.path, self.attempt("room", save.measure))
+            if disk_space.not_allowed(save.path) or (
+                put_back is None and disk_space.too_large(save.path, self.attempt("room", save.measure))
             ):
                 raise full  # noqa: TRY301 - handled like the failure that is foreseen here
             result = self._once_more(save, short, put_back)
@@ -173,17 +175,17 @@ class Saving:
         self.judge(save, quarantined=str(place))
         return True
 
-    def _once_more(self, save: Save, short: RoomShort, put_back: room.PutBack | None) -> Any:
+    def _once_more(self, save: Save, short: RoomShort, put_back: disk_space.PutBack | None) -> Any:
         """In place; and again, when something of ours was in its way."""
         try:
-            return room.in_place(save.path, save.write_in_place, put_back)
+            return disk_space.in_place(save.path, save.write_in_place, put_back)
         except BaseException as error:
             full = self._full(save, error)
             ours = self.attempt("room", lambda: self._give_way(save.path), ()) if full else ()
             if not ours:
                 raise
         short.ours = ours
-        return room.in_place(save.path, save.write_in_place, put_back)
+        return disk_space.in_place(save.path, save.write_in_place, put_back)
 
     def _give_way(self, near: Path) -> tuple[str, ...]:
         return tuple(name for name, give_way in self.ours.items() if give_way(near))
@@ -270,7 +272,7 @@ class Saving:
             return
         for path in save.unsigned():
             self.shelf.clerk.have_done(
-                functools.partial(prints.take, path.open("rb", buffering=0), self.home)
+                functools.partial(foreign_checksums.take, path.open("rb", buffering=0), self.home)
             )
 
     def _durable(self, save: Save) -> bool:

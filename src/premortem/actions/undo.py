@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from premortem.actions.repeated import Repeated
-from premortem.finite import UNSCALED, non_finite, non_finite_sum
-from premortem.sharding import local
+from premortem.actions.launch_graphs import Repeated
+from premortem.tensors.finite import UNSCALED, non_finite, non_finite_sum
+from premortem.tensors.sharding import local
 
 _VERSION = attrgetter("_version")
 _SPARE = 1.5  # room that must be left beside a copy, in copies

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from premortem import untrusted
 from premortem.configs.places import Broken, Scalar, compose_yaml, json_scalars, load_toml, toml_scalars
-from premortem.untrusted import loads
+from premortem.files import untrusted
+from premortem.files.untrusted import loads
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML

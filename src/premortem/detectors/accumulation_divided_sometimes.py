@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from premortem.cards import Card
+from premortem.derived.windows import STEPPED, WindowEnded
 from premortem.detectors.base import THRICE, Detector
 from premortem.findings import Finding, Severity
-from premortem.windows import STEPPED, WindowEnded
 
 
 class AccumulationDividedSometimes(Detector):

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from premortem.cards import Card
+from premortem.derived.windows import STEPPED, WindowEnded
 from premortem.detectors.base import THRICE, Detector
 from premortem.events import Event, LoaderBuilt
 from premortem.findings import Finding, Severity
-from premortem.windows import STEPPED, WindowEnded
 
 FAR = 4  # times the window: a divisor further off than this divides something else
 

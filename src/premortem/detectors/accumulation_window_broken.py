@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from premortem.cards import Card
+from premortem.derived.windows import STEPPED, WindowEnded
 from premortem.detectors.base import TWICE, Detector
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, Shuffled, Site
 from premortem.findings import Finding, Severity
-from premortem.windows import STEPPED, WindowEnded
 
 REGULAR = 4  # full windows before one can be said to differ from the rule
 

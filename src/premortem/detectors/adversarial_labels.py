@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from premortem.cards import Card
-from premortem.detectors.adversarial import Players
 from premortem.detectors.base import Detector
+from premortem.detectors.shared.adversarial import Players
 from premortem.events import Backward, Event, Forward, LossCall, OptimizerStep, Site
 from premortem.findings import Finding, Severity
 

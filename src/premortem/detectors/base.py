@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.facts import Fact, Facts, Kind
+from premortem.detectors.shared.facts import Fact, Facts, Kind
 from premortem.events import Event, Site
 from premortem.findings import Certainty, Finding, Severity, Where
 

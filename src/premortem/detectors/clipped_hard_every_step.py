@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.motion import Motion, Motions
+from premortem.detectors.shared.motion import Motion, Motions
 from premortem.events import Clip, Event, OptimizerBuilt, RunEnded, ScalerUpdate, Site, StepStats
 from premortem.findings import Finding, Severity
 

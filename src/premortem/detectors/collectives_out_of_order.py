@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.replicas import named
+from premortem.detectors.shared.replicas import named
 from premortem.events import CollectiveCall, CollectivesApart, Site
 from premortem.findings import Finding, Severity
 

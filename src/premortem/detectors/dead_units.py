@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.depth import Depths
+from premortem.detectors.shared.depth import Depths
 from premortem.events import Event, Forward, LayerStats, Site, StepStats
 from premortem.findings import Finding, Severity
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.wording import parameters_of, place
+from premortem.detectors.shared.wording import parameters_of, place
 from premortem.events import (
     Custody,
     Detached,

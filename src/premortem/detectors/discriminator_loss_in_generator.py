@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from premortem.cards import Card
-from premortem.detectors.adversarial import Players
 from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.shared.adversarial import Players
 from premortem.events import Backward, Event, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
 

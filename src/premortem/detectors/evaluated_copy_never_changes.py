@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.models import Models
-from premortem.detectors.printed import evaluates
-from premortem.detectors.wording import count
+from premortem.detectors.shared.models import Models
+from premortem.detectors.shared.printed import evaluates
+from premortem.detectors.shared.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, ModelSeen
 from premortem.findings import Finding, Severity
 

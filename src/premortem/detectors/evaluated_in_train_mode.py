@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.models import Models
-from premortem.detectors.printed import evaluates, held_out
-from premortem.detectors.wording import count
+from premortem.detectors.shared.models import Models
+from premortem.detectors.shared.printed import evaluates, held_out
+from premortem.detectors.shared.wording import count
 from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded
 from premortem.findings import Certainty, Finding, Severity
 

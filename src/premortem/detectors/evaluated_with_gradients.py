@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.models import Models
+from premortem.detectors.shared.models import Models
 from premortem.events import EvaluationEnded, Event
 from premortem.findings import Finding, Severity
 

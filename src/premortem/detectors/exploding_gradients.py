@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.scales import Scales
+from premortem.detectors.shared.scales import Scales
 from premortem.events import Clip, Event, LayerStats, StepStats
 from premortem.findings import Finding, Severity
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import counted
-from premortem.detectors.wording import count
+from premortem.detectors.shared.printed import counted
+from premortem.detectors.shared.wording import count
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
 from premortem.findings import Certainty, Finding, Severity
 

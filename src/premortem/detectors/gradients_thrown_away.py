@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from premortem.cards import Card
+from premortem.derived.windows import STEPPED, WindowEnded
 from premortem.detectors.base import Detector
 from premortem.events import Site
 from premortem.findings import Finding, Severity
-from premortem.windows import STEPPED, WindowEnded
 
 FEW = 12  # windows that were thrown away: a probe of the rate throws away fewer
 SHARE = 3  # for each one that was used: less may be a step that is left out on purpose

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.series import Series
+from premortem.detectors.shared.series import Series
 from premortem.events import Backward, Event, GraphWalked, Kept, OutOfMemory, RunEnded, Site
 from premortem.findings import Finding, Severity
 

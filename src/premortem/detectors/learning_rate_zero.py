@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.epochs import Epochs
+from premortem.detectors.shared.epochs import Epochs
 from premortem.events import (
     Custody,
     Event,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
-from premortem.detectors.printed import MOST_KINDS, columns, counted, kind_of
-from premortem.detectors.wording import count
+from premortem.detectors.shared.printed import MOST_KINDS, columns, counted, kind_of
+from premortem.detectors.shared.wording import count
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, LogLine, OptimizerStep, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import LOSSES, TRAINED

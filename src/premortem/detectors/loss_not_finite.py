@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.failures import climbing
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import blame, certainty, known, sentence
+from premortem.detectors.shared.certificate import blame, certainty, known, sentence
 from premortem.events import Event, NonFinite, StepStats
-from premortem.failures import climbing
 from premortem.findings import Finding, Severity
 
 

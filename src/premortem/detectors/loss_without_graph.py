@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
-from premortem.detectors.wording import count
+from premortem.detectors.shared.wording import count
 from premortem.events import (
     Backward,
     Detached,

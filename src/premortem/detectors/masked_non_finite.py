@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.failures import better
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.certificate import certainty, evidence, sentence
-from premortem.detectors.models import Models
+from premortem.detectors.shared.certificate import certainty, evidence, sentence
+from premortem.detectors.shared.models import Models
 from premortem.events import (
     Backward,
     Event,
@@ -21,7 +22,6 @@ from premortem.events import (
     StepStats,
     ZeroGrad,
 )
-from premortem.failures import better
 from premortem.findings import Finding, Severity
 
 _SKIPPED = 20  # steps in a row that the script left out: some are what such a guard is for

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import MOST_KINDS, columns, digits, kind_of
-from premortem.detectors.wording import count
+from premortem.detectors.shared.printed import MOST_KINDS, columns, digits, kind_of
+from premortem.detectors.shared.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, RunEnded
 from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED

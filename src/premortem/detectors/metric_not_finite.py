@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import columns
+from premortem.detectors.shared.printed import columns
 from premortem.events import EvaluationEnded, Event, LogLine, StepStats
 from premortem.findings import Finding, Severity
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, words

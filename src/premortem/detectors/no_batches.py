@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.printed import MOST_KINDS, counted, kind_of
-from premortem.detectors.wording import count
+from premortem.detectors.shared.printed import MOST_KINDS, counted, kind_of
+from premortem.detectors.shared.wording import count
 from premortem.events import (
     Backward,
     BatchDrawn,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.failures import TrainingFailed
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import blame, certainty, data, samples
-from premortem.failures import TrainingFailed
+from premortem.detectors.shared.certificate import blame, certainty, data, samples
 from premortem.findings import Finding, Severity
 
 _DATA = "Model and weights were in order before; the numbers that broke the run came in with the data."

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.failures import TrainingFailed
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import blame, certainty, sentence
-from premortem.detectors.models import Models
 from premortem.detectors.non_finite_input import blamed
 from premortem.detectors.overflow import overflowed_at_once
+from premortem.detectors.shared.certificate import blame, certainty, sentence
+from premortem.detectors.shared.models import Models
 from premortem.events import NonFinite
-from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
-from premortem.detectors.wording import count, parameters_of
+from premortem.detectors.shared.wording import count, parameters_of
 from premortem.events import Custody, Event, GraphWalked, Link, OptimizerStep
 from premortem.findings import Finding, Severity
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.printed import counter
-from premortem.detectors.resuming import FIRST_RESUMED, goes_on
-from premortem.detectors.wording import count
+from premortem.detectors.shared.printed import counter
+from premortem.detectors.shared.resuming import FIRST_RESUMED, goes_on
+from premortem.detectors.shared.wording import count
 from premortem.events import (
     Event,
     FileLoaded,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.failures import TrainingFailed
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import blame, certainty, sentence
+from premortem.detectors.shared.certificate import blame, certainty, sentence
 from premortem.events import Event, RunEnded
-from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
 EXPONENTIAL = frozenset({"exp", "exp2", "expm1", "cosh", "sinh", "to"})

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
-from premortem.detectors.wording import count, parameters_of, place
+from premortem.detectors.shared.wording import count, parameters_of, place
 from premortem.events import (
     Custody,
     Event,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.series import Series
+from premortem.detectors.shared.series import Series
 from premortem.events import (
     Backward,
     Event,

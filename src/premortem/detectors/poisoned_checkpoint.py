@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.wording import count, some
+from premortem.detectors.shared.wording import count, some
 from premortem.events import SaveChecked
 from premortem.findings import Finding, Severity
 

@@ -5,7 +5,7 @@ from statistics import median
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.replicas import data_parallel
+from premortem.detectors.shared.replicas import data_parallel
 from premortem.events import Digest, RanksSeen
 from premortem.findings import Finding, Severity
 

@@ -5,7 +5,15 @@ from typing import NamedTuple
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.replicas import data_parallel, differ, moments_parted, named, odd, parted, site
+from premortem.detectors.shared.replicas import (
+    data_parallel,
+    differ,
+    moments_parted,
+    named,
+    odd,
+    parted,
+    site,
+)
 from premortem.events import Digest, RanksSeen, Site
 from premortem.findings import Finding, Severity
 

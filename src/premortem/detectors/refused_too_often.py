@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.failures import better
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import birth, blame, known
+from premortem.detectors.shared.certificate import birth, blame, known
 from premortem.events import Event, NonFinite, StepRefused
-from premortem.failures import better
 from premortem.findings import Certainty, Finding, Severity
 
 ROW = 20  # refused steps in a row: a scaler finds its level, or a bad file ends, before that

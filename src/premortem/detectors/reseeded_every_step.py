@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
-from premortem.detectors.runs import Run, Runs
+from premortem.detectors.shared.runs import Run, Runs
 from premortem.events import Event, RandomRepeated, Seeded, Site
 from premortem.findings import Certainty, Finding, Severity
 

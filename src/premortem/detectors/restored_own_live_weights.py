@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.wording import count
+from premortem.detectors.shared.wording import count
 from premortem.events import CheckpointSaved, Event, StateLoaded
 from premortem.findings import Finding, Severity
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.printed import counted
-from premortem.detectors.runs import Run, Runs
+from premortem.detectors.shared.printed import counted
+from premortem.detectors.shared.runs import Run, Runs
 from premortem.events import BatchDrawn, EpochEnded, Event, LoaderBuilt, LogLine
 from premortem.findings import Finding, Severity
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.scales import Scales
-from premortem.detectors.series import Series
+from premortem.detectors.shared.scales import Scales
+from premortem.detectors.shared.series import Series
 from premortem.events import Event, Forward, LayerStats, LossCall, RunEnded, StateLoaded
 from premortem.findings import Finding, Severity
 

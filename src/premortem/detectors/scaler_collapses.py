@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.failures import better
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import birth, blame, known
+from premortem.detectors.shared.certificate import birth, blame, known
 from premortem.events import Event, NonFinite, ScalerUpdate
-from premortem.failures import better
 from premortem.findings import Finding, Severity
 
 ROW = 24  # halvings in a row; a scaler that starts at 65536 finds its level after a few

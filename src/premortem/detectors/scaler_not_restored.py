@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from premortem.cards import Card
-from premortem.detectors.resuming import OfResumed, file_of
+from premortem.detectors.shared.resuming import OfResumed, file_of
 from premortem.events import Resumed
 from premortem.findings import Finding, Severity
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from premortem.cards import Card
-from premortem.detectors.resuming import OfResumed, file_of, goes_on
+from premortem.detectors.shared.resuming import OfResumed, file_of, goes_on
 from premortem.events import Resumed, Schedule
 from premortem.findings import Finding, Severity
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.schedules import Schedule
+from premortem.detectors.shared.schedules import Schedule
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
 from premortem.findings import Finding, Severity
 

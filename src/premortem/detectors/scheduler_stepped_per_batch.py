@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.epochs import Epochs
-from premortem.detectors.schedules import Schedule
+from premortem.detectors.shared.epochs import Epochs
+from premortem.detectors.shared.schedules import Schedule
 from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep
 from premortem.findings import Finding, Severity
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from premortem.cards import Card
+from premortem.derived.windows import STEPPED, WindowEnded
 from premortem.detectors.base import Detector
 from premortem.events import Event, OptimizerStep, SchedulerStep, Site
 from premortem.findings import Finding, Severity
-from premortem.windows import STEPPED, WindowEnded
 
 ENOUGH = 8  # steps that were made after the end of the schedule: a rounded length leaves fewer
 CLOSE = 0.1  # relative; the last window of an epoch may be shorter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from premortem.cards import Card
-from premortem.detectors.resuming import OfResumed, file_of
+from premortem.detectors.shared.resuming import OfResumed, file_of
 from premortem.events import Resumed, Schedule, Setting
 from premortem.findings import Finding, Severity
 

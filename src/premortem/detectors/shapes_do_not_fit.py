@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.slips import slip, told, way
+from premortem.detectors.shared.slips import slip, told, way
 from premortem.events import Event, RunEnded, ShapesMet
 from premortem.findings import Finding, Severity
 

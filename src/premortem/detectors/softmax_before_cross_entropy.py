@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from premortem.cards import Card
-from premortem.detectors.scores import NAMED, SQUASHED, TakesScores
+from premortem.detectors.shared.scores import NAMED, SQUASHED, TakesScores
 from premortem.events import GraphWalked, LossCall, Site
 from premortem.findings import Finding, Severity
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.wording import some
+from premortem.detectors.shared.wording import some
 from premortem.events import UnsavedStateUsed
 from premortem.findings import Finding, Severity
 

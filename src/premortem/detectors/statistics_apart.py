@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.replicas import data_parallel, differ, odd, site
+from premortem.detectors.shared.replicas import data_parallel, differ, odd, site
 from premortem.events import RanksSeen
 from premortem.findings import Finding, Severity
 

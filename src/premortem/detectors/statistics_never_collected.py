@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
-from premortem.detectors.models import Models
-from premortem.detectors.wording import count
+from premortem.detectors.shared.models import Models
+from premortem.detectors.shared.wording import count
 from premortem.events import EvaluationEnded
 from premortem.findings import Finding, Severity
 

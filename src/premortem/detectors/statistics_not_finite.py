@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import certainty, evidence, known, sentence
+from premortem.detectors.shared.certificate import certainty, evidence, known, sentence
 from premortem.events import BufferBroken
 from premortem.findings import Finding, Severity
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from premortem.cards import Card
+from premortem.derived.windows import THROWN, WindowEnded
 from premortem.detectors.base import Detector
 from premortem.events import (
     Backward,
@@ -19,7 +20,6 @@ from premortem.events import (
     ZeroGrad,
 )
 from premortem.findings import Finding, Severity
-from premortem.windows import THROWN, WindowEnded
 
 FEW = 8  # backward passes; fewer may be a look at the gradients
 MANY = 100  # cleared by the optimizer itself, and still no step: no need to wait for the end

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from premortem.cards import Card
+from premortem.derived.windows import STEPPED, WindowEnded
 from premortem.detectors.base import THRICE, TWICE, Detector
 from premortem.events import EpochEnded, EpochStarted, Event, LogLine
 from premortem.findings import Finding, Severity
 from premortem.metric_words import EPOCHS
-from premortem.windows import STEPPED, WindowEnded
 
 MANY = 8  # batches in an epoch; a few may be one deliberate large batch
 

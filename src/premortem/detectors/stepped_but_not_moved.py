@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
-from premortem.detectors.wording import parameters_of, place
+from premortem.detectors.shared.wording import parameters_of, place
 from premortem.events import Custody, Event, Link, OptimizerStep, RunEnded, Site
 from premortem.findings import Finding, Severity
 

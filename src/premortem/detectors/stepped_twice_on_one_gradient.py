@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.models import Models
-from premortem.detectors.wording import count, some
+from premortem.detectors.shared.models import Models
+from premortem.detectors.shared.wording import count, some
 from premortem.events import Backward, Event, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
 from premortem.findings import Finding, Severity
 

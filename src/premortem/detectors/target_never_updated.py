@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.models import Models
+from premortem.detectors.shared.models import Models
 from premortem.events import Custody, Event, Forward, ModelSeen, RunEnded, Site, StateLoaded, WeightsSeen
 from premortem.findings import Finding, Severity
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.printed import columns
+from premortem.detectors.shared.printed import columns
 from premortem.events import Backward, Event, Judged, LogLine, LossCall, OptimizerStep
 from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.models import Models
-from premortem.detectors.wording import count
+from premortem.detectors.shared.models import Models
+from premortem.detectors.shared.wording import count
 from premortem.events import (
     Backward,
     Event,

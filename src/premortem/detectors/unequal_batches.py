@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.replicas import data_parallel, differ, named, site
+from premortem.detectors.shared.replicas import data_parallel, differ, named, site
 from premortem.events import RanksSeen
 from premortem.findings import Finding, Severity
 

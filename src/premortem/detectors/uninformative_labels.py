@@ -7,8 +7,8 @@ from statistics import fmean
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.chance import Chance, Courses
-from premortem.detectors.printed import columns
+from premortem.detectors.shared.chance import Chance, Courses
+from premortem.detectors.shared.printed import columns
 from premortem.events import Event, LabelsWeighed, LogLine, RunEnded, Site
 from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import ACCURACIES, RECORDS, TRAINED

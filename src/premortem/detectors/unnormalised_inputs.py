@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from statistics import median
 
 from premortem.cards import Card
+from premortem.derived.failures import TrainingFailed
 from premortem.detectors.base import THRICE, Detector
-from premortem.detectors.chance import Chance
-from premortem.detectors.series import Series
+from premortem.detectors.shared.chance import Chance
+from premortem.detectors.shared.series import Series
 from premortem.events import Event, LayerStats, LossCall, RunEnded
-from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
 _LARGE = 20.0  # root mean square of what the first layer is given: standardised data has 1, bytes above 100

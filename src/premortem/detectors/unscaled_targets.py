@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from premortem.cards import Card
+from premortem.derived.failures import TrainingFailed
 from premortem.detectors.base import Detector
-from premortem.detectors.chance import Chance, Courses
-from premortem.detectors.series import Series
+from premortem.detectors.shared.chance import Chance, Courses
+from premortem.detectors.shared.series import Series
 from premortem.events import Backward, Event, GraphWalked, LayerStats, LossCall, RunEnded, Site
-from premortem.failures import TrainingFailed
 from premortem.findings import Finding, Severity
 
 _LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})

@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Iterator
 
 from premortem.cards import Card
+from premortem.derived.failures import climbing
 from premortem.detectors.base import Detector
-from premortem.detectors.certificate import birth, blame, known
-from premortem.detectors.models import Models
+from premortem.detectors.shared.certificate import birth, blame, known
+from premortem.detectors.shared.models import Models
 from premortem.events import (
     Event,
     NonFinite,
@@ -16,7 +17,6 @@ from premortem.events import (
     ScalerUpdate,
     StepRefused,
 )
-from premortem.failures import climbing
 from premortem.findings import Certainty, Finding, Severity
 
 

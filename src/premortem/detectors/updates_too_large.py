@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.motion import Audit, Motion, Motions
-from premortem.detectors.scales import Scales
+from premortem.detectors.shared.motion import Audit, Motion, Motions
+from premortem.detectors.shared.scales import Scales
 from premortem.events import Event, OptimizerBuilt, RunEnded, Site, StepStats
 from premortem.findings import Finding, Severity
 

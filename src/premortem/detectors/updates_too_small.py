@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.motion import Motion, Motions
+from premortem.detectors.shared.motion import Motion, Motions
 from premortem.events import Event, OptimizerBuilt, RunEnded, Site
 from premortem.findings import Finding, Severity
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from premortem.cards import Card
 from premortem.detectors.base import Detector
-from premortem.detectors.depth import Depths
-from premortem.detectors.series import Series
+from premortem.detectors.shared.depth import Depths
+from premortem.detectors.shared.series import Series
 from premortem.events import Event, RunEnded, StepStats
 from premortem.findings import Finding, Severity
 

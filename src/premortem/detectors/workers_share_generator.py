@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from premortem.cards import Card
 from premortem.detectors.base import TWICE, Detector
-from premortem.detectors.wording import count
+from premortem.detectors.shared.wording import count
 from premortem.events import BatchDrawn, EpochStarted, Event, LoaderBuilt
 from premortem.findings import Certainty, Finding, Severity
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from premortem.drill.mutants import Mutant
 from premortem.drill.order import Heard, Order
 from premortem.drill.scoring import Clean, Score, score, survived
-from premortem.program import Program
+from premortem.program.running import Program
 from premortem.scriptrun.run import Plan, Script, ScriptRun
 
 STEPS = 60
@@ -93,7 +93,7 @@ class _Director:
         return survived(cls.name, cls.needs, alone, watched)
 
     def _launch(self, order: Order) -> Heard:
-        plan = Plan(play="premortem.drill.child:play")
+        plan = Plan(play="premortem.drill.mutated_script:play")
         with ScriptRun(self.script, plan, environment={"PYTHONHASHSEED": "0"}) as run:
             ran = run.go(order.to_json(), self.options.seconds)
             facts = [line for line in ran.lines if not {"problem", "failed"} & line.keys()]

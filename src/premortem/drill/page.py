@@ -13,7 +13,7 @@ from premortem import __version__
 from premortem.drill.director import Drill
 from premortem.drill.mutants import by_name
 from premortem.drill.scoring import CAUGHT, MISSED, Clean, Score
-from premortem.plain import dumps
+from premortem.files.plain import dumps
 
 _STYLES = {CAUGHT: "green", MISSED: "bold red"}
 

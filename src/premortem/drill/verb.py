@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from premortem import private
-from premortem.arguments import Command, did_you_mean
+from premortem.command_line import Command, did_you_mean
 from premortem.errors import UsageError
+from premortem.files import private
 
 NOT_ALL = 1
 
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace, command: Command) -> int:
 
     from premortem.drill import page
     from premortem.drill.director import DrillOptions, drill
-    from premortem.statusline import status_line
+    from premortem.terminal.status_line import status_line
 
     chosen = _chosen(options.only)
     with status_line("starting") as tell:

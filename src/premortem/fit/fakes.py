@@ -16,7 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from premortem.fit import shares, sole
+from premortem.fit import autograd_differences, shares
 from premortem.fit.gpus import Gpu
 from premortem.fit.kernels import Kernels
 from premortem.fit.ledger import Ledger
@@ -44,7 +44,7 @@ class Fakes(TorchDispatchMode):
         self.inside = 0  # in the machinery of fakes, which must see the CPU
         self.operations = 0
         self._host_bytes = 0
-        sole.counts()  # measured before anything else is under way
+        autograd_differences.counts()  # measured before anything else is under way
 
     def on_card(self, tensor: Any) -> bool:
         return isinstance(tensor, FakeTensor) and self.ledger.holds(tensor)
@@ -63,11 +63,11 @@ class Fakes(TorchDispatchMode):
             self.inside -= 1
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        owned = sole.overwritten(func, args, kwargs)
+        owned = autograd_differences.overwritten(func, args, kwargs)
         if owned is not None:
             self.values.forget(owned)
             return owned
-        if sole.copied(func, args) and self.ledger.holds(args[0]):
+        if autograd_differences.copied(func, args) and self.ledger.holds(args[0]):
             self.ledger.copied(args[0], "as_strided_backward")
         kwargs = dict(kwargs or {})
         given = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from premortem.arguments import did_you_mean
+from premortem.command_line import did_you_mean
 from premortem.errors import UsageError
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from premortem.fit.larger import enlarge, lengthen
+from premortem.fit.larger_loaders import enlarge, lengthen
 from premortem.points import Subscriptions
 
 _NAME = re.compile(

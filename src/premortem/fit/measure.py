@@ -7,8 +7,8 @@ from typing import Any
 
 from premortem.errors import UsageError
 from premortem.fit.trials import Asked
-from premortem.scriptrun.played import Played
 from premortem.scriptrun.run import Plan, ScriptRun
+from premortem.scriptrun.script_process import Played
 
 STEPS = 3  # one more than the rehearsal: the peak of the second is the peak of all that follow
 _LINES = 4  # of what the script printed last, when it failed

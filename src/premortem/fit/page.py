@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from premortem import __version__
+from premortem.files.plain import dumps
 from premortem.fit.answer import FITS, NO, Answer
 from premortem.fit.gpus import GIB, MIB, Gpu
 from premortem.fit.levers import Lever
 from premortem.fit.sides import Side
-from premortem.plain import dumps
 
 _SHOWN = 8
 _COLOURS = {FITS: "bold green", "tight": "bold yellow", NO: "bold red"}

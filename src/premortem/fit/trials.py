@@ -69,7 +69,9 @@ class Trials:
         asked = self.asked
         self.launches += 1
         if self._run is None:
-            plan = Plan(play="premortem.fit.child:play", warm="premortem.fit.child:warm")
+            plan = Plan(
+                play="premortem.fit.rehearsed_script:play", warm="premortem.fit.rehearsed_script:warm"
+            )
             environment = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
             self._run = ScriptRun(asked.script, plan, environment=environment)
         whole = {"device": asked.device, "share": SHARE, "reserve": RESERVE, **order}

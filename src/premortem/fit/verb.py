@@ -9,15 +9,16 @@ from pathlib import Path
 
 from rich.console import Console as Terminal
 
-from premortem import private, redaction
-from premortem.arguments import Command
+from premortem import redaction
+from premortem.command_line import Command
 from premortem.errors import UsageError
+from premortem.files import private
 from premortem.fit import gpus, page, picture
 from premortem.fit.answer import NO, answer
 from premortem.fit.measure import measured, must_have_a_card
 from premortem.fit.trials import Asked, NotRehearsed, Trials
-from premortem.program import INTERRUPTED, Program
-from premortem.statusline import status_line
+from premortem.program.running import INTERRUPTED, Program
+from premortem.terminal.status_line import status_line
 
 DOES_NOT_FIT = 1
 

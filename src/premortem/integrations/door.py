@@ -6,7 +6,7 @@ import atexit
 from typing import Any
 
 from premortem.findings import Finding
-from premortem.watcher import watch, watched
+from premortem.run.watcher import watch, watched
 
 
 class Door:

@@ -3,7 +3,7 @@
     %%premortem --policy observe --sink tensorboard:runs
     train(model, loader)
 
-What it shows is what `premortem.watch` shows in IPython (`cells.py`).
+What it shows is what `premortem.watch` shows in IPython (`notebook/ipython.py`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from premortem.arguments import Parser
-from premortem.cells import Lines, face
+from premortem.command_line import Parser
 from premortem.errors import PremortemError
-from premortem.watcher import watch
+from premortem.notebook.ipython import Lines, face
+from premortem.run.watcher import watch
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -9,7 +9,7 @@ import time
 from itertools import count
 from pathlib import Path
 
-from premortem import private
+from premortem.files import private
 from premortem.journal import schema
 
 HOME = Path(".premortem")

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from premortem import untrusted
 from premortem.errors import JournalError
+from premortem.files import untrusted
 from premortem.journal import schema
 
 PATIENCE = 30.0  # seconds for one query

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from premortem import redaction
 from premortem.errors import JournalError
+from premortem.files.untrusted import loads, why
 from premortem.findings import Finding
 from premortem.journal import opening, schema
 from premortem.redaction import Redactor
-from premortem.untrusted import loads, why
 
 T = TypeVar("T")
 

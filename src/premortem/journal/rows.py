@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from premortem import redaction
 from premortem.events import Custody, Event, LayerStats, LogLine, ModelSeen
+from premortem.files.plain import dumps, exact, plain
 from premortem.journal import audits, schema
 from premortem.journal.sparse import Sparse
-from premortem.plain import dumps, exact, plain
 
 EVENTS = 256  # of a kind that are kept one by one
 PRINTED = 1000  # of a printed number, likewise

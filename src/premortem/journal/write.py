@@ -26,8 +26,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from premortem import private, redaction
+from premortem import redaction
 from premortem.events import Event, StepStats
+from premortem.files import private
 from premortem.findings import Finding
 from premortem.journal import schema
 from premortem.journal.folders import SPARE

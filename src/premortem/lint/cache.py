@@ -16,8 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from premortem import __version__, private, untrusted
+from premortem import __version__
 from premortem.cards import Card
+from premortem.files import private, untrusted
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Edit, Fix
 from premortem.lint.rule import ConfigRule, Rule

@@ -11,11 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from premortem.lint import signatures
-from premortem.lint.facts import Facts
-from premortem.lint.said import says
+from premortem.lint.project_facts import Facts
 from premortem.lint.signatures import Minor, Symbol
 from premortem.lint.source import Source, dotted
 from premortem.lint.target import UNKNOWN, Pin, Target
+from premortem.lint.words_used import says
 
 # A file without one of these imports nothing that is known.
 TRIGGERS = (b"torch", b"lightning", b"accelerate", b"transformers")

@@ -15,7 +15,7 @@ from premortem.lint import files, notebooks, problems
 from premortem.lint.configs import SUFFIXES as CONFIGS
 from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts, NotYet, Summary
+from premortem.lint.project_facts import Facts, NotYet, Summary
 from premortem.lint.rule import ConfigRule, Rule
 from premortem.lint.source import Source, Unreadable
 from premortem.lint.summaries import summarise

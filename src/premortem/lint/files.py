@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from premortem import untrusted
 from premortem.errors import UsageError
+from premortem.files import untrusted
 from premortem.lint.configs import SUFFIXES as CONFIGS
 
 PYTHON = (".py", ".ipynb")

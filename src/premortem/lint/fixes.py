@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from premortem import untrusted
 from premortem.errors import PremortemError
+from premortem.files import untrusted
 from premortem.lint import notebooks
 from premortem.lint.cache import hash_of
 from premortem.lint.configs import SUFFIXES as CONFIGS

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from premortem import metric_words
-from premortem.lint.said import says
 from premortem.lint.source import last_name
+from premortem.lint.words_used import says
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from premortem import untrusted
+from premortem.files import untrusted
 from premortem.lint import notebooks
 from premortem.lint.diagnostics import Edit
 from premortem.lint.parsing import Unreadable, reencoded

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from premortem.lint import cache, engine, files, fixes, problems, project, settings
 from premortem.lint.diagnostics import Diagnostic, Edit
-from premortem.lint.facts import Facts
 from premortem.lint.listing import Listing
 from premortem.lint.progress import Silent
 from premortem.lint.project import Plan
+from premortem.lint.project_facts import Facts
 from premortem.lint.summaries import Summary
 from premortem.lint.workers import Workers
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from premortem.files.untrusted import loads
 from premortem.lint.diagnostics import Edit
 from premortem.lint.parsing import can_be_read
 from premortem.lint.source import Cell, Source, Unreadable
-from premortem.untrusted import loads
 
 # Magics whose cell is still Python.
 _PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%memit", "%%py")

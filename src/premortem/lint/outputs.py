@@ -11,7 +11,7 @@ from premortem.lint.source import FUNCTIONS, SCOPES, dotted, last_name
 from premortem.lint.values import built_from, from_elsewhere
 
 if TYPE_CHECKING:
-    from premortem.lint.facts import Facts
+    from premortem.lint.project_facts import Facts
     from premortem.lint.source import Function, Source
 
 _SQUASHES = re.compile(rb"[sS]oftmax|[sS]igmoid|expit")

@@ -13,7 +13,7 @@ from fnmatch import translate
 from functools import cache
 from pathlib import Path
 
-from premortem import untrusted
+from premortem.files import untrusted
 
 # How a distribution is called elsewhere: on conda, and by its older name.
 NAMES = {

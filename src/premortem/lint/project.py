@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from premortem import untrusted
 from premortem.cards import Card
+from premortem.files import untrusted
 from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, selection, summaries
 from premortem.lint.cache import Cache

@@ -11,7 +11,7 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.configs import Config, Entry
 from premortem.lint.diagnostics import Diagnostic, Fix
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.source import Source
 
 

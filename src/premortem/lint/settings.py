@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from premortem import untrusted
 from premortem.errors import UsageError
+from premortem.files import untrusted
 
 MOST = 4 << 20  # bytes of a pyproject.toml
 TABLE = "[tool.premortem.lint]"

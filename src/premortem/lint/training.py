@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 
 from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
-from premortem.lint.said import words
 from premortem.lint.source import FUNCTIONS, LOOPS, Loop, Source, dotted, last_name, receiver
+from premortem.lint.words_used import words
 from premortem.metric_words import speaks_of_epochs
 
 _OPTIMIZER = re.compile(r"optim|(?:^|_)opt(?:_|\d|$)|(?:^|_)opt[A-Z]")

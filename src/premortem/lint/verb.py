@@ -9,17 +9,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from premortem import __version__, private, untrusted
+from premortem import __version__
 from premortem.errors import PremortemError, UsageError
+from premortem.files import private, untrusted
+from premortem.files.plain import dumps
 from premortem.findings import Certainty, Finding, Severity, Where
-from premortem.lint import cache, engine, files, fixes, output, progress, project, settings, strict, watch
+from premortem.lint import (
+    cache,
+    engine,
+    files,
+    fixes,
+    output,
+    progress,
+    project,
+    settings,
+    strict_reading,
+    watch,
+)
 from premortem.lint.configs import SUFFIXES as CONFIGS
 from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.parsing import Unreadable
 from premortem.lint.problems import UnreadableFile
 from premortem.lint.project import Outcome, Plan
-from premortem.plain import dumps
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C
 
@@ -83,9 +95,9 @@ class Lint:
         outcome = project.check(found, self.plan, self.folder, progress.bar())
         _tell_of_named(outcome, self.paths)
         if self.strict_files:
-            more = list(project.wanted(strict.unread(found), self.plan))
+            more = list(project.wanted(strict_reading.unread(found), self.plan))
             known = {one.path for one in more}
-            rest = [o for o in outcome.diagnostics if not (strict.is_unread(o) and o.path in known)]
+            rest = [o for o in outcome.diagnostics if not (strict_reading.is_unread(o) and o.path in known)]
             outcome.diagnostics = engine.in_order([*rest, *more])
         return outcome
 
@@ -115,7 +127,7 @@ def once(options: argparse.Namespace) -> int:
     _show(options, outcome)
     if options.findings:
         _write_findings(options.findings, outcome)
-    if options.strict_files and any(strict.is_unread(one) for one in outcome.diagnostics):
+    if options.strict_files and any(strict_reading.is_unread(one) for one in outcome.diagnostics):
         return 1
     return int(any(one.severity is not Severity.INFO for one in outcome.diagnostics))
 

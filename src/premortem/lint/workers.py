@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from premortem import untrusted
 from premortem.errors import PremortemError
+from premortem.files import untrusted
 from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, summaries
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.summaries import Summary
 from premortem.lint.target import Targets
 

@@ -19,10 +19,10 @@ from premortem.preflight import data
 from premortem.preflight.environment import TIME
 from premortem.preflight.environment.budget import Budget
 from premortem.preflight.environment.checks.disk_smaller_than_checkpoints import DiskSmallerThanCheckpoints
-from premortem.preflight.environment.facts import Facts, Saving
+from premortem.preflight.environment.machine_facts import Facts, Saving
 from premortem.preflight.environment.outputs import free
 from premortem.preflight.project import Part, Project, Tell
-from premortem.rehearsal.facts import Rehearsed
+from premortem.rehearsal.observations import Rehearsed
 
 
 def conclude(project: Project, machine: Part, samples: Part, rehearsed: Part, tell: Tell) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from premortem.console import Console
 from premortem.findings import Finding
 from premortem.preflight.environment.checks.source_changed_since_import import SourceChangedSinceImport
 from premortem.preflight.environment.modules import stale_modules
+from premortem.terminal.console import Console
 
 
 def check_modules(folder: str | Path | None = None) -> list[Finding]:

@@ -13,11 +13,11 @@ from rich.console import Console as Terminal
 from rich.text import Text
 
 from premortem import __version__, redaction
-from premortem.console import COLOURS, NOUNS, WIDTH, Console
+from premortem.files.plain import dumps
 from premortem.findings import Finding, Severity
-from premortem.plain import dumps
 from premortem.preflight.project import Part, Project
 from premortem.preflight.wording import place
+from premortem.terminal.console import COLOURS, NOUNS, WIDTH, Console
 
 REMARKS = 3  # shown of a section; --findings has them all
 BROKEN, DOUBTFUL, FINE = "broken", "doubtful", "fine"

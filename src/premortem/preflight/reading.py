@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from premortem import untrusted
+from premortem.files import untrusted
 from premortem.lint import files, settings
 from premortem.lint.source import Source, Unreadable, dotted
 from premortem.preflight.project import Project

@@ -9,18 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from premortem import preflight, private
-from premortem.arguments import Command
-from premortem.console import Console
+from premortem import preflight
+from premortem.command_line import Command
+from premortem.derived.folding import fold
 from premortem.errors import PremortemError, UsageError
+from premortem.files import private
+from premortem.files.findings_file import FindingsFile
 from premortem.findings import Finding
-from premortem.findings_file import FindingsFile
-from premortem.folding import fold
 from premortem.lint import rules
 from premortem.preflight import conclusion, config, data, environment, page, rehearsal
 from premortem.preflight.project import Part, Project, Survey, Tell
-from premortem.program import INTERRUPTED, Program
-from premortem.statusline import status_line
+from premortem.program.running import INTERRUPTED, Program
+from premortem.terminal.console import Console
+from premortem.terminal.status_line import status_line
 from premortem.vault import deadline
 
 # In the order of their price: what is found early need not be waited for.

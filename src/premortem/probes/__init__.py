@@ -14,38 +14,38 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.events import Event
 from premortem.probes.backward import Backwards
-from premortem.probes.byhand import ByHand
 from premortem.probes.capturing import Capturing
 from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
-from premortem.probes.custody import CustodyProbe
 from premortem.probes.draws import Draws
-from premortem.probes.home import Home
+from premortem.probes.finite_questions import Questions
 from premortem.probes.inflow import Inflow
-from premortem.probes.inquest import Inquest
 from premortem.probes.keeping import Keeping
-from premortem.probes.lens import Lens
+from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders
 from premortem.probes.losses import Losses
+from premortem.probes.manual_updates import ByHand
 from premortem.probes.memory import Memory
 from premortem.probes.modules import Models
+from premortem.probes.nonfinite_origin import NonFiniteOrigin
+from premortem.probes.op_audit import OpAudit
 from premortem.probes.optimizers import Optimizers
-from premortem.probes.pairs import Pairs
-from premortem.probes.questions import Questions
-from premortem.probes.ranks import RanksProbe
-from premortem.probes.recent import Recent
+from premortem.probes.parameter_audit import ParameterAudit
+from premortem.probes.rank_comparison import RanksProbe
+from premortem.probes.recent_data import Recent
 from premortem.probes.recorder import Recorder
 from premortem.probes.rest import Rest
 from premortem.probes.resuming import Resuming
-from premortem.probes.saved import Saved
+from premortem.probes.saved_contents import Saved
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers
 from premortem.probes.seeds import Seeds
 from premortem.probes.session import Session
+from premortem.probes.shape_trail import ShapeTrail
 from premortem.probes.shards import Shards
 from premortem.probes.states import States
 from premortem.probes.stats import Stats
-from premortem.probes.trail import ShapeTrail
+from premortem.probes.training_thread import Home
 
 
 class Attachment:
@@ -59,26 +59,28 @@ class Attachment:
         self.states = States(session, self.optimizers)
         self.saved = Saved(session, self.states, models)
         recent = Recent()
-        self.lens = Lens(session, models, recent)
+        self.op_audit = OpAudit(session, models, recent)
         self.pairs = Pairs(session, models)
-        self.inquest = inquest = Inquest(session, models, self.optimizers, recent)
+        self.nonfinite_origin = nonfinite_origin = NonFiniteOrigin(session, models, self.optimizers, recent)
         byhand = ByHand(session, self.optimizers, models)
-        self.backwards = Backwards(session, self.optimizers, models, byhand, inquest)
-        self.stats = Stats(session, self.optimizers, models, self.backwards, inquest.lookout)
-        custody = CustodyProbe(session, self.optimizers, models, self.backwards, self.states)
+        self.backwards = Backwards(session, self.optimizers, models, byhand, nonfinite_origin)
+        self.stats = Stats(
+            session, self.optimizers, models, self.backwards, nonfinite_origin.microscope_schedule
+        )
+        custody = ParameterAudit(session, self.optimizers, models, self.backwards, self.states)
         self.recorder = Recorder(session, models, self.optimizers, self.backwards)
         session.rest = Rest(session, self.optimizers, models, self.backwards)
         session.rest.given.append(self.recorder.called)
         session.rest.compared.append(self.recorder.compared)
         self.trail = ShapeTrail(session)
         self.memory = Memory(session, models, self.optimizers, self.backwards)
-        losses = Losses(session, models, recent, inquest, self.pairs)
+        losses = Losses(session, models, recent, nonfinite_origin, self.pairs)
         losses.on_target.append(self.recorder.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
         self.inflow = Inflow(session, models, self.loaders, losses)
         self.schedulers = Schedulers(session, self.optimizers)
-        self.scalers = Scalers(session, self.optimizers, self.stats, inquest)
+        self.scalers = Scalers(session, self.optimizers, self.stats, nonfinite_origin)
         self.scalers.left_out.append(self.recorder.left_out)
         clipping = Clipping(session, self.optimizers)
         self.ranks = RanksProbe(session, self.optimizers, models, self.loaders, clipping)
@@ -92,21 +94,21 @@ class Attachment:
             self.backwards,
             self.stats,
             custody,
-            self.lens,
+            self.op_audit,
             losses,
             self.loaders,
             self.inflow,
             self.schedulers,
             self.scalers,
             clipping,
-            Questions(session, inquest),
+            Questions(session, nonfinite_origin),
             self.seeds,
             Draws(session),
             Keeping(session, self.optimizers),
             Resuming(session, self.optimizers, self.schedulers, self.scalers),
-            Compiling(session, self.lens, inquest.lookout),
+            Compiling(session, self.op_audit, nonfinite_origin.microscope_schedule),
             Capturing(session),
-            inquest.lookout,
+            nonfinite_origin.microscope_schedule,
             self.recorder,
             self.memory,
             self.ranks,
@@ -123,8 +125,8 @@ class Attachment:
             return
         self.models.step_ended()
         self.backwards.step_ended()
-        self.inquest.step_ended()
-        self.lens.focus()
+        self.nonfinite_origin.step_ended()
+        self.op_audit.focus()
 
     def alarm(self, steps: int = 4) -> None:
         """Something looks wrong: audit the next steps."""
@@ -179,8 +181,8 @@ class Attachment:
         """Leave torch as it was, and what is still on its way unread: in a fork, where it is the parent's."""
         self.session.on = False
         self.seeds.hook.leave()
-        self.inquest.lookout.leave()
-        self.lens.remove()
+        self.nonfinite_origin.microscope_schedule.leave()
+        self.op_audit.remove()
         self.home.remove()
         self.optimizers.remove()
         self.session.restore()

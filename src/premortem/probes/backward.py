@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from premortem.events import Backward, GradTaken, GraphWalked, Loose, Site
-from premortem.probes.byhand import ByHand
 from premortem.probes.graph import Root, Tag, root_of, unscaled, walk
-from premortem.probes.inquest import Inquest
-from premortem.probes.meaning import crossed, feeds, sense
+from premortem.probes.loss_meaning import crossed, feeds, sense
+from premortem.probes.manual_updates import ByHand
 from premortem.probes.modules import Models
+from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, tensors_in, user_name, user_site
 
@@ -25,13 +25,18 @@ class Backwards:
     """Wraps `torch.autograd.backward`, which `Tensor.backward` calls."""
 
     def __init__(
-        self, session: Session, optimizers: Optimizers, models: Models, byhand: ByHand, inquest: Inquest
+        self,
+        session: Session,
+        optimizers: Optimizers,
+        models: Models,
+        byhand: ByHand,
+        nonfinite_origin: NonFiniteOrigin,
     ) -> None:
         self.session = session
         self.optimizers = optimizers
         self.models = models
         self.byhand = byhand
-        self.inquest = inquest
+        self.nonfinite_origin = nonfinite_origin
         self.reached: set[int] = set()  # parameter keys the graphs led to since the last step (audit)
         self.looked = False
         # The scalars of this step, for the step's numbers: of all micro-batches, as the first may be the broken one.
@@ -105,7 +110,7 @@ class Backwards:
         if self.session.auditing and roots:
             self._walk(roots[0], at)
         if roots:
-            self.inquest.before(roots[0], at)
+            self.nonfinite_origin.before(roots[0], at)
         for root in roots[:1]:
             node: Any = root.grad_fn
             if node is not None:
@@ -183,7 +188,7 @@ class Backwards:
                 kept=self.models.kept(),
                 inside=self.models.kept_inside() if self.session.auditing else (0, 0),
                 error=error,
-                grads_finite=None if error else self.inquest.after(value, at),
+                grads_finite=None if error else self.nonfinite_origin.after(value, at),
             )
         )
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import torch
 
-from premortem.probes.lens import Lens
-from premortem.probes.lookout import Lookout
+from premortem.probes.microscope_schedule import MicroscopeSchedule
+from premortem.probes.op_audit import OpAudit
 from premortem.probes.session import Session
 
 
 class Compiling:
-    def __init__(self, session: Session, lens: Lens, lookout: Lookout) -> None:
+    def __init__(self, session: Session, op_audit: OpAudit, microscope_schedule: MicroscopeSchedule) -> None:
         self.session = session
-        self.lens = lens
-        self.lookout = lookout
+        self.op_audit = op_audit
+        self.microscope_schedule = microscope_schedule
 
     def install(self) -> None:
         self.session.around(torch, "compile", before=self._seen)
@@ -23,5 +23,5 @@ class Compiling:
 
     def _seen(self, *args: Any, **kwargs: Any) -> None:
         self.session.compiling_used = True
-        self.lens.focus()
-        self.lookout.consider()
+        self.op_audit.focus()
+        self.microscope_schedule.consider()

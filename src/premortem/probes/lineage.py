@@ -9,7 +9,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from premortem.events import NonFinite
-from premortem.probes import words
+from premortem.probes import operation_words
 from premortem.probes.operations import readable
 from premortem.probes.places import storage
 
@@ -112,7 +112,7 @@ class Lineage:
 
     def origin(self, tensors: Iterable[torch.Tensor]) -> NonFinite | None:
         """What the non-finite ones among these go back to."""
-        broken = (t for tensor in tensors for t in readable(tensor) if not words.finite(t))
+        broken = (t for tensor in tensors for t in readable(tensor) if not operation_words.finite(t))
         return self.chosen({number for t in broken for number in self.of(t) or ()})
 
 

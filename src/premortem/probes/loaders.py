@@ -13,7 +13,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, LoaderBuilt, Site
 from premortem.probes.datasets import Datasets, Kept, generators_in
-from premortem.probes.recent import Recent
+from premortem.probes.recent_data import Recent
 from premortem.probes.session import Session, fingerprint, sampled, tensors_in, user_site
 
 

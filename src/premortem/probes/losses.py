@@ -12,11 +12,11 @@ from torch.nn import functional
 
 from premortem.events import LossCall, Site
 from premortem.probes.graph import maker
-from premortem.probes.inquest import Inquest
+from premortem.probes.label_information import Pairs
 from premortem.probes.modules import Models
+from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.numbers import summarise
-from premortem.probes.pairs import Pairs
-from premortem.probes.recent import Recent
+from premortem.probes.recent_data import Recent
 from premortem.probes.session import Session, user_site
 
 WATCHED = (
@@ -43,12 +43,17 @@ class Losses:
     """Wraps the functional losses; the modules in torch.nn call them by name."""
 
     def __init__(
-        self, session: Session, models: Models, recent: Recent, inquest: Inquest, pairs: Pairs
+        self,
+        session: Session,
+        models: Models,
+        recent: Recent,
+        nonfinite_origin: NonFiniteOrigin,
+        pairs: Pairs,
     ) -> None:
         self.session = session
         self.models = models
         self.recent = recent
-        self.inquest = inquest
+        self.nonfinite_origin = nonfinite_origin
         self.pairs = pairs
         self.on_target: list[Callable[[torch.Tensor], None]] = []
         self.calls: Counter[Site | None] = Counter()
@@ -93,7 +98,7 @@ class Losses:
             log_target=bool(bound.get("log_target", False)),
             ignored=ignored(fn, bound),
         )
-        self.inquest.compared(wanted)
+        self.nonfinite_origin.compared(wanted)
         for hears in self.on_target:
             hears(wanted)
         self.pairs.compared(given, wanted, fn)

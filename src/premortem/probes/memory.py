@@ -21,7 +21,7 @@ from torch import nn
 
 from premortem.events import OutOfMemory, Site
 from premortem.probes.backward import Backwards
-from premortem.probes.keepers import keepers
+from premortem.probes.growing_holders import keepers
 from premortem.probes.modules import Model, Models
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.places import CALL, Directory, Place, here
@@ -90,7 +90,7 @@ class Memory:
         self.backwards = backwards
         self.meter = Meter()
         self.failed: Failed | None = None
-        # Set by whoever may run a batch in parts (premortem.actions.split).
+        # Set by whoever may run a batch in parts (premortem.actions.smaller_batches).
         self.rescue_forward: Callable[..., tuple[Any, str]] | None = None
         self.rescue_backward: Callable[[OutOfMemory, Exception], str] | None = None
         self._levels: deque[tuple[int, int]] = deque(maxlen=_MOST_LEVELS)

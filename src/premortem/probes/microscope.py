@@ -28,12 +28,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from premortem.events import NonFinite
 from premortem.points import Subscriptions, unseen
-from premortem.probes import words
+from premortem.probes import operation_words
+from premortem.probes.birth_certificates import BirthCertificates
 from premortem.probes.graph import walk
 from premortem.probes.lineage import Lineage
 from premortem.probes.operations import Executed, Kind, State, kind_of, readable, state
 from premortem.probes.places import Directory, Place, here, owner_of, stepping
-from premortem.probes.registrar import Registrar
 from premortem.probes.session import Session, tensors_in
 
 # Where -inf is meant: a mask is added to scores, filled in, or chosen.
@@ -61,7 +61,7 @@ class Microscope(TorchDispatchMode):
         self.faults: list[BaseException] = []  # bugs of ours
         self.blind = False  # closed: by a bug of ours, or because it is not needed any more
         self.directory = directory or Directory()
-        self._registrar = Registrar(self.directory, samples)
+        self._registrar = BirthCertificates(self.directory, samples)
         self.forget()
 
     @classmethod
@@ -249,7 +249,7 @@ class Microscope(TorchDispatchMode):
             for tensor in made:
                 self._lineage.allocated(tensor)
             return
-        broken = [tensor for tensor in made if not words.finite(tensor)]
+        broken = [tensor for tensor in made if not operation_words.finite(tensor)]
         if broken:
             others = [
                 state(name, value)
@@ -275,7 +275,7 @@ class Microscope(TorchDispatchMode):
             inherited.add(lineage.register(event, constant=True))
         # Infinities that are meant may still meet in a way that is not: a NaN is new then.
         nan = any(operand.nan for operand in done.operands) or any(math.isnan(n) for n in numbers)
-        fresh = not nan and any(words.worst(tensor) == "nan" for tensor in done.broken)
+        fresh = not nan and any(operation_words.worst(tensor) == "nan" for tensor in done.broken)
         if not inherited and torch._C._current_autograd_node() is None:
             inherited = lineage.behind(operand.tensor for operand in done.operands)
         if not inherited or (fresh and lineage.constants(inherited)):
@@ -293,7 +293,7 @@ class Microscope(TorchDispatchMode):
         if known is not None:
             return known
         masking = kind.op in _MASKING or not operand.tensor.dim()
-        meant = masking and words.worst(operand.tensor) == "-inf"
+        meant = masking and operation_words.worst(operand.tensor) == "-inf"
         event = self._registrar.entry(operand.tensor, unfilled=self._lineage.unfilled(operand.tensor))
         entry = self._lineage.register(event, constant=meant)
         self._lineage.passed_on({entry}, operand.tensor)
@@ -315,7 +315,8 @@ class Microscope(TorchDispatchMode):
         if found is not None and found.stage == "backward":
             graded = (leaf for leaf in self._leaves if leaf.grad is not None)
             hit = next(
-                (leaf for leaf in graded if leaf.grad is not None and not words.finite(leaf.grad)), None
+                (leaf for leaf in graded if leaf.grad is not None and not operation_words.finite(leaf.grad)),
+                None,
             )
             found = replace(found, parameter=self.directory.holder(hit) if hit is not None else "")
         self._found = found

@@ -30,7 +30,7 @@ from premortem.points import passes_on
 from premortem.points.point import Point
 from premortem.probes.datasets import Slices
 from premortem.probes.graph import KEPT, Tag, mark_output, name_of, note
-from premortem.probes.meaning import softmax_dimension
+from premortem.probes.loss_meaning import softmax_dimension
 from premortem.probes.numbers import Summary, dead_share, summarise, twin_share
 from premortem.probes.session import (
     SPARSELY,
@@ -84,7 +84,7 @@ class Models:
             Callable[[Model, bool, list[torch.Tensor]], None]
         ] = []  # a root, and what it is given
         self.on_layer: list[Callable[[Model, nn.Module], None]] = []  # audit: a layer has run
-        # What a root is called through, by its key, with its own call as the first argument (premortem.actions.split).
+        # What a root is called through, by its key, with its own call as the first argument (premortem.actions.smaller_batches).
         self.instead: dict[int, Callable[..., Any]] = {}
         # Memory ran out in a root: told of the error, the root's own call, and what it was given. Raises, or mends.
         self.out_of_memory: Callable[[Exception, nn.Module, Callable[..., Any], Any, Any], Any] | None = None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from premortem.sharding import local
+from premortem.tensors.sharding import local
 
 _SAMPLE = 1 << 14
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch._C import _functorch
 
 from premortem.events import Operand
-from premortem.probes import words
+from premortem.probes import operation_words
 
 _MOST_OPERANDS = 4
 _MOST_ROWS = 8
@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 @functools.lru_cache(maxsize=4096)
 def kind_of(func: Any) -> Kind:
     schema = func._schema
-    op = words.spelling(schema.name)
+    op = operation_words.spelling(schema.name)
     written = frozenset(
         a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
     )
@@ -79,7 +79,7 @@ class Executed(NamedTuple):
 
     @property
     def makes(self) -> str:
-        return words.worst(self.broken[0])
+        return operation_words.worst(self.broken[0])
 
     @property
     def described(self) -> dict[str, Any]:
@@ -123,13 +123,13 @@ def readable(thing: Any) -> Iterator[torch.Tensor]:
 
 def state(name: str, tensor: torch.Tensor, *, show: bool = False) -> State:
     """`show`: it is about to be written over, so what it was must be noted now."""
-    whole = words.finite(tensor)
-    nan = not whole and words.worst(tensor) == "nan"
+    whole = operation_words.finite(tensor)
+    nan = not whole and operation_words.worst(tensor) == "nan"
     return State(name, tensor, whole, nan, operand(name, tensor) if show else None)
 
 
 def operand(name: str, tensor: torch.Tensor) -> Operand:
-    return Operand(name, short(tensor.dtype), tuple(tensor.shape), *words.bounds(tensor))
+    return Operand(name, short(tensor.dtype), tuple(tensor.shape), *operation_words.bounds(tensor))
 
 
 def shown(states: list[State]) -> tuple[Operand, ...]:

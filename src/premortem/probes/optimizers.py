@@ -12,7 +12,7 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.events import Group, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
 from premortem.points import after_optimizer_steps, before_optimizer_steps, unseen
-from premortem.probes.scaling import left_out, scale_of
+from premortem.probes.fused_scaling import left_out, scale_of
 from premortem.probes.session import Session, sampled, user_site
 from premortem.probes.source import under_modulo
 

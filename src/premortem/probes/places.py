@@ -13,7 +13,7 @@ from torch.optim.optimizer import Optimizer
 
 from premortem.events import Site
 from premortem.probes.session import code_kind, user_name
-from premortem.sharding import local
+from premortem.tensors.sharding import local
 
 CALL = nn.Module._call_impl.__code__
 _ENGINE = "_engine_run_backward"

@@ -196,7 +196,7 @@ class Recorder:
             self._told = True
             path, _, own = name.rpartition(".")
             place = ".".join(part for part in (self.models.known[key].name, path) if part)
-            origin = self.backwards.inquest.lookout.certificate(value)
+            origin = self.backwards.nonfinite_origin.microscope_schedule.certificate(value)
             step = self.session.step + 1
             self.session.emit(BufferBroken(step=step, module=place, buffer=own, origin=origin))
             for listener in self.broken:

@@ -207,7 +207,7 @@ class Rest:
         self.backwards.losses.append(loss)
         if loss.device.type == "cpu" and not loss.is_complex() and not math.isfinite(float(loss)):
             self._disturbed = True
-            self.backwards.inquest.before(roots[0], user_site())
+            self.backwards.nonfinite_origin.before(roots[0], user_site())
 
     def disturb(self) -> None:
         """Something else than usual: the detectors must hear what follows."""

@@ -18,10 +18,8 @@ from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import Misplaced, Resumed, Schedule, Setting, Site, StateMisplaced
-from premortem.probes.assigned import Assigned
-from premortem.probes.beside import bare, holds, kept_weights, unwrapped
-from premortem.probes.counting import loop_counters, used, user_frames
-from premortem.probes.holdings import (
+from premortem.probes.assigned_rates import Assigned
+from premortem.probes.checkpoint_contents import (
     AVERAGED,
     SETTINGS,
     Holdings,
@@ -31,10 +29,12 @@ from premortem.probes.holdings import (
     saved_optimizer,
     settings_of,
 )
+from premortem.probes.loop_counters import loop_counters, used, user_frames
 from premortem.probes.optimizers import Optimizers, number
 from premortem.probes.scalers import Scalers
 from premortem.probes.schedulers import Schedulers, horizon
 from premortem.probes.session import Session, user_site
+from premortem.probes.shadow_weights import bare, holds, kept_weights, unwrapped
 from premortem.probes.states import own_state, path_of
 
 _MOST_PAIRS = 8

@@ -12,17 +12,19 @@ from torch.amp.grad_scaler import GradScaler
 
 from premortem.events import ScalerUpdate
 from premortem.probes.graph import mark_scaled
-from premortem.probes.inquest import Inquest
+from premortem.probes.nonfinite_origin import NonFiniteOrigin
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, user_site
 from premortem.probes.stats import Stats
 
 
 class Scalers:
-    def __init__(self, session: Session, optimizers: Optimizers, stats: Stats, inquest: Inquest) -> None:
+    def __init__(
+        self, session: Session, optimizers: Optimizers, stats: Stats, nonfinite_origin: NonFiniteOrigin
+    ) -> None:
         self.session = session
         self.stats = stats
-        self.inquest = inquest
+        self.nonfinite_origin = nonfinite_origin
         self.optimizers = optimizers
         self._skipped = False
         self._loss: float | None = None  # of a step that was left out because its loss was broken
@@ -55,7 +57,7 @@ class Scalers:
                 listener(optimizer, self.session.optimizers.of(optimizer))
         for listener in self.left_out:
             listener(self.session.optimizers.of(optimizer))
-        self.inquest.step_ended()
+        self.nonfinite_origin.step_ended()
         losses.clear()
 
     def _scaled(self, note: Any, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from premortem.events import Seeded
 from premortem.probes.session import Session, user_site
-from premortem.startup.arrivals import ImportHook
+from premortem.startup.import_hook import ImportHook
 
 _MOST = 256
 

@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from premortem.events import Event, Site
 from premortem.points import Subscriptions, lifting
 from premortem.points.point import Point
-from premortem.sharding import local
+from premortem.tensors.sharding import local
 
 if TYPE_CHECKING:
     from premortem.probes.rest import Rest

@@ -16,7 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from premortem.points import unseen
-from premortem.sharding import freed, local
+from premortem.tensors.sharding import freed, local
 
 if TYPE_CHECKING:
     from premortem.probes.modules import Models

@@ -13,11 +13,11 @@ from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import CheckpointSaved, FileLoaded, LoadedWeightsChanged, StateLoaded, UnsavedStateUsed
-from premortem.probes.holdings import counters_in
-from premortem.probes.naming import best_prefix, fitting_entry
+from premortem.probes.checkpoint_contents import counters_in
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, user_name, user_site, version
 from premortem.probes.shards import as_they_are
+from premortem.probes.state_names import best_prefix, fitting_entry
 
 _MOST_TAKEN = 4096  # state dicts that are still in memory
 _RELATED = 0.5  # correlation, over 64 weights, above which weights have something to do with each other

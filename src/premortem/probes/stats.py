@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 import torch
 
 from premortem.events import ScalerUpdate, StepStats
-from premortem.finite import UNSCALED, non_finite_sum
-from premortem.probes.answers import Flags, Ring
 from premortem.probes.backward import Backwards
-from premortem.probes.lookout import Lookout
+from premortem.probes.device_answers import Flags, Ring
+from premortem.probes.fused_scaling import overflow_of, scale_of
+from premortem.probes.microscope_schedule import MicroscopeSchedule
 from premortem.probes.modules import Models
 from premortem.probes.numbers import telling
 from premortem.probes.optimizers import Optimizers, Track, number
-from premortem.probes.scaling import overflow_of, scale_of
 from premortem.probes.session import SPARSELY, Session
-from premortem.sharding import is_shard, local
+from premortem.tensors.finite import UNSCALED, non_finite_sum
+from premortem.tensors.sharding import is_shard, local
 
 _WEIGHTS_EVERY = 64
 # How often in cruise. A launch-bound step on a GPU feels every launch; on the CPU a pass over many gradients
@@ -102,13 +102,13 @@ class Stats:
         optimizers: Optimizers,
         models: Models,
         backwards: Backwards,
-        lookout: Lookout,
+        microscope_schedule: MicroscopeSchedule,
     ) -> None:
         self.session = session
         self.optimizers = optimizers
         self.models = models
         self.backwards = backwards
-        self.lookout = lookout
+        self.microscope_schedule = microscope_schedule
         self.rings: dict[torch.device, Ring] = {}
         self.checked = False  # somebody asks at every step whether the gradients are finite
         self.learnt: list[Any] = []  # called with (optimizer, step, finite) when a device has answered that
@@ -311,7 +311,7 @@ class Stats:
         loss = telling(losses) if bad is not None else losses[-1] if losses else None
         self.last_loss, self.last_worst = loss, bad
         broken = bad is not None or not all(map(math.isfinite, losses))
-        self.lookout.noticed(broken)
+        self.microscope_schedule.noticed(broken)
         if broken and row.rested:
             self.session.look_closer(16)
         self.session.emit(

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from premortem import __version__
-from premortem.plain import dumps
+from premortem.files.plain import dumps
 from premortem.proof.compare import KEPT, LOST
 from premortem.proof.prove import Proof
 

@@ -10,8 +10,8 @@ from typing import Any
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from premortem.cutting import Cutter, Pass
 from premortem.points import OVER, Subscriptions
+from premortem.scriptrun.early_stop import Cutter, Pass
 
 
 class Passes:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from premortem.program import Program
+from premortem.program.running import Program
 from premortem.proof.compare import Comparison, compare
 from premortem.proof.entrances import Entrance, entrances
 from premortem.proof.order import RESUMED, SNAPSHOT, WHOLE, Heard, Order
@@ -65,7 +65,7 @@ class _Director:
             Program(target=str(self.source)).check()
 
     def prove(self) -> Proof:
-        with ScriptRun(self.script, Plan(play="premortem.proof.child:play")) as self.run:
+        with ScriptRun(self.script, Plan(play="premortem.proof.compared_script:play")) as self.run:
             self.snapshot = self.run.shared / SNAPSHOT
             return self._prove()
 

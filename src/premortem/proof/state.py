@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 from premortem.probes import Attachment
-from premortem.probes.beside import kept_weights
-from premortem.probes.counting import loop_counters, user_frames
+from premortem.probes.loop_counters import loop_counters, user_frames
 from premortem.probes.optimizers import number
+from premortem.probes.shadow_weights import kept_weights
 from premortem.proof.described import described
 
 _MOST_VARIABLES = 400

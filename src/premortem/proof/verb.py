@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from premortem.arguments import Parser, split
+from premortem.command_line import Parser, split
 from premortem.errors import UsageError
 
 NOT_THE_SAME = 1
@@ -37,7 +37,7 @@ def call(tokens: Sequence[str]) -> int:
 
     from premortem.proof import page
     from premortem.proof.prove import ProofOptions, prove
-    from premortem.statusline import status_line
+    from premortem.terminal.status_line import status_line
 
     rules = parser()
     command = split(rules, tokens)

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from premortem import untrusted
+from premortem.files import untrusted
 from premortem.findings import Finding
-from premortem.program import Program
+from premortem.program.running import Program
 from premortem.proof.prove import Proof, ProofOptions, prove
-from premortem.rehearsal.facts import UNWATCHED, WATCHED, Rehearsed
+from premortem.rehearsal.observations import UNWATCHED, WATCHED, Rehearsed
 from premortem.scriptrun.run import Plan, Ran, Script, ScriptRun
 from premortem.scriptrun.sandbox import is_refusal
 
@@ -122,7 +122,7 @@ class _Director:
         script = Script(
             target=options.target, module=options.module, argv=list(options.argv), cwd=self.folder
         )
-        plan = Plan(play="premortem.rehearsal.child:play")
+        plan = Plan(play="premortem.rehearsal.checked_script:play")
         order = {"mode": mode, "steps": options.steps, "cut": cut, "journal": "journal"}
         with ScriptRun(script, plan, environment=self._environment) as run:
             ran = run.go(order, options.seconds)

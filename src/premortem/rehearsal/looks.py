@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from premortem.points import OVER, Subscriptions
 from premortem.probes.session import user_site
-from premortem.rehearsal.facts import Force
+from premortem.rehearsal.observations import Force
 
 _PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm", "linear", "matmul", "convolution", "_convolution"})
 _LOW = (torch.float16, torch.bfloat16)

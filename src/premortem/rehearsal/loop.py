@@ -22,17 +22,17 @@ import torch
 from torch import nn
 from torch.utils import _pytree as tree
 
-from premortem.cutting import Cutter, Pass
 from premortem.events import EvaluationEnded, Event, SchedulerBuilt, SchedulerStep
-from premortem.probes.counting import loop_counters, user_frames
-from premortem.rehearsal.custody import Chains
-from premortem.rehearsal.facts import Loader, Rehearsed, Saved, Schedule, Split
+from premortem.probes.loop_counters import loop_counters, user_frames
 from premortem.rehearsal.looks import Looks
+from premortem.rehearsal.loop_calls import NOTHING, Clock, Stage
+from premortem.rehearsal.observations import Loader, Rehearsed, Saved, Schedule, Split
 from premortem.rehearsal.overfit import Trials
+from premortem.rehearsal.parameter_audit import Chains
 from premortem.rehearsal.quiet import ALWAYS, WHEN_CUT
-from premortem.rehearsal.stage import NOTHING, Clock, Stage
-from premortem.rehearsal.stated import planned, saves_and_resumes, stated
+from premortem.rehearsal.script_settings import planned, saves_and_resumes, stated
 from premortem.rehearsal.twice import Evaluated
+from premortem.scriptrun.early_stop import Cutter, Pass
 
 WATCHED, CLEAN, LOOKED, TRIALS = "watched", "clean", "looked", "trials"
 _PATIENCE = 20.0  # seconds after the asked steps for an evaluation and a save

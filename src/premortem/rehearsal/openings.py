@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from typing import Any
 
-from premortem.rehearsal.facts import Reads
+from premortem.rehearsal.observations import Reads
 from premortem.scriptrun.sandbox import Sandbox
 
 _MOST = 50_000  # files; whoever has opened as many does not read few of them

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from premortem.fit.speed.machine import chance_now, restore_chance
-from premortem.rehearsal.facts import Overfit
+from premortem.rehearsal.observations import Overfit
 
 _TURNS = 10  # steps of one trial
 _RATES = (1.0, 0.1, 0.01, 10.0)  # of the script's own

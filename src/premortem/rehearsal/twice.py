@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as tree
 
-from premortem.rehearsal.facts import Twice
+from premortem.rehearsal.observations import Twice
 
 _NOISY = (
     nn.Dropout,

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from premortem import private, trust
 from premortem.errors import MissingExtra, PremortemError
-from premortem.plain import dumps
-from premortem.untrusted import loads
+from premortem.files import private, trust
+from premortem.files.plain import dumps
+from premortem.files.untrusted import loads
 from premortem.vault.atomic import draft_beside, publish_folder, sha256_of, sweep
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from torch import nn
 from premortem.points import Subscriptions
 from premortem.probes.session import Session
 from premortem.replay.trial import Trial
-from premortem.sharding import local
+from premortem.tensors.sharding import local
 
 _DRAWING = ("rand", "randn", "rand_like", "randn_like")
 LOW = frozenset({torch.float16, torch.bfloat16})

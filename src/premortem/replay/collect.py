@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from premortem import ranks
 from premortem.probes.generators import Random
 from premortem.probes.recorder import Draw, Window
 from premortem.probes.session import tensors_in, version
+from premortem.ranks import processes
+from premortem.replay.batch_format import pack
 from premortem.replay.capsule import Capsule
-from premortem.replay.pack import pack
-from premortem.sharding import in_pieces, local
+from premortem.tensors.sharding import in_pieces, local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment
@@ -212,7 +212,8 @@ def _ranks(optimizer: Any) -> dict[str, Any] | None:
         "rank": dist.get_rank(),
         "ranks": dist.get_world_size(),
         "sharded": any(in_pieces(parameter) for parameter in held(optimizer)),
-        "told": ranks.place(os.environ) is not None,  # by variables, as torchrun's: so it can be told again
+        "told": processes.place(os.environ)
+        is not None,  # by variables, as torchrun's: so it can be told again
     }
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from premortem.redaction import restored
-from premortem.replay.autopsy import Plan, Report
 from premortem.replay.capsule import NotReplayable, verified
-from premortem.replay.crew import launch
+from premortem.replay.how_started import script_of
+from premortem.replay.launches import launch
 from premortem.replay.order import Order
 from premortem.replay.permission import check, recorded_environment
-from premortem.replay.siblings import found, siblings
-from premortem.replay.started import script_of
-from premortem.replay.together import joined
+from premortem.replay.plan import Plan, Report
+from premortem.replay.rank_capsules import found, siblings
+from premortem.replay.rank_results import joined
 from premortem.scriptrun.run import Plan as ScriptPlan
 from premortem.scriptrun.run import Script, ScriptRun
 
@@ -60,7 +60,7 @@ def replay(options: ReplayOptions) -> Replayed:
     for paper in papers:
         verified(paper)
     argvs = [restored(paper.manifest["started"]["argv"], os.environ) for paper in papers]
-    plan = ScriptPlan(play="premortem.replay.child:play")
+    plan = ScriptPlan(play="premortem.replay.replayed_script:play")
     variables = _environment(manifest, options)
     script = Script.from_words(argvs[0], cwd)
     with ScriptRun(script, plan, environment=variables, show_output=options.show_output) as run:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from premortem.replay.together import merge
+from premortem.replay.rank_results import merge
 from premortem.replay.trial import Result
 
 _AGAIN = 0.01  # seconds, until the others' results are asked for again

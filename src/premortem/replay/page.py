@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from premortem import __version__, redaction
-from premortem.plain import dumps
+from premortem.files.plain import dumps
 from premortem.replay.director import Replayed
-from premortem.replay.together import named
+from premortem.replay.rank_results import named
 
 _COMPARED = ("torch", "python", "cuda", "device", "numpy", "threads")
 _MOST_LOSSES = 8

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from premortem import trust
 from premortem.errors import UsageError
+from premortem.files import trust
 from premortem.replay.capsule import Paper
 
 # Of the recorded environment only these are set again, and only to words of this kind.

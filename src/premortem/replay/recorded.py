@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from premortem.probes.session import is_user_code, tensors_in
+from premortem.replay.batch_format import keep_rows, rows, unpack
 from premortem.replay.capsule import Capsule
-from premortem.replay.pack import keep_rows, rows, unpack
 from premortem.replay.trial import Trial
 
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}

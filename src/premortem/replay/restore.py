@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from premortem.probes.ranks import is_fully_sharded
+from premortem.probes.rank_comparison import is_fully_sharded
 from premortem.probes.shards import as_they_are
 from premortem.replay.capsule import Capsule
 from premortem.replay.collect import held, plain_name
-from premortem.sharding import is_shard, local
+from premortem.tensors.sharding import is_shard, local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from premortem.events import NonFinite
-from premortem.plain import plain
+from premortem.files.plain import plain
 from premortem.replay.collect import held
 from premortem.replay.trial import Trial
-from premortem.sharding import local
+from premortem.tensors.sharding import local
 
 if TYPE_CHECKING:
     from premortem.probes import Attachment

@@ -12,8 +12,8 @@ from premortem.errors import PremortemError
 from premortem.journal import Run
 from premortem.journal.folders import HOME
 from premortem.report import words
-from premortem.vault.found import checkpoints
-from premortem.vault.place import place_of
+from premortem.vault.listing import checkpoints
+from premortem.vault.places import place_of
 
 MOST = 60
 LAST_GOOD = "last_good.pt"

@@ -34,8 +34,8 @@ def drawings(story: Story) -> dict[str, Drawing]:
     items: dict[str, Drawing] = {}
     shown = {**story.curves, **grouped(story.metrics)}
     if shown:
-        items["timeline"] = partial(plots.timeline, shown, story.told, story.marks, story.steps)
-    for place, told in enumerate(story.told):
+        items["timeline"] = partial(plots.timeline, shown, story.findings, story.marks, story.steps)
+    for place, told in enumerate(story.findings):
         if told.window:
             items[f"window-{place}"] = partial(plots.window, told)
     for heat in story.heats:

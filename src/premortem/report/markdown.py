@@ -10,8 +10,8 @@ from premortem import __version__
 from premortem.report import words
 from premortem.report.comparison import Comparison
 from premortem.report.curves import sparkline
+from premortem.report.finding_view import FindingView
 from premortem.report.story import Story, all_curves
-from premortem.report.told import Told
 
 LAYERS = 24
 
@@ -23,8 +23,8 @@ def page(story: Story) -> str:
         table(("script", "steps", "time", "rate", "started", "policy"), [_facts(story)]),
         *_timeline(story),
         "## Findings",
-        *(part for told in story.told for part in _finding(told)),
-        *([] if story.told else ["Nothing to report."]),
+        *(part for told in story.findings for part in _finding(told)),
+        *([] if story.findings else ["Nothing to report."]),
         *_layers(story),
         *_ledger(story),
         *_custody(story),
@@ -91,7 +91,7 @@ def _gap(first: int, last: int, what: str) -> str:
     return f"{what.replace('nan', 'NaN')} at {steps}"
 
 
-def _finding(told: Told) -> Iterator[str]:
+def _finding(told: FindingView) -> Iterator[str]:
     finding = told.finding
     yield f"### {finding.severity.value} {text(finding.code)} {text(finding.name)}"
     yield f"*step {finding.step:,}, {finding.certainty.value}*"

@@ -24,9 +24,9 @@ from bokeh.plotting import figure
 
 from premortem.findings import Severity
 from premortem.report.curves import Curve
+from premortem.report.finding_view import FindingView
 from premortem.report.heatmap import NOT_FINITE, heat
 from premortem.report.story import Mark
-from premortem.report.told import Told
 
 __all__ = ["curves", "heat", "item", "memory", "timeline", "window"]
 
@@ -41,7 +41,7 @@ def item(model: Any) -> Any:
 
 
 def timeline(
-    plots: Mapping[str, Mapping[str, Curve]], told: Sequence[Told], marks: Sequence[Mark], last: int
+    plots: Mapping[str, Mapping[str, Curve]], told: Sequence[FindingView], marks: Sequence[Mark], last: int
 ) -> Any:
     """One plot under the other, with one x axis for all of them."""
     steps = Range1d(start=0, end=max(last, 1) * 1.01, bounds=(0, max(last, 1) * 1.05))
@@ -60,7 +60,7 @@ def curves(
     title: str,
     lines: Mapping[str, Curve],
     steps: Range1d | None = None,
-    told: Sequence[Told] = (),
+    told: Sequence[FindingView] = (),
     *,
     height: int = 200,
     x_name: str = "step",
@@ -82,7 +82,7 @@ def curves(
     return plot
 
 
-def window(told: Told) -> Any:
+def window(told: FindingView) -> Any:
     """The numbers around a finding."""
     drawn = [curves(name, {"": curve}, told=[told], height=150) for name, curve in told.window.items()]
     return column(*drawn, sizing_mode="stretch_width", spacing=4)
@@ -188,7 +188,7 @@ def _gaps(plot: Any, curve: Curve, bottom: float, top: float) -> None:
     plot.add_tools(HoverTool(renderers=[drawn], tooltips=[("not finite", "@what"), ("step", "@steps")]))
 
 
-def _findings(plot: Any, told: Sequence[Told], top: float) -> None:
+def _findings(plot: Any, told: Sequence[FindingView], top: float) -> None:
     if not told:
         return
     for each in told[:60]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from premortem.errors import JournalError, PremortemError
 from premortem.journal import Fault, Number, Run
 from premortem.metric_words import COUNTERS
-from premortem.report import checkpoints, curves, custody, layers, setup, told, verdict
+from premortem.report import checkpoints, curves, finding_view, layers, parameter_audit, setup, verdict
 from premortem.report.curves import Curve
 from premortem.report.setup import Fact
 
@@ -55,14 +55,14 @@ class Story:
     meta: dict[str, Any]
     steps: int
     verdict: verdict.Verdict
-    told: list[told.Told]
+    findings: list[finding_view.FindingView]
     curves: dict[str, dict[str, Curve]]  # a plot each: name of a line → its curve
     metrics: dict[str, Curve]
     marks: list[Mark]
     refused: int
     heats: list[layers.Heat]
     ledgers: list[dict[str, Any]]
-    chains: list[custody.Chain]
+    chains: list[parameter_audit.Chain]
     times: list[Share]
     rate: float | None
     memory: dict[str, Curve]
@@ -110,7 +110,7 @@ def telling(*journals: Path) -> Iterator[None]:
 def _read(journal: Path) -> Story:
     with Run(journal) as run:
         meta, latest = run.meta, run.latest()
-        found = told.tell(run)
+        found = finding_view.tell(run)
         drawn = dict(_step_curves(run))
         reached = max(
             (int(curve.x[-1]) for lines in drawn.values() for curve in lines.values() if curve.x), default=0
@@ -124,14 +124,14 @@ def _read(journal: Path) -> Story:
             meta=meta,
             steps=steps,
             verdict=verdict.verdict(found, meta, steps, journal),
-            told=found,
+            findings=found,
             curves=drawn,
             metrics=_metrics(each for each in numbers if each.name not in gauges),
             marks=list(_marks(run)),
             refused=len(run.events("StepRefused")),
             heats=layers.heats(run),
             ledgers=[each for each in latest.get("loss ledger") or [] if each["terms"]],
-            chains=custody.chains(latest),
+            chains=parameter_audit.chains(latest),
             times=_times(latest.get("time") or {}),
             rate=_rate(run, steps),
             memory=_by_name((each for each in numbers if each.name in gauges), in_minutes=True),
@@ -173,7 +173,7 @@ def _metrics(numbers: Iterator[Number]) -> dict[str, Curve]:
 
 
 def _is_metric(name: str) -> bool:
-    from premortem.logs import METRIC
+    from premortem.terminal.printed_lines import METRIC
 
     return METRIC.fullmatch(name) is not None
 

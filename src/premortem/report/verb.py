@@ -9,8 +9,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from premortem import private
 from premortem.errors import PremortemError, UsageError
+from premortem.files import private
 from premortem.report import comparison, html, markdown, story
 from premortem.report.find import journal_of
 

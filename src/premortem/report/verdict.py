@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from premortem import asked
+from premortem.files import run_requests
 from premortem.findings import Certainty, Severity
 from premortem.report import words
-from premortem.report.told import Told, worst
+from premortem.report.finding_view import FindingView, worst
 
 NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
 QUIET = 60.0  # seconds without a word, after which a run whose process cannot be asked counts as over
@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
     found: str
 
 
-def verdict(told: Sequence[Told], meta: Mapping[str, Any], steps: int, journal: Path) -> Verdict:
+def verdict(told: Sequence[FindingView], meta: Mapping[str, Any], steps: int, journal: Path) -> Verdict:
     severity = worst(told)
     tone = {Severity.ERROR: "bad", Severity.WARNING: "doubtful"}.get(severity, "good") if severity else "good"
     ended = ending(meta, journal)
@@ -35,7 +35,9 @@ def verdict(told: Sequence[Told], meta: Mapping[str, Any], steps: int, journal: 
     return Verdict(_sentence(told, meta, steps, severity), tone, ended, found(told))
 
 
-def _sentence(told: Sequence[Told], meta: Mapping[str, Any], steps: int, severity: Severity | None) -> str:
+def _sentence(
+    told: Sequence[FindingView], meta: Mapping[str, Any], steps: int, severity: Severity | None
+) -> str:
     if severity in {Severity.ERROR, Severity.WARNING}:
         finding = next(each.finding for each in told if each.finding.severity is severity)
         certain = {
@@ -70,7 +72,9 @@ def ending(meta: Mapping[str, Any], journal: Path) -> str:
         case "finished":
             return "It ran to its end."
         case "stopped":
-            return f"It was stopped: {message}." if message == asked.REASON else "premortem stopped it."
+            return (
+                f"It was stopped: {message}." if message == run_requests.REASON else "premortem stopped it."
+            )
         case "crashed":
             said = f": {message}" if message else ""
             return words.sentence(f"It crashed with `{meta.get('error') or 'an exception'}`{said}")
@@ -99,7 +103,7 @@ def alive(meta: Mapping[str, Any], journal: Path) -> bool:
     return True
 
 
-def found(told: Sequence[Told]) -> str:
+def found(told: Sequence[FindingView]) -> str:
     counts = Counter(each.finding.severity for each in told)
     return (
         ", ".join(words.count(counts[each], NOUNS[each]) for each in Severity if counts[each])

@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from premortem import untrusted
-from premortem.plain import dumps
+from premortem.files import untrusted
+from premortem.files.plain import dumps
 
 
 class Channel:

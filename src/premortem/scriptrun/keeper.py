@@ -92,7 +92,7 @@ class Keeper:
                 os.close(descriptor)
             os.setpgid(0, 0)
 
-            from premortem.scriptrun.played import Played
+            from premortem.scriptrun.script_process import Played
 
             played = Played(order, self._scratch)
             try:

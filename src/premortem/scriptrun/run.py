@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from premortem import redaction
 from premortem.scriptrun.channel import told
-from premortem.scriptrun.crew import Place, to_json
 from premortem.scriptrun.environment import environment
+from premortem.scriptrun.process_group import Place, to_json
 from premortem.scriptrun.sandbox import Guarantee, first_level
 from premortem.scriptrun.sandbox.layers import Layers, discard
 

@@ -6,7 +6,7 @@ import functools
 import sys
 from typing import Any
 
-from premortem.startup.arrivals import ImportHook
+from premortem.startup.import_hook import ImportHook
 
 _PUSHES = (
     "create_repo create_commit create_branch create_tag delete_file delete_folder delete_repo upload_file upload_folder "

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 from premortem.errors import UsageError
-from premortem.plain import dumps
+from premortem.files.plain import dumps
 from premortem.sinks.notify import Message, Notifier, Undelivered
 
 TIMEOUT = 60.0

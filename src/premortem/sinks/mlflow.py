@@ -11,8 +11,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, RunTag
 
 from premortem.events import StepStats
+from premortem.files.plain import dumps
 from premortem.findings import Finding
-from premortem.plain import dumps
 from premortem.sinks.base import Outcome, Sink, numbers
 from premortem.sinks.words import in_one_line
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 
-from premortem.startup.arrivals import ImportHook
+from premortem.startup.import_hook import ImportHook
 
 TYPE_CHECKING = False  # `typing` would be a large part of a small process's start
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Family:
         self._signs = None
         try:
             _make_importable()
-            from premortem.child_run import begin
+            from premortem.run.child_run import begin
 
             begin(self)
         except Exception as error:  # noqa: BLE001

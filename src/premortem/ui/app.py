@@ -21,8 +21,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from premortem import asked
 from premortem.errors import JournalError
+from premortem.files import run_requests
 from premortem.report import html, story
 from premortem.ui.runs import VERDICTS, Runs
 from premortem.ui.stories import Stories
@@ -88,7 +88,7 @@ class Pages:
                     items=sorted(opened.drawings),
                     running=opened.running,
                     state=self._stories.state(journal),
-                    waiting=asked.waiting(journal.parent) if opened.running else [],
+                    waiting=run_requests.waiting(journal.parent) if opened.running else [],
                     answer=opened.story.meta.get("asked"),
                 )
         except JournalError as error:
@@ -111,12 +111,12 @@ class Pages:
     def ask(self, request: Request) -> Response:
         what = request.path_params["what"]
         journal = self._runs.find(request.path_params["name"])
-        if journal is None or what not in asked.ALL:
+        if journal is None or what not in run_requests.ALL:
             return JSONResponse({"said": "There is no such run, or no such request."}, 404)
         try:
             if not self._stories.open(journal).running:
                 return JSONResponse({"said": "This run is over."}, 409)
-            asked.ask(journal.parent, what)
+            run_requests.ask(journal.parent, what)
         except (JournalError, OSError) as error:
             return JSONResponse({"said": f"That cannot be asked of this run ({error})."}, 409)
         return JSONResponse({"said": "Asked. It is done at the end of the step that is being made."}, 202)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from premortem.findings import Severity
 from premortem.journal import Run, schema
-from premortem.report import told, verdict, words
+from premortem.report import finding_view, verdict, words
 
 BUDGET = 0.4  # seconds of reading in one call
 PATIENCE = 3.0  # seconds for one question to one journal
@@ -174,7 +174,7 @@ def read(name: str, journal: Path, changed: float) -> Entry:
     """Few rows, however long the run was. What cannot be read says so in its place."""
     try:
         with Run(journal, PATIENCE) as run:
-            meta, newest, found = run.meta, run.newest(), told.roots(run)
+            meta, newest, found = run.meta, run.newest(), finding_view.roots(run)
         heaviest = found[0] if found else None
         severity = heaviest.severity if heaviest is not None else None
         tones = {Severity.ERROR: "bad", Severity.WARNING: "doubtful"}

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from premortem.errors import VaultError
-from premortem.rendezvous import connect_anyhow
-from premortem.vault import pieces
+from premortem.ranks.rendezvous import connect_anyhow
+from premortem.vault import training_objects
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.opening import newest_whole
-from premortem.vault.saved import OurSaved
+from premortem.vault.resume_source import OurSaved
 
 _LOOK = 0.02  # seconds between two looks at the store
 _SAY = 15.0  # seconds after which whoever is waited for is named
@@ -44,7 +44,7 @@ class Table:
     """All ranks at one table: each says something, and hears what all have said."""
 
     def __init__(self, name: str, number: int, say: Callable[[str], None]) -> None:
-        self.rank, self.world = pieces.rank(), pieces.processes()
+        self.rank, self.world = training_objects.rank(), training_objects.processes()
         self._name, self._say = name, say
         self._store = connect_anyhow(f"{name}/{number}")
         self._round = count()
@@ -88,7 +88,7 @@ def agreed(
     candidates: Sequence[Path], mine: tuple[OurSaved | None, list[str]], say: Callable[[str], None]
 ) -> tuple[OurSaved | None, list[str]]:
     """`mine` is what this rank would resume from, and what it found damaged. Returns what all ranks resume from."""
-    if pieces.processes() == 1:
+    if training_objects.processes() == 1:
         return mine
     saved, damaged = mine
     table = Table("resume", next(_meetings), say)

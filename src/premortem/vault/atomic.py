@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from premortem import private
 from premortem.errors import VaultError
+from premortem.files import private
 
 _MARK = re.compile(r"^\..+\.partial-(?P<place>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}$")
 _OLD = 24 * 3600.0  # seconds; a draft that another machine began is dead when it is older

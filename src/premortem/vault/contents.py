@@ -19,9 +19,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from premortem import untrusted
 from premortem.errors import VaultError
-from premortem.vault import leaves, lift
+from premortem.files import untrusted
+from premortem.vault import leaves, tensor_bytes
 from premortem.vault.leaves import StateDict
 from premortem.vault.stubs import Opaque, TensorStub
 
@@ -56,7 +56,7 @@ class Contents(ABC):
         self.tree = tree
         self.stubs, self.plain = leaves.flatten(tree)
         self.tensors: Mapping[str, TensorRecord] = {
-            name: TensorRecord(name, stub.shape, stub.dtype, lift.bytes_of(stub))
+            name: TensorRecord(name, stub.shape, stub.dtype, tensor_bytes.bytes_of(stub))
             for name, stub in self.stubs.items()
         }
 
@@ -137,10 +137,10 @@ class Stored(Contents):
         """Bytes of a storage. Raises VaultError."""
 
     def lifted(self, name: str, stub: TensorStub) -> torch.Tensor:
-        return lift.lift(name, stub, self.fetch, big_endian=self.big_endian)
+        return tensor_bytes.lift(name, stub, self.fetch, big_endian=self.big_endian)
 
     def looked_at(self, name: str, stub: TensorStub) -> torch.Tensor | None:
-        return lift.elements(name, stub, self.fetch, big_endian=self.big_endian)
+        return tensor_bytes.elements(name, stub, self.fetch, big_endian=self.big_endian)
 
 
 def open_contents(path: str | Path) -> Contents:

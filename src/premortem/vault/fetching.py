@@ -7,10 +7,10 @@ from pathlib import Path
 
 from premortem.errors import VaultError
 from premortem.vault.atomic import draft_beside, in_one_sentence, publish_folder, sha256_of
-from premortem.vault.found import Found, checkpoints, copied
+from premortem.vault.listing import Found, checkpoints, copied
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.opening import number_of
-from premortem.vault.place import Away
+from premortem.vault.places import Away
 
 
 def fetch_newest(url: str, folder: Path, *, after: float) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from premortem import private
+from premortem.files import private
 
 
 def link_or_copy(path: Path, held: Path, *, copy: bool = False) -> None:

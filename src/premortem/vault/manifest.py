@@ -34,9 +34,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from premortem import trust, untrusted
 from premortem.errors import VaultError
-from premortem.plain import plain
+from premortem.files import trust, untrusted
+from premortem.files.plain import plain
 from premortem.vault.atomic import Written, write_whole
 
 FORMAT = 1

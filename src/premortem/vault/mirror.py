@@ -33,16 +33,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from premortem import private, redaction
+from premortem import redaction
 from premortem.errors import VaultError
-from premortem.plain import exact
+from premortem.files import private
+from premortem.files.plain import exact
 from premortem.vault.atomic import claim, draft_beside, owner_is_dead, publish_folder, sha256_of, sweep
 from premortem.vault.links import link_or_copy
 from premortem.vault.manifest import NAME as MANIFEST
 from premortem.vault.manifest import FileRecord, Manifest
+from premortem.vault.mirror_jobs import NotAJob, sound
 from premortem.vault.remote import Remote
-from premortem.vault.spooled import NotAJob, sound
-from premortem.vault.within import within
+from premortem.vault.time_limits import within
 
 SUFFIX = ".manifest.json"
 JOB = "job.json"

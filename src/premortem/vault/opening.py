@@ -7,10 +7,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from premortem.errors import Refused, VaultError
-from premortem.vault import parts, pieces, store
+from premortem.vault import parts, store, training_objects
 from premortem.vault.contents import open_contents
 from premortem.vault.manifest import NAME, Manifest
-from premortem.vault.saved import OurSaved, Saved, TheirSaved
+from premortem.vault.resume_source import OurSaved, Saved, TheirSaved
 from premortem.vault.verify import verify
 
 PREFIX = "step-"
@@ -68,7 +68,9 @@ def newest_whole(
 
 def _loaded(path: Path, manifest: Manifest, share: tuple[int, int] = (0, 1)) -> OurSaved:
     """What this rank needs of it. Raises VaultError."""
-    return OurSaved(path, store.load(path, manifest, parts.for_rank(manifest, pieces.rank()), share))
+    return OurSaved(
+        path, store.load(path, manifest, parts.for_rank(manifest, training_objects.rank()), share)
+    )
 
 
 @contextmanager

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from premortem.errors import VaultError
-from premortem.rendezvous import connect_anyhow
-from premortem.vault import pieces, store
+from premortem.ranks.rendezvous import connect_anyhow
+from premortem.vault import store, training_objects
 from premortem.vault.atomic import draft_beside
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.snapshot import Snapshot
@@ -38,7 +38,9 @@ _vaults = count()
 
 def is_own(name: str, piece: Any) -> bool:
     """Whether every rank has another state of this piece."""
-    return name.partition(".")[0] == OWN or (pieces.is_loader(piece) and not pieces.shared_out(piece))
+    return name.partition(".")[0] == OWN or (
+        training_objects.is_loader(piece) and not training_objects.shared_out(piece)
+    )
 
 
 def called(rank: int, piece: str) -> str:
@@ -78,7 +80,7 @@ class Parts:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.rank, self.world = pieces.rank(), pieces.processes()
+        self.rank, self.world = training_objects.rank(), training_objects.processes()
         self._store = connect_anyhow(f"parts/{next(_vaults)}")
         self._saves = count()
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from premortem import private
 from premortem.errors import VaultError
+from premortem.files import private
+from premortem.vault.kept_versions import slug
 from premortem.vault.manifest import Manifest
-from premortem.vault.shelf import slug
 
 HOME = ".premortem"
 _FOLDER = "records"

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from premortem.vault import pieces
+from premortem.vault import training_objects
 from premortem.vault.opening import opened
 from premortem.vault.report import ResumeRefused, ResumeReport
-from premortem.vault.resumption import Resumption, Settings
+from premortem.vault.resume_plan import Resumption, Settings
 
 
 def resume(
@@ -75,7 +75,7 @@ def _resume(
     **more: Any,
 ) -> ResumeReport:
     with opened(Path(path)) as saved:
-        resumption = Resumption(saved, pieces.expand(given), settings=settings)
+        resumption = Resumption(saved, training_objects.expand(given), settings=settings)
         resumption.compare(**more)
         return finish(resumption, load=load, strict=strict, quiet=quiet)
 

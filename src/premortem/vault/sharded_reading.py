@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem.errors import Refused, VaultError
-from premortem.trust import opened
+from premortem.files.trust import opened
 from premortem.vault.formats.distributed import CLASSES, METADATA
 
 _PATHS = {"Path", "PosixPath", "WindowsPath", "PurePath", "PurePosixPath", "PureWindowsPath"}

@@ -23,8 +23,8 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from premortem import untrusted
 from premortem.errors import MissingExtra, VaultError
+from premortem.files import untrusted
 from premortem.vault.atomic import draft_beside, in_one_sentence, publish_folder, sha256_of, sync
 from premortem.vault.manifest import NAME, FileRecord, Manifest, TensorEntry
 from premortem.vault.snapshot import Part, Snapshot

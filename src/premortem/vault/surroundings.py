@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from premortem.plain import exact, plain
+from premortem.files.plain import exact, plain
 
 _MOST_FILES = 500
 _LIBRARIES = ("torch", "numpy", "safetensors", "premortem")

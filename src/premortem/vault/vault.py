@@ -30,9 +30,16 @@ from types import TracebackType
 from typing import Any
 
 from premortem.errors import UsageError, VaultError
-from premortem.vault import joint, joint_resume, opening, parts, pieces, store, surroundings
+from premortem.vault import (
+    opening,
+    parts,
+    sharded_resume,
+    sharded_saving,
+    store,
+    surroundings,
+    training_objects,
+)
 from premortem.vault.agreement import agreed, assembled
-from premortem.vault.apart import described, looked_at, taken_apart
 from premortem.vault.archive import SPOOL, Archive, say
 from premortem.vault.atomic import in_one_sentence
 from premortem.vault.fetching import fetch_newest
@@ -43,11 +50,12 @@ from premortem.vault.parts import Parts
 from premortem.vault.publishing import publish
 from premortem.vault.report import ResumeReport
 from premortem.vault.resume import finish
-from premortem.vault.resumption import Resumption, Settings
+from premortem.vault.resume_plan import Resumption, Settings
+from premortem.vault.resume_source import OurSaved
 from premortem.vault.retention import Best, Kept, Retention
-from premortem.vault.saved import OurSaved
 from premortem.vault.saving import Saving
 from premortem.vault.snapshot import Camera, Snapshot, uncollected
+from premortem.vault.state_parts import described, looked_at, taken_apart
 
 _LAST_CHANCE = 600.0  # seconds that a process waits for its mirror when it ends
 
@@ -73,12 +81,12 @@ class Vault:
         self._config = surroundings.flat_config(config) if config is not None else {}
         self._given_config = config
         self._url = mirror
-        first = pieces.rank() == 0
+        first = training_objects.rank() == 0
         self._mirror = Mirror(mirror, self.folder / SPOOL) if mirror is not None and first else None
         retention = keep if isinstance(keep, Retention) else Retention(newest=keep)
         self._archive = Archive(self.folder, retention, Best.parse(best) if best else None, self._mirror)
         self._asynchronous = asynchronous
-        self._parts = Parts(self.folder) if each_rank and pieces.processes() > 1 else None
+        self._parts = Parts(self.folder) if each_rank and training_objects.processes() > 1 else None
         self._camera = Camera()
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
@@ -107,16 +115,16 @@ class Vault:
         if step < 0:
             raise UsageError(f"save({step!r}, …): a step is 0 or larger")
         saving = Saving(int(step))
-        given = pieces.expand(
+        given = training_objects.expand(
             {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
             | {"loader": loader, **more}
         )
-        if joint.is_sharded(given):
+        if sharded_saving.is_sharded(given):
             manifest = described(saving.step, given, self._config, metrics, companions)
             self._save_jointly(saving, given, extra, manifest)
             saving.stalled = time.perf_counter() - began
             return saving
-        rank = pieces.rank()
+        rank = training_objects.rank()
         if rank != 0 and self._parts is None:
             saving.finish(None)
             return saving
@@ -166,18 +174,18 @@ class Vault:
 
         Raises ResumeRefused, before anything is changed, when it does not fit."""
         self._join()
-        given = pieces.expand(
+        given = training_objects.expand(
             {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
             | {"loader": loader, **more}
         )
-        together = joint.is_sharded(given)
+        together = sharded_saving.is_sharded(given)
         if together:
             assembled(say)
-        newest_whole = joint_resume.newest_whole if together else opening.newest_whole
+        newest_whole = sharded_resume.newest_whole if together else opening.newest_whole
         found = self._candidates(at)
         saved, damaged = newest_whole(found)
         fetched = self._fetched(saved, at)
-        if fetched or (self._url is not None and pieces.processes() > 1):
+        if fetched or (self._url is not None and training_objects.processes() > 1):
             found = self._candidates(at)
             saved, damaged = newest_whole(found)
         if not together:  # else the ranks have looked at it as one
@@ -199,7 +207,7 @@ class Vault:
         rest = {name: each for name, each in given.items() if name not in sharded}
         resumption = Resumption(saved, rest, settings=settings)
         if sharded:
-            joint_resume.compare(resumption, sharded, script_wins=settings == "script")
+            sharded_resume.compare(resumption, sharded, script_wins=settings == "script")
         for sentence in damaged:
             resumption.report.add("warning", "checkpoint", f"{sentence}. An older one is used.")
         for sentence in fetched:
@@ -251,16 +259,16 @@ class Vault:
     def _save_jointly(self, saving: Saving, given: Mapping[str, Any], extra: Any, manifest: Manifest) -> None:
         """All ranks together, while training waits: they talk to each other, which only one thread may do."""
         try:
-            place = joint.save(
+            place = sharded_saving.save(
                 self._archive, self._camera, given, extra, manifest, each_rank=self._parts is not None
             )
         except Exception as error:  # noqa: BLE001 - training goes on, and the caller of `wait` hears it
-            if pieces.rank() == 0:
+            if training_objects.rank() == 0:
                 say(f"The checkpoint of step {saving.step} was not written: {error}")
             saving.fail(error)
         else:
             saving.finish(place)
-        if pieces.rank() == 0:
+        if training_objects.rank() == 0:
             self._complain(manifest)
 
     def _complain(self, manifest: Manifest) -> None:
@@ -287,10 +295,10 @@ class Vault:
         if self._url is None or at is not None:
             return []
         said = []
-        if pieces.rank() == 0:
+        if training_objects.rank() == 0:
             newest = saved.manifest.time if saved is not None and saved.manifest is not None else 0.0
             said = fetch_newest(self._url, self.folder, after=newest)
-        if pieces.processes() > 1:
+        if training_objects.processes() > 1:
             import torch.distributed as dist
 
             dist.barrier()

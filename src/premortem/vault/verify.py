@@ -20,8 +20,8 @@ from premortem.vault import records
 from premortem.vault.blocks import BLOCK
 from premortem.vault.contents import Contents, open_contents
 from premortem.vault.health import Health, examine
-from premortem.vault.lift import needs_torch
 from premortem.vault.manifest import FileRecord, Manifest
+from premortem.vault.tensor_bytes import needs_torch
 
 if TYPE_CHECKING:
     import torch

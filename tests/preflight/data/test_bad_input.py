@@ -11,7 +11,7 @@ from premortem.findings import Severity
 from premortem.preflight.data import readers, survey, survey_seen, walk
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 from premortem.preflight.project import Part, Project
-from premortem.rehearsal.facts import Reads, Rehearsed
+from premortem.rehearsal.observations import Reads, Rehearsed
 from tests.preflight.data import make
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from premortem.findings import Severity
 from premortem.preflight.data import ALL
-from premortem.preflight.data.facts import (
+from premortem.preflight.data.data_facts import (
     Classes,
     ClipLength,
     Copies,

@@ -6,7 +6,7 @@ import pytest
 
 from premortem import detectors, preflight
 from premortem.preflight import data
-from premortem.preflight.data.facts import DataFacts, Root
+from premortem.preflight.data.data_facts import DataFacts, Root
 
 every = pytest.mark.parametrize("check", data.ALL, ids=lambda check: check.card.code)
 

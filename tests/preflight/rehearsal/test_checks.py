@@ -6,14 +6,14 @@ import math
 
 import pytest
 
+from premortem.files.plain import dumps
 from premortem.findings import Certainty, Finding, Severity
-from premortem.plain import dumps
 from premortem.preflight.rehearsal.checks import ALL
 from premortem.preflight.rehearsal.scene import Scene
 from premortem.preflight.rehearsal.words import facts_of
 from premortem.proof.compare import KEPT, LOST, Comparison, Piece
 from premortem.proof.prove import Proof
-from premortem.rehearsal.facts import (
+from premortem.rehearsal.observations import (
     Chain,
     Force,
     Loader,

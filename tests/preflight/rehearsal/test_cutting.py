@@ -1,6 +1,6 @@
 """When a pass over a loader ends early."""
 
-from premortem.cutting import FEW, Cutter, Pass
+from premortem.scriptrun.early_stop import FEW, Cutter, Pass
 
 
 def training(drawn, *, batches=1000, began=0.0, steps_before=0):

@@ -12,12 +12,12 @@ import torch.distributed.checkpoint as dcp
 
 from premortem.cli import main
 from premortem.errors import Refused, VaultError
-from premortem.vault import altered, sharded_reading
-from premortem.vault import shelf as room
+from premortem.vault import kept_versions as room
+from premortem.vault import load_checks, sharded_reading
+from premortem.vault.kept_versions import Shelf, slug
 from premortem.vault.manifest import Manifest, saved_at
 from premortem.vault.mirror import JOB, Mirror
-from premortem.vault.shelf import Shelf, slug
-from premortem.vault.spooled import NotAJob, sound
+from premortem.vault.mirror_jobs import NotAJob, sound
 from premortem.vault.verify import checksum
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.distributed.*", "ignore:TypedStorage")
@@ -200,7 +200,7 @@ def test_links_in_the_folder_of_another_run_are_not_followed(tmp_path, monkeypat
         shelf.published(path, step)
     shelf.clerk.wait(5)
     assert sorted(each.name for each in inner.iterdir()) == ["1", "2", "3"]
-    assert altered.newest_whole(tmp_path / "runs", tmp_path / "none.pt") is None
+    assert load_checks.newest_whole(tmp_path / "runs", tmp_path / "none.pt") is None
 
 
 # --- checkpoints of torch.distributed --------------------------------------------------------

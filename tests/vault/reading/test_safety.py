@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from premortem.errors import Refused, VaultError
-from premortem.vault import inert
+from premortem.vault import inert_pickle
 from premortem.vault.contents import open_contents
 from premortem.vault.leaves import shown
 from premortem.vault.verify import verify
@@ -67,11 +67,11 @@ def test_a_call_is_refused_by_its_name_and_not_made(name, zipped, tmp_path, monk
 )
 def test_the_back_doors_of_pickle_are_shut(program):
     with pytest.raises(Refused):
-        inert.read(io.BytesIO(program))
+        inert_pickle.read(io.BytesIO(program))
 
 
 def test_a_huge_memo_index_costs_nothing():
-    assert inert.read(io.BytesIO(b"\x80\x02]r\xff\xff\xff\x7f.")).value == []
+    assert inert_pickle.read(io.BytesIO(b"\x80\x02]r\xff\xff\xff\x7f.")).value == []
 
 
 def test_more_bytes_than_there_are(tmp_path):
@@ -82,7 +82,7 @@ def test_more_bytes_than_there_are(tmp_path):
 def test_objects_of_somebodys_class_are_told_and_not_made():
     """Their package may be named like a module of the standard library."""
     program = b"\x80\x02ccode.settings\nConfig\n)\x81}X\x02\x00\x00\x00lrG?\xb9\x99\x99\x99\x99\x99\x9asb."
-    found = inert.read(io.BytesIO(program))
+    found = inert_pickle.read(io.BytesIO(program))
     assert found.foreign == ("code.settings.Config",)
     assert found.value.state == {"lr": 0.1}
 

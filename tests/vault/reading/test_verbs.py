@@ -10,8 +10,8 @@ import torch
 
 import premortem
 from premortem.cli import main
+from premortem.vault.kept_versions import Shelf
 from premortem.vault.manifest import FileRecord, Manifest
-from premortem.vault.shelf import Shelf
 from premortem.vault.verify import checksum
 from tests.vault.reading import files
 

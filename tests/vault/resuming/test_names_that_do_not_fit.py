@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from premortem.findings import Severity
-from premortem.probes.naming import best_prefix, fitting_entry
-from premortem.watcher import Watcher
+from premortem.probes.state_names import best_prefix, fitting_entry
+from premortem.run.watcher import Watcher
 
 
 def net():

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from premortem.vault.found import checkpoints
-from premortem.vault.place import Here
+from premortem.vault.listing import checkpoints
+from premortem.vault.places import Here
 from premortem.vault.verbs.verify import judged
 
 # A process that has torch loaded forks one victim after the other: each is killed a little later than the one before.

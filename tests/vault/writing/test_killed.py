@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from premortem.vault.found import checkpoints
-from premortem.vault.place import Here
-from premortem.vault.shelf import Shelf
+from premortem.vault.kept_versions import Shelf
+from premortem.vault.listing import checkpoints
+from premortem.vault.places import Here
 from premortem.vault.verbs.verify import judged
 from tests.vault.writing.killed import Campaign
 

@@ -217,11 +217,11 @@ def test_the_password_does_not_get_out_by_the_error_of_a_library(tmp_path, mirro
 
 @pytest.mark.parametrize(("answered", "failures"), [(False, 0), (False, 9), (True, 0)])
 def test_a_mirror_that_never_answered_is_not_waited_for(monkeypatch, answered, failures):
-    from premortem.actions import safekeeping
+    from premortem.actions import checkpoint_safety
 
-    monkeypatch.setattr(safekeeping, "_NO_ANSWER", 0.1)
+    monkeypatch.setattr(checkpoint_safety, "_NO_ANSWER", 0.1)
     remote = SimpleNamespace(answered=answered, shown="s3://x")
-    safe = object.__new__(safekeeping.Safekeeping)
+    safe = object.__new__(checkpoint_safety.Safekeeping)
     safe.mirror = SimpleNamespace(remote=remote, failures=failures, flush=lambda _seconds: time.sleep(0.02))
     safe._impatient, safe._say = False, lambda _sentence: None
     began = time.monotonic()

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 
-from premortem.actions.reread import of_folder, of_torch
+from premortem.actions.read_back import of_folder, of_torch
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import sys
 import pytest
 import torch
 
-from premortem.actions.room import Counting, in_place, set_aside, too_large
+from premortem.actions.disk_space import Counting, in_place, set_aside, too_large
 from premortem.journal import Journal, Run
-from premortem.vault.shelf import Shelf
+from premortem.vault.kept_versions import Shelf
 from tests import starting
 from tests.vault.writing import small_disks
 

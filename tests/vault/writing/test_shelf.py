@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from premortem.vault import shelf as room
+from premortem.vault import kept_versions as room
 from premortem.vault.atomic import sha256_of
+from premortem.vault.kept_versions import Shelf
 from premortem.vault.manifest import Manifest
-from premortem.vault.shelf import Shelf
 
 
 def save(shelf, path, content, step, poisoned=()):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from premortem.actions.safekeeping import Safekeeping
+from premortem.actions.checkpoint_safety import Safekeeping
 from premortem.detectors.deadline_reached import DeadlineReached
 from premortem.errors import UsageError
 from premortem.events import DeadlineMet

@@ -7,7 +7,7 @@ import signal
 from typing import Any, ClassVar
 
 from premortem.drill.order import Order
-from premortem.drill.stage import Stage
+from premortem.drill.script_calls import Stage
 
 
 class Mutant:

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from premortem.drill.mutants.base import Mutant
-from premortem.drill.stage import in_training
+from premortem.drill.script_calls import in_training
 
 
 class ModuleFrozen(Mutant):

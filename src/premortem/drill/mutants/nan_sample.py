@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from premortem.drill.mutants.base import Mutant
-from premortem.drill.stage import in_training
+from premortem.drill.script_calls import in_training
 
 
 class NanSample(Mutant):

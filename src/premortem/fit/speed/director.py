@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from premortem.errors import UsageError
 from premortem.fit.speed.candidates import ALL
 from premortem.fit.speed.report import Report
-from premortem.program import Program
+from premortem.program.running import Program
 from premortem.scriptrun.run import Plan, Script, ScriptRun
 
 SECONDS = 300.0
@@ -31,7 +31,7 @@ def measure(options: SpeedOptions) -> Report:
     Program(target=options.target, module=options.module, argv=list(options.argv)).check()
     _check_names(options.only)
     script = Script(target=options.target, module=options.module, argv=list(options.argv))
-    plan = Plan(play="premortem.fit.speed.child:play")
+    plan = Plan(play="premortem.fit.speed.timed_script:play")
     order = {
         "only": list(options.only),
         "seconds": options.seconds,

@@ -6,13 +6,13 @@ import argparse
 
 from rich.console import Console as Terminal
 
-from premortem import private
-from premortem.arguments import Command
+from premortem.command_line import Command
 from premortem.errors import UsageError
+from premortem.files import private
+from premortem.files.plain import dumps
 from premortem.fit.speed import page
 from premortem.fit.speed.director import SpeedOptions, measure
-from premortem.plain import dumps
-from premortem.statusline import status_line
+from premortem.terminal.status_line import status_line
 
 NOTHING_MEASURED = 1
 

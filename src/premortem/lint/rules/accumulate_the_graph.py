@@ -8,9 +8,8 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Fix
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import Rule
-from premortem.lint.said import says
 from premortem.lint.source import Loop, Source, dotted, last_name, receiver
 from premortem.lint.training import (
     Backward,
@@ -22,6 +21,7 @@ from premortem.lint.training import (
     is_test,
     without_grad,
 )
+from premortem.lint.words_used import says
 
 # A value that came through one of these carries no graph.
 NUMBERS = frozenset("item float int detach numpy tolist cpu mean_item all_reduce reduce_tensor".split())

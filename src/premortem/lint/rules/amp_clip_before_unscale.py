@@ -8,12 +8,12 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
-from premortem.lint.said import says
 from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import CLIPS, backwards, backwards_in, calls_in, helpers, steps_in
+from premortem.lint.words_used import says
 
 # A function that clips and does one of these is more than a helper that clips.
 DOES_MORE = re.compile(r"unscale|backward\(|step\(")

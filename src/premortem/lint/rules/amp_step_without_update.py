@@ -7,8 +7,8 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
 from premortem.lint.kinds import SCALER
+from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import functions_called
 from premortem.lint.rule import Rule
 from premortem.lint.rules.amp_clip_before_unscale import enabled, same_scaler

@@ -8,11 +8,11 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import Rule
-from premortem.lint.said import says
 from premortem.lint.source import Source
 from premortem.lint.training import Backward, backwards, is_test, without_grad
+from premortem.lint.words_used import says
 
 # Somewhere gradients are switched on again: by hand, or by a condition.
 SWITCHED_ON = re.compile(r"^enable_grad$|^set_grad_enabled\(")

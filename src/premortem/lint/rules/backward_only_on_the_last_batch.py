@@ -7,7 +7,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, dotted
 from premortem.lint.training import Backward, backwards, calls_in, inside, names_in, steps

@@ -12,8 +12,8 @@ from premortem.findings import Severity
 from premortem.lint import signatures
 from premortem.lint.configs import Config, Entry
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
 from premortem.lint.names import public
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import ConfigRule
 from premortem.lint.target import UNKNOWN, Pin
 

@@ -10,7 +10,7 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.configs import Config, Entry
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import ConfigRule
 
 _WANTED = re.compile(

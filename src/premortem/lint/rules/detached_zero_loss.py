@@ -10,8 +10,8 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
 from premortem.lint.handlers import words
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.source import Function, Source, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import backwards, backwards_in

@@ -8,8 +8,8 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic, Fix
-from premortem.lint.facts import Facts
 from premortem.lint.names import LOCAL
+from premortem.lint.project_facts import Facts
 from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else, is_surely_tensor
 from premortem.lint.rule import Rule
 from premortem.lint.source import TRIES, Source, dotted, last_name

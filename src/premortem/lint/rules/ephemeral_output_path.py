@@ -8,12 +8,12 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import values
 from premortem.lint.rule import Rule
-from premortem.lint.said import says
 from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import is_test
+from premortem.lint.words_used import says
 
 WIPED = ("/tmp/", "/var/tmp/", "/dev/shm/", "/kaggle/temp/", "/content/")  # noqa: S108 - looked for, not used
 KEPT = ("/content/drive/", "/content/gdrive/", "/content/mnt/")

@@ -7,13 +7,13 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import callers, functions_called
 from premortem.lint.rule import Rule
 from premortem.lint.rules.evaluation_without_no_grad import evaluation_loops
-from premortem.lint.said import says
 from premortem.lint.source import Function, Source
 from premortem.lint.training import calls_in, helpers
+from premortem.lint.words_used import says
 
 MODES = re.compile(r"^\.eval\($|^\.train\(…$|eval_mode|^training$|set_mode")
 SWITCHES = re.compile(

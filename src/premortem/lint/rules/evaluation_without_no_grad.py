@@ -8,10 +8,9 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
-from premortem.lint.said import says
 from premortem.lint.source import FUNCTIONS, Function, Source, constant, dotted, last_name, receiver
 from premortem.lint.training import (
     calls_in,
@@ -23,6 +22,7 @@ from premortem.lint.training import (
     one_cell,
     without_grad,
 )
+from premortem.lint.words_used import says
 
 EVALUATES = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|infer|inference|predict)"

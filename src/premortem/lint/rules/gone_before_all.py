@@ -10,7 +10,7 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint import drift
 from premortem.lint.diagnostics import Diagnostic, Edit, Fix
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source, constant, dotted
 from premortem.lint.training import backwards

@@ -8,10 +8,9 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import functions_called, values
 from premortem.lint.rule import Rule
-from premortem.lint.said import says
 from premortem.lint.source import Loop, Source, argument, dotted, last_name, receiver
 from premortem.lint.training import (
     Backward,
@@ -23,6 +22,7 @@ from premortem.lint.training import (
     owned_parameters,
     steps_in,
 )
+from premortem.lint.words_used import says
 
 MEASURES = re.compile(r"bench|profil|measure|timing")
 

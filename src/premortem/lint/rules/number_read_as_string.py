@@ -10,7 +10,7 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.configs import Config, Entry
 from premortem.lint.diagnostics import Diagnostic, Edit, Fix
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import ConfigRule
 
 # What looks like a number with an exponent, and the part of it that YAML 1.1 accepts as one: it wants a point in

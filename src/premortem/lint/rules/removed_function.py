@@ -11,7 +11,7 @@ from premortem.findings import Severity
 from premortem.lint import drift, signatures
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.drift import spelled
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.signatures import Minor
 from premortem.lint.source import Source, dotted

@@ -9,8 +9,8 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
 from premortem.lint.handlers import gives_up, is_broad, logs, statements
+from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import callers
 from premortem.lint.rule import Rule
 from premortem.lint.source import Function, Source, dotted, last_name, receiver

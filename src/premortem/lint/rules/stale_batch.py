@@ -9,7 +9,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.source import Loop, Source, dotted, last_name
 from premortem.lint.training import calls_in, is_loader, is_model, is_test

@@ -10,8 +10,8 @@ from premortem.findings import Severity
 from premortem.lint import drift
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.drift import spelled
-from premortem.lint.facts import Facts
-from premortem.lint.newcomers import newcomers
+from premortem.lint.newer_interfaces import newcomers
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.signatures import Minor
 from premortem.lint.source import Source

@@ -11,11 +11,11 @@ from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint import drift
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import Rule
-from premortem.lint.said import says
 from premortem.lint.source import Source, argument, constant, dotted
 from premortem.lint.target import Pin
+from premortem.lint.words_used import says
 
 LOAD = frozenset(("torch.load",))
 STRICT = (2, 6)  # the first release in which `weights_only` is True unless it is given

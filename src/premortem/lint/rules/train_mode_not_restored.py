@@ -8,13 +8,13 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
 from premortem.lint.flow import Flow
+from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import callers, functions_called, given
 from premortem.lint.rule import Rule
-from premortem.lint.said import says, words
 from premortem.lint.source import Loop, Source, constant, dotted, last_name, receiver
 from premortem.lint.training import calls_in, helpers, is_optimizer, is_test, one_cell, without_grad
+from premortem.lint.words_used import says, words
 
 SWITCHES = re.compile(r"[Dd]ropout|Norm|DropPath|^torchvision$|^models$|^timm$|^from_pretrained\($|^hub$")
 

@@ -13,7 +13,7 @@ from premortem.findings import Severity
 from premortem.lint import drift, signatures
 from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.drift import Use, spelled
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.rule import Rule
 from premortem.lint.source import Source
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.facts import Facts
+from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import values
 from premortem.lint.rule import Rule
-from premortem.lint.said import says
 from premortem.lint.source import Source, argument, constant, dotted, last_name
 from premortem.lint.training import calls_in, is_test, iterated, names_in, without_grad
+from premortem.lint.words_used import says
 
 LOADER = frozenset(("torch.utils.data.DataLoader",))
 EVALUATION = re.compile(r"test|val|eval|infer|predict|query", re.IGNORECASE)

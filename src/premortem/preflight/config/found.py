@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from premortem import untrusted
+from premortem.files import untrusted
 from premortem.findings import Where
 from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.parsing import Unreadable

@@ -7,15 +7,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from premortem import untrusted
+from premortem.files import untrusted
 from premortem.findings import Where
 from premortem.lint.configs import Config
 from premortem.lint.parsing import Unreadable
 from premortem.lint.summaries import summarise
 from premortem.preflight import options, reading
 from premortem.preflight.config import found, keys
-from premortem.preflight.config.facts import Facts, File, Setting
 from premortem.preflight.config.found import LARGE, Named
+from premortem.preflight.config.settings_facts import Facts, File, Setting
 from premortem.preflight.project import Project, Tell
 from premortem.preflight.reading import Reading
 from premortem.preflight.values import Values

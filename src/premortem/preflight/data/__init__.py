@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from premortem.preflight.data.registry import ALL
 from premortem.preflight.project import Part, Project, Tell
-from premortem.rehearsal.facts import Rehearsed
+from premortem.rehearsal.observations import Rehearsed
 
 __all__ = ["ALL", "survey", "survey_seen"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from premortem.preflight.data import splits
-from premortem.preflight.data.facts import Copies, Look, Overlap
+from premortem.preflight.data.data_facts import Copies, Look, Overlap
 from premortem.preflight.data.walk import File
 
 _COMPARED = {"image", "array", "tensor", "audio", "video", "other"}

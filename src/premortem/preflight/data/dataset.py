@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from premortem.preflight.data import copies, layout, lookalikes, names, pairs, pool, readers, sampling, splits
-from premortem.preflight.data.facts import Classes, Look, Root, Trouble
+from premortem.preflight.data.data_facts import Classes, Look, Root, Trouble
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 from premortem.preflight.data.walk import File, Tree, walk
 from premortem.preflight.project import Tell

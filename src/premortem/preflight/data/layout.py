@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from premortem.preflight.data import names, splits
-from premortem.preflight.data.facts import Classes, Group, Look, Sequence, Uneven
+from premortem.preflight.data.data_facts import Classes, Group, Look, Sequence, Uneven
 from premortem.preflight.data.walk import Tree
 
 _FRAMES = {"image", "array", "tensor"}

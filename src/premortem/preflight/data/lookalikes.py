@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from premortem.preflight.data.facts import Look, Overlap
+from premortem.preflight.data.data_facts import Look, Overlap
 
 _NEAR = 1.5  # grey levels, on average, between two thumbnails
 _BUSY = 12.0  # levels of deviation: without structure everything looks alike

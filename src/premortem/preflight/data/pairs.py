@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from premortem.preflight.data import names, splits
-from premortem.preflight.data.facts import Look, Pairing
+from premortem.preflight.data.data_facts import Look, Pairing
 from premortem.preflight.data.walk import File, Tree
 
 _DIGITS = re.compile(r"\d+")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from premortem.preflight.data import readers
-from premortem.preflight.data.facts import Look
+from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 from premortem.preflight.data.walk import File
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from premortem.preflight.data import names
-from premortem.preflight.data.facts import Trouble
+from premortem.preflight.data.data_facts import Trouble
 
 MOST_FILES = 2_000_000
 PATIENCE = 60.0  # seconds; on a slow network disk every size is a question to a server

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from premortem.findings import Where
 from premortem.lint.source import Source, argument, dotted
-from premortem.preflight.environment.facts import Caching
+from premortem.preflight.environment.machine_facts import Caching
 from premortem.preflight.options import Option
 from premortem.preflight.reading import Reading, strings
 from premortem.preflight.values import Values

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from premortem.findings import Where
 from premortem.lint.files import SKIPPED_FOLDERS
-from premortem.preflight.environment.facts import Clone, Copy
+from premortem.preflight.environment.machine_facts import Clone, Copy
 from premortem.preflight.reading import Reading
 
 _LOOKED_AT = 3000  # folders

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from premortem.findings import Where
 from premortem.lint.source import Source, argument, constant, last_name
-from premortem.preflight.environment.facts import Use
+from premortem.preflight.environment.machine_facts import Use
 from premortem.preflight.reading import Reading, strings
 
 # Calls that spread work over devices, or may.

@@ -9,7 +9,7 @@ from typing import Any
 
 from premortem.preflight import options, reading
 from premortem.preflight.environment import caching, copies, devices, machine, outputs
-from premortem.preflight.environment.facts import Facts
+from premortem.preflight.environment.machine_facts import Facts
 from premortem.preflight.project import Project, Tell
 from premortem.preflight.reading import Reading
 from premortem.preflight.values import Values

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from premortem.preflight.environment.facts import Booking, Gpu, Torch
+from premortem.preflight.environment.machine_facts import Booking, Gpu, Torch
 from premortem.vault.deadline import on_colab, on_kaggle
 
 PROC = Path("/proc/driver/nvidia")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from premortem.findings import Where
 from premortem.lint.source import Source, argument, constant
-from premortem.preflight.environment.facts import Output, Saving
+from premortem.preflight.environment.machine_facts import Output, Saving
 from premortem.preflight.options import Option
 from premortem.preflight.reading import Reading
 from premortem.preflight.values import ANY, Values

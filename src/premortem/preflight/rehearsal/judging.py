@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from premortem.rehearsal.facts import Overfit
+from premortem.rehearsal.observations import Overfit
 
 CLEAR = 0.02  # of the loss
 AT_ALL = 1e-5

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from premortem.findings import Finding, Severity
 from premortem.proof.prove import Proof
-from premortem.rehearsal.facts import Rehearsed, Schedule
+from premortem.rehearsal.observations import Rehearsed, Schedule
 
 
 @dataclass(kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from premortem.amounts import scaled
 from premortem.preflight.rehearsal.scene import Scene
 from premortem.proof.page import verdict
-from premortem.rehearsal.facts import Force, Rehearsed
+from premortem.rehearsal.observations import Force, Rehearsed
 
 _NAMES = {
     "data": "waiting for data",

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from premortem.scriptrun.sandbox.tree import REAL, Tree
-from premortem.startup.arrivals import ImportHook
+from premortem.startup.import_hook import ImportHook
 
 _URI = "file:"
 _THE_SYSTEMS = frozenset({"posix", "_io", "builtins", "importlib._bootstrap_external"})

@@ -16,7 +16,7 @@ _own = sys.modules.pop("sitecustomize")
 _facts = _order.split("\n", 2)
 try:
     if _facts[:2] == [sys.prefix, "%d.%d" % sys.version_info[:2]]:
-        for _name in ("arrivals", "children"):
+        for _name in ("import_hook", "children"):
             _path = os.path.join(os.path.dirname(_folder), _name + ".py")
             _full = "premortem.startup." + _name  # without the package around it, which would take its time
             _module = sys.modules[_full] = type(sys)(_full)

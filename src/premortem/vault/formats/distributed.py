@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from premortem.errors import Refused, VaultError
-from premortem.untrusted import opened
-from premortem.vault import dtypes, inert, lift
+from premortem.files.untrusted import opened
+from premortem.vault import dtypes, inert_pickle, tensor_bytes
 from premortem.vault.blocks import Window
 from premortem.vault.contents import Advance, Contents
 from premortem.vault.stubs import Opaque, Storage, TensorStub, sizes_of
@@ -59,7 +59,7 @@ class Distributed(Contents):
         self._files: dict[str, IO[bytes]] = {}
         self._sizes: dict[str, int] = {}
         with (path / METADATA).open("rb") as file:
-            read = inert.read(file, METADATA)
+            read = inert_pickle.read(file, METADATA)
         found = read.value
         told = found.state if isinstance(found, Opaque) else None
         for name in read.foreign:
@@ -122,7 +122,7 @@ class Distributed(Contents):
                     yield f"{key} ({piece.record}, {record})", problem
 
     def _whole(self, name: str, stub: TensorStub) -> Any:
-        torch = lift.needs_torch()
+        torch = tensor_bytes.needs_torch()
         assert stub.storage is not None  # noqa: S101 - every tensor here was made by _leaf
         parts = [(piece, self._part(piece)) for piece in self._pieces.get(stub.storage.key, [])]
         if sum(part.numel() for _, part in parts) != math.prod(stub.shape):
@@ -141,10 +141,10 @@ class Distributed(Contents):
 
     def _part(self, piece: _Piece) -> Any:
         archive = self._archive(piece)
-        stub = inert.read(io.BytesIO(archive.checked("data.pkl")), f"data.pkl of {piece.record}").value
+        stub = inert_pickle.read(io.BytesIO(archive.checked("data.pkl")), f"data.pkl of {piece.record}").value
         if not isinstance(stub, TensorStub):
             raise VaultError(f"there is no tensor at {piece.record}", record=piece.record)
-        return lift.lift(
+        return tensor_bytes.lift(
             piece.record, stub, lambda key, start, size: archive.read(f"data/{key}", start, size)
         )
 
@@ -195,7 +195,7 @@ class Distributed(Contents):
             raise VaultError(f"`{key}` is described but lies nowhere", record=key)
         try:
             archive = self._archive(self._pieces[key][0])
-            return inert.read(io.BytesIO(archive.checked("data.pkl")), f"`{key}`").value
+            return inert_pickle.read(io.BytesIO(archive.checked("data.pkl")), f"`{key}`").value
         except Refused:
             raise
         except VaultError as error:

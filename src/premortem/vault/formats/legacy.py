@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from premortem.errors import VaultError
-from premortem.vault import dtypes, inert, lift
+from premortem.vault import dtypes, inert_pickle, tensor_bytes
 from premortem.vault.blocks import Window, read_exactly
 from premortem.vault.contents import Advance
 from premortem.vault.formats.one_file import OneFile
@@ -55,13 +55,13 @@ class Legacy(OneFile):
                 yield stub.storage.key, f"it is missing, and `{name}` lies in it"
                 continue
             try:
-                lift.check_room(name, stub, self._places[stub.storage.key][1])
+                tensor_bytes.check_room(name, stub, self._places[stub.storage.key][1])
             except VaultError as error:
                 yield name, str(error)
 
     def parsed(self) -> Any:
         self._pickles = io.BufferedReader(Window(self._file, 0, self._size))
-        first = inert.read(self._pickles, "the pickle")
+        first = inert_pickle.read(self._pickles, "the pickle")
         if first.value != MAGIC:
             # `pickle.dump(state, file)`: no file of torch, but often called one.
             self.format = "plain pickle"
@@ -69,10 +69,10 @@ class Legacy(OneFile):
             self.foreign = first.foreign
             return first.value
         for what in ("the protocol", "the description of the machine"):
-            inert.read(self._pickles, what)
-        found = inert.read(self._pickles, "the pickle of the object")
+            inert_pickle.read(self._pickles, what)
+        found = inert_pickle.read(self._pickles, "the pickle of the object")
         self.foreign = found.foreign
-        keys = inert.read(self._pickles, "the list of storages").value
+        keys = inert_pickle.read(self._pickles, "the list of storages").value
         if not isinstance(keys, list):
             raise VaultError("the list of its storages is damaged", record="storages")
         self._keys = [str(key) for key in keys]

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from premortem.untrusted import opened
+from premortem.files.untrusted import opened
 from premortem.vault.contents import Stored
 
 if TYPE_CHECKING:

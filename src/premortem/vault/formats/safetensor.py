@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from premortem.errors import VaultError
-from premortem.untrusted import loads
+from premortem.files.untrusted import loads
 from premortem.vault import dtypes
 from premortem.vault.blocks import read_exactly
 from premortem.vault.contents import Advance

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from premortem.errors import Refused, VaultError
-from premortem.untrusted import loads, read
+from premortem.files.untrusted import loads, read
 from premortem.vault.contents import Advance, Contents, open_contents
 from premortem.vault.formats.composed import Composed, close_all, opened
 from premortem.vault.stubs import TensorStub

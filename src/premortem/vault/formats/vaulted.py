@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from premortem import untrusted
 from premortem.errors import MissingExtra, VaultError
+from premortem.files import untrusted
 from premortem.vault.blocks import BLOCK
 from premortem.vault.contents import Advance, Contents, Stored
 from premortem.vault.formats.composed import close_all, opened

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from premortem.errors import VaultError
-from premortem.vault import inert, lift
+from premortem.vault import inert_pickle, tensor_bytes
 from premortem.vault.contents import Advance
 from premortem.vault.formats.one_file import OneFile
 from premortem.vault.zips import MAGIC, Archive
@@ -45,7 +45,7 @@ class Zipped(OneFile):
                     yield f"data/{each.storage.key}", f"it is missing, and `{name}` lies in it"
                     continue
                 try:
-                    lift.check_room(name, each, record.size)
+                    tensor_bytes.check_room(name, each, record.size)
                 except VaultError as error:
                     yield record.name, str(error)
 
@@ -63,7 +63,7 @@ class Zipped(OneFile):
             )
         if self._archive.entries["data.pkl"].size > _MOST_PICKLE:
             raise VaultError("`data.pkl` is far too large", record="data.pkl")
-        found = inert.read(io.BytesIO(self._archive.checked("data.pkl")), "data.pkl")
+        found = inert_pickle.read(io.BytesIO(self._archive.checked("data.pkl")), "data.pkl")
         self.foreign = found.foreign
         return found.value
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from premortem.arguments import Parser
+from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.vault import records
 from premortem.vault.atomic import write_whole

@@ -16,9 +16,9 @@ from rich.text import Text
 
 from premortem import redaction
 from premortem.amounts import scaled
-from premortem.arguments import Parser
+from premortem.command_line import Parser
 from premortem.errors import VaultError
-from premortem.plain import dumps
+from premortem.files.plain import dumps
 from premortem.vault.contents import Contents, open_contents
 
 Advance = Callable[[int], None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from premortem.errors import UsageError
 from premortem.vault import formats
-from premortem.vault.found import Found, checkpoints
-from premortem.vault.place import Place, place_of
+from premortem.vault.listing import Found, checkpoints
+from premortem.vault.places import Place, place_of
 
 
 def candidates(

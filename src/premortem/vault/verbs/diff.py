@@ -9,11 +9,11 @@ from typing import Any
 
 from rich.text import Text
 
-from premortem.arguments import Parser
+from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.vault.contents import Contents
-from premortem.vault.found import at_hand, recorded
 from premortem.vault.leaves import shown
+from premortem.vault.listing import at_hand, recorded
 from premortem.vault.matching import Spec, match
 from premortem.vault.verbs.base import (
     DIFFERENT,

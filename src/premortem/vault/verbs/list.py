@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.text import Text
 
-from premortem.arguments import Parser
-from premortem.vault.found import Found, checkpoints
-from premortem.vault.place import place_of
+from premortem.command_line import Parser
+from premortem.vault.listing import Found, checkpoints
+from premortem.vault.places import place_of
 from premortem.vault.verbs.base import Verb, parser, print_json, size, table, terminal, when, words
 
 _COLOURS = {"quarantined": "red", "checkpoint": "bold", "kept": "cyan"}

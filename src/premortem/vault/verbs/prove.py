@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from premortem.arguments import Parser
+from premortem.command_line import Parser
 from premortem.vault.verbs.base import Verb
 
 

@@ -12,19 +12,19 @@ from typing import Any
 
 from rich.text import Text
 
-from premortem import private
-from premortem.arguments import Parser
+from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
-from premortem.trust import shown
+from premortem.files import private
+from premortem.files.trust import shown
 from premortem.vault import formats
 from premortem.vault.atomic import draft_beside, drafted, in_one_sentence, publish_folder, sweep
-from premortem.vault.found import SUFFIXES, Found, copied, recorded
+from premortem.vault.kept_versions import slug
 from premortem.vault.links import link_or_copy
+from premortem.vault.listing import SUFFIXES, Found, copied, recorded
 from premortem.vault.manifest import Manifest, saved_at
 from premortem.vault.mirror import SUFFIX
-from premortem.vault.place import PASSED_BY, Place
+from premortem.vault.places import PASSED_BY, Place
 from premortem.vault.records import HOME
-from premortem.vault.shelf import slug
 from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, size, terminal, words
 from premortem.vault.verbs.choosing import candidates
 from premortem.vault.verify import Verdict, checksum, verify

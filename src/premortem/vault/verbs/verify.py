@@ -9,10 +9,10 @@ from typing import Any
 
 from rich.text import Text
 
-from premortem.arguments import Parser
+from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
-from premortem.vault.found import Found, at_hand, checkpoints, recorded
-from premortem.vault.place import Place, place_of
+from premortem.vault.listing import Found, at_hand, checkpoints, recorded
+from premortem.vault.places import Place, place_of
 from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, size, terminal, words
 from premortem.vault.verify import Verdict, verify
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.findings import Finding, Severity, Where
-from premortem.preflight.config.facts import Facts, Setting
+from premortem.preflight.config.settings_facts import Facts, Setting
 from premortem.preflight.unit import Check
 
 _WHOLE = re.compile(r"(?:global|total|effective)_(?:train_)?batch(?:_size)?")

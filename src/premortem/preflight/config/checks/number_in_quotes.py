@@ -9,7 +9,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
 from premortem.lint.keys import is_usual
-from premortem.preflight.config.facts import Facts
+from premortem.preflight.config.settings_facts import Facts
 from premortem.preflight.unit import Check
 from premortem.preflight.wording import place
 

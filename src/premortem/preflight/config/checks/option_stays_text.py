@@ -8,7 +8,7 @@ from typing import ClassVar
 from premortem.cards import Card
 from premortem.findings import Finding, Severity, Where
 from premortem.preflight.config.checks.number_in_quotes import NUMBER
-from premortem.preflight.config.facts import Facts
+from premortem.preflight.config.settings_facts import Facts
 from premortem.preflight.options import Option
 from premortem.preflight.unit import Check
 

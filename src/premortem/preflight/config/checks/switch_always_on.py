@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.findings import Finding, Severity, Where
-from premortem.preflight.config.facts import Facts
+from premortem.preflight.config.settings_facts import Facts
 from premortem.preflight.unit import Check
 
 _OFF = frozenset(("false", "no", "off", "0", "none"))

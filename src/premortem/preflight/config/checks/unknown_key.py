@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.findings import Finding, Severity, Where
-from premortem.preflight.config.facts import Facts, File
+from premortem.preflight.config.settings_facts import Facts, File
 from premortem.preflight.unit import Check
 from premortem.preflight.wording import place
 

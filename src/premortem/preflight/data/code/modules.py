@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from premortem import untrusted
+from premortem.files import untrusted
 from premortem.preflight.project import Project
 
 _MOST = 60  # files

@@ -15,7 +15,7 @@ from premortem.preflight.data.code.binding import Bindings
 from premortem.preflight.data.code.mentions import Mention, Spoken
 from premortem.preflight.data.code.modules import modules, script_of
 from premortem.preflight.data.code.settings import Places, settings
-from premortem.preflight.data.facts import ClipLength, Miss, Pattern
+from premortem.preflight.data.data_facts import ClipLength, Miss, Pattern
 from premortem.preflight.data.walk import walk
 from premortem.preflight.project import Project
 

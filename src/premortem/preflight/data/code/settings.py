@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from premortem import untrusted
+from premortem.files import untrusted
 from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.parsing import Unreadable
 from premortem.preflight.data.code.modules import Module

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
-from premortem import untrusted
+from premortem.files import untrusted
 from premortem.preflight.data import names
-from premortem.preflight.data.facts import Look
+from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import (
     array,
     audio,

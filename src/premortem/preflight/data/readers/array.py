@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from premortem.errors import Refused
-from premortem.preflight.data.facts import Look
+from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import numbers
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 from premortem.vault import zip_ends

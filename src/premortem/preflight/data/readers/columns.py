@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from premortem.preflight.data import names
-from premortem.preflight.data.facts import Look
+from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers.around import Around
 
 LABELS = {"label", "labels", "class", "target", "category", "class_id", "label_id", "class_name", "y"}

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from premortem.preflight.data.facts import Look
+from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import columns
 from premortem.preflight.data.readers.around import Around
 

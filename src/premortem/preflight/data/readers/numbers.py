@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 from premortem.preflight.data import names
-from premortem.preflight.data.facts import Look
+from premortem.preflight.data.data_facts import Look
 
 _ALL = 4_000_000  # values up to which every one is looked at
 _BLOCK = 62_500

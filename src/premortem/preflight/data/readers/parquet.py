@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from premortem.preflight.data.facts import Look
+from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import columns
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from premortem.errors import Refused, VaultError
-from premortem.preflight.data.facts import Look
+from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers import numbers
 from premortem.preflight.data.readers.around import Around
 from premortem.vault.contents import Stored, open_contents

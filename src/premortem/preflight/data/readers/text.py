@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from premortem.preflight.data import names
-from premortem.preflight.data.facts import Look
+from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers.around import Around
 
 SUFFIXES = ("json", "jsonl", "txt")

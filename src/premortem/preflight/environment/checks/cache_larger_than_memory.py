@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.findings import Certainty, Finding, Severity
-from premortem.preflight.environment.facts import Facts
+from premortem.preflight.environment.machine_facts import Facts
 from premortem.preflight.unit import Check
 from premortem.preflight.wording import size
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from premortem.cards import Card
 from premortem.findings import Finding, Severity
-from premortem.preflight.environment.facts import Facts
+from premortem.preflight.environment.machine_facts import Facts
 from premortem.preflight.unit import Check
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")

@@ -9,7 +9,7 @@ from premortem.cards import Card
 from premortem.findings import Finding, Severity, Where
 from premortem.preflight.rehearsal.scene import Scene, per_step
 from premortem.preflight.unit import Check
-from premortem.rehearsal.facts import Schedule
+from premortem.rehearsal.observations import Schedule
 
 _ENDS = {
     "OneCycleLR": "OneCycleLR raises an error when it is stepped beyond its end.",

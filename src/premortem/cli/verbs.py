@@ -1,0 +1,49 @@
+"""All verbs. To add one: a module in its room with `parser` and `call`, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from premortem.command_line import Parser
+    from premortem.vault.verbs import base
+
+
+class Verb(NamedTuple):
+    about: str
+    module: str  # its module, below premortem
+
+    def parser(self) -> Parser:
+        parser: Parser = self._imported().parser()
+        return parser
+
+    def call(self, tokens: Sequence[str]) -> int:
+        code: int = self._imported().call(tokens)
+        return code
+
+    def below(self) -> Mapping[str, base.Verb]:
+        """Its own verbs, where it has some."""
+        return getattr(self._imported(), "VERBS", {})
+
+    def _imported(self) -> Any:
+        return import_module(f"premortem.{self.module}")
+
+
+VERBS: dict[str, Verb] = {
+    "run": Verb("run a training script under supervision", "run.command"),
+    "check": Verb("a dress rehearsal: find in a minute what would fail later", "preflight.command"),
+    "fit": Verb("know before the run whether it fits on the GPU", "fit.command"),
+    "replay": Verb("run a failed step again until its cause is proved", "replay.command"),
+    "report": Verb("what happened in a run, as one page; two runs compared", "report.command"),
+    "ui": Verb("all runs on a local page, live while they train", "ui.command"),
+    "lint": Verb("read training code and configs before they run", "lint.command"),
+    "server": Verb("lint while you type, in your editor", "lint.server_command"),
+    "ckpt": Verb("look at checkpoints, verify them, bring them back", "vault.verbs"),
+    "drill": Verb("make mistakes in your script and score what is caught", "drill.command"),
+    "casebook": Verb("five small systems and their faults, where casebook/ is at hand", "cli.casebook"),
+    "explain": Verb("what a finding means and what to do", "cli.explain"),
+    "completion": Verb("let your shell complete premortem's words", "cli.completion"),
+    "demo": Verb("see premortem at work in one minute", "demo.command"),
+}

@@ -1,0 +1,103 @@
+"""How the words of a command line are taken apart, and what a wrong one is told."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib.util
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from premortem.errors import MissingExtra, UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, but it knows its options by name and raises instead of leaving the process."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.options: dict[str, argparse.Action] = {}
+        super().__init__(allow_abbrev=False, **settings)
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
+        action = super().add_argument(*names, **settings)
+        self.options.update(dict.fromkeys(action.option_strings, action))
+        return action
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+    def unknown(self, word: str, advice: str = "") -> UsageError:
+        hint = did_you_mean(word, self.options) or advice or f"see `{self.prog} --help`"
+        return UsageError(f"`{self.prog}` has no option `{word}`; {hint}")
+
+    def parse(self, tokens: Sequence[str]) -> argparse.Namespace:
+        options, extra = self.parse_known_args(tokens)
+        if extra:
+            raise self.unknown(extra[0])
+        return options
+
+
+class Command(NamedTuple):
+    """What `premortem run` was asked to run."""
+
+    options: list[str]  # premortem's own
+    target: str
+    module: bool
+    argv: list[str]  # the script's own
+
+
+def split(parser: Parser, tokens: Sequence[str]) -> Command:
+    """Cut premortem's options from the script and its arguments.
+
+    By hand, because argparse looks for its own options among the script's.
+    """
+    own: list[str] = []
+    rest = deque(tokens)
+    while rest:
+        word = rest.popleft()
+        if word == "--":
+            return _command(own, rest, module=False)
+        if word.startswith("-m"):
+            glued = [word[2:]] if word[2:] else []
+            return _command(own, [*glued, *rest], module=True)
+        if not word.startswith("-"):
+            return _command(own, [word, *rest], module=False)
+        own.append(word)
+        name, has_value, _value = word.partition("=")
+        if name not in parser.options:
+            raise parser.unknown(name, "options of your script go after its name")
+        if parser.options[name].nargs != 0 and not has_value:
+            if not rest or rest[0].startswith("-"):
+                raise UsageError(f"`{name}` needs a value: {name} {parser.options[name].metavar}")
+            own.append(rest.popleft())
+    return _command(own, [], module=False)
+
+
+def _command(own: list[str], words: Iterable[str], *, module: bool) -> Command:
+    target, *argv = [*words] or [""]
+    return Command(own, target, module, argv)
+
+
+def without(options: Sequence[str], name: str) -> list[str]:
+    """Words of a command line without one option and its value."""
+    kept: list[str] = []
+    words = iter(options)
+    for word in words:
+        if word == name:
+            next(words, None)
+        elif not word.startswith(f"{name}="):
+            kept.append(word)
+    return kept
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    # Without their dashes, which all options share and which would make them look alike.
+    bare = {name.lstrip("-"): name for name in known}
+    near = difflib.get_close_matches(word.lstrip("-"), bare, n=1, cutoff=0.65)
+    return f"did you mean `{bare[near[0]]}`?" if near else ""
+
+
+def needs_torch(part: str) -> None:
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtra(part, "torch")

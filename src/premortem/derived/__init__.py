@@ -1,0 +1,1 @@
+"""What follows from the events alone: phases, accumulation windows, failures, and which finding explains which."""

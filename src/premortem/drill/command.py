@@ -1,0 +1,37 @@
+"""`premortem drill`: its options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from premortem.command_line import Parser, needs_torch, split
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="premortem drill",
+        usage="premortem drill [options] script.py ARGS...\n       premortem drill [options] -m module ARGS...",
+        description="Make one mistake after the other in a copy of the script's run, and score which of them premortem "
+        "catches. The script is not edited; what it writes is thrown away.",
+    )
+    add = made.add_argument
+    add("--only", action="append", metavar="NAMES", help="only these mutants, with commas")
+    add("--steps", type=int, metavar="N", help="optimizer steps of a run (default: 60 or 5 s; 0: all)")
+    add("--seconds", type=float, default=300.0, metavar="S", help="the longest one launch may take")
+    add("--jobs", type=int, metavar="N", help="mutants that run at the same time (default: half the cores)")
+    add("--json", type=Path, metavar="FILE.json", help="write the score to this file")
+    add("--quiet", action="store_true", help="print nothing")
+    add("-m", action="store_true", help="the name is a module's, as in `python -m`")
+    return made
+
+
+def call(tokens: Sequence[str]) -> int:
+    known = parser()
+    command = split(known, tokens)
+    options = known.parse(command.options)
+    needs_torch("`premortem drill`")
+
+    from premortem.drill import verb
+
+    return verb.run(options, command)

@@ -1,0 +1,114 @@
+"""In its own process the user's script runs.
+
+witness, mutant.under   below: what really happens, and what the machine does
+premortem               as `premortem run` attaches it
+mutant.over             above: what the script does
+the script              from its first line to the limit
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from typing import Any
+
+from premortem.drill.order import Order
+from premortem.findings import Finding
+from premortem.program.running import Ending
+from premortem.run.launch import RunOptions, Supervision
+from premortem.scriptrun.script_process import Played
+from premortem.terminal.console import Console
+
+SEED = 20
+
+
+class Stopwatch(Console):
+    """Notes when a finding came; prints nothing."""
+
+    def __init__(self, child: Child) -> None:
+        super().__init__(quiet=True)
+        self._child = child
+
+    def finding(self, finding: Finding) -> None:
+        self._child.tell(told=finding.code, seconds=self._child.witness.seconds)
+
+
+class Child:
+    def __init__(self, played: Played) -> None:
+        self.played = played
+        self.order = Order.from_json(played.order)
+        self.tell = played.tell
+
+    def run(self) -> None:
+        order, program = self.order, self.played.program
+        _seed()
+
+        from premortem.drill.mutants import by_name
+        from premortem.drill.script_calls import Stage
+        from premortem.drill.true_counts import TrueCounts
+
+        self.witness = TrueCounts(order)
+        self.witness.install()
+        stage = Stage()
+        mutant = by_name(order.mutant)(stage, order) if order.mutant else None
+        if mutant is not None:
+            mutant.tell = self.tell  # type: ignore[method-assign]
+            mutant.under()
+        supervision = self._supervise() if order.watched else None
+        if supervision is not None:
+            stage.session = session_of(supervision)
+            self.witness.apart = lambda: stage.session.looking_at("drill")
+        if mutant is not None:
+            mutant.over()
+        ending = program.run()
+        if self.witness.cut:  # whoever counts on the whole run must not speak as if it had been
+            ending = Ending(reason="interrupted", exit_code=0)
+        self.witness.look("end")
+        facts = {
+            name: getattr(self.witness, name) for name in ("steps", "backwards", "saves", "cut", "prints")
+        }
+        if mutant is not None:
+            facts.update(touched=mutant.touched, detail=mutant.detail)
+        self.tell(**facts, step_seconds=self.witness.step_seconds)
+        if supervision is not None:
+            supervision.end(ending)
+        how = f"{ending.error}: {ending.message}" if ending.error else ending.reason
+        self.tell(ended=how[:500])
+
+    def _supervise(self) -> Supervision:
+        program, shared = self.played.program, self.played.shared
+        options = RunOptions(
+            target=program.target,
+            module=program.module,
+            argv=program.argv,
+            findings=shared / "findings.json",
+            quiet=True,
+            folder=shared / "watched",
+        )
+        supervision = Supervision(options, Stopwatch(self))
+        supervision.begin(program)
+        return supervision
+
+
+def session_of(supervision: Supervision) -> Any:
+    """To know when premortem itself is using torch."""
+    attachment = supervision.watcher._attachment if supervision.watcher is not None else None  # noqa: SLF001
+    if attachment is None:
+        raise RuntimeError("premortem did not attach")
+    return attachment.session
+
+
+def _seed() -> None:
+    """A script that sets no seed is the same script each time all the same."""
+    import torch
+
+    random.seed(SEED)
+    torch.manual_seed(SEED)
+    with suppress(ImportError):
+        import numpy as np
+
+        np.random.seed(SEED)  # noqa: NPY002 - what a script that uses it draws from
+
+
+def play(played: Played) -> None:
+    Child(played).run()

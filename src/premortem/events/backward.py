@@ -1,0 +1,200 @@
+"""Losses and backward passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from premortem.events.base import Event
+
+
+@dataclass(slots=True, kw_only=True)
+class LossTested(Event):
+    """The script asked whether a scalar with a graph is finite (`torch.isnan(loss)`). CPU only."""
+
+    value: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Judged(Event):
+    """A criterion of the script's own (a module without weights) gave a number while gradients were off. CPU only."""
+
+    value: float
+
+
+@dataclass(slots=True, kw_only=True)
+class LossCall(Event):
+    """A loss function of torch.nn.functional was called (nn.CrossEntropyLoss etc. call those).
+
+    The facts below are taken when the tensors are on the CPU or in the audit gear, else None/empty.
+    """
+
+    fn: str  # "cross_entropy", "mse_loss", ...
+    grad: bool
+    training: bool | None  # mode of the root that ran last
+    value: float | None  # the result, when it is a scalar
+    reduction: str
+    input_shape: tuple[int, ...]
+    target_shape: tuple[int, ...]
+    input_op: str = ""  # what made the input: "softmax", "log_softmax", "sigmoid", "tanh", "relu", ""
+    input_min: float | None = None
+    input_max: float | None = None
+    input_mean: float | None = None
+    input_std: float | None = None
+    # over the class dimension: mean |sum - 1| and mean |logsumexp|; small means (log-)probabilities
+    row_sum_error: float | None = None
+    row_logsumexp: float | None = None
+    target_min: float | None = None
+    target_max: float | None = None
+    target_mean: float | None = None
+    target_std: float | None = None
+    # class counts when the target is integral or has few values: {value: count}, else None
+    classes: dict[float, int] | None = None
+    target_is_input: bool = False  # the target is (a part of) the model's input: auto-encoding
+    target_is_data: bool = False  # its values came out of a loader or of a larger tensor, as they are
+    target_sum_error: float | None = None  # of soft labels for cross_entropy: mean |sum - 1| over the classes
+    target_grad: bool = False  # gradients flow into the target
+    log_target: bool = False  # of kl_div
+    ignored: float | None = None  # ignore_index of cross_entropy and nll_loss
+    # padding_idx of an embedding with as many rows as there are classes, when rows of the model's input end in it and
+    # no class weights were given
+    padding: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class LabelsWeighed(Event):
+    """CPU: how much the inputs tell about the labels, measured without the model on the first few hundred
+    different pairs; once for training and once for evaluation, and again when enough of them have come again."""
+
+    training: bool
+    pairs: int
+    classes: int  # 0 for a measured quantity
+    information: float  # strongest dependence found, in standard deviations above shuffled labels
+    shift: int = 0  # labels fit the inputs this many places further on (pairs in the order they were drawn)
+    shifted_information: float = 0.0
+    # inputs that came again, how often with the same label, and how often chance would have it so
+    repeats: int = 0
+    agreed: float = 1.0
+    by_chance: float = 0.0
+    # evaluation: share of labels that the nearest training pairs foretell, as they are and with classes renumbered
+    agreement: float | None = None
+    mapped: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Backward(Event):
+    """`loss.backward()` returned (or `autograd.backward`); `inside_step` for closures."""
+
+    value: float | None  # of the tensor backward was called on, if scalar
+    inside_step: bool = False
+    grad_before: bool = False  # gradients of the last finished step were still there: it added to them
+    optimizers: tuple[int, ...] = ()  # whose parameters got a gradient
+    scale: float = 1.0  # constant factor the loss was multiplied with right before: 0.25 for `loss / 4`
+    root: str = ""  # what made the value that was scaled: "MseLoss", "Mean", "Add"
+    scaled: bool = False  # by a GradScaler
+    alive: int = 0  # graphs of earlier losses that are still in memory
+    # numbers of the forwards with gradients, since the backward before, whose graph was gone when this began
+    untrained: tuple[int, ...] = ()
+    kept: int = 0  # graphs of model outputs, made before the last step, that are still in memory
+    # audit: of how many audited forwards the graph of some inner layer is still in memory, and of how many in all
+    inside: tuple[int, int] = (0, 0)
+    error: str = ""  # the exception's text, when backward raised
+    grads_finite: bool | None = None  # of a sample of the parameters, right after backward (CPU, audit)
+
+
+@dataclass(slots=True, kw_only=True)
+class GradTaken(Event):
+    """`torch.autograd.grad` was called: an attack, a penalty, an inner loop, an update by hand."""
+
+    forwards: tuple[int, ...]  # numbers of the forwards since the last backward that were still in memory
+
+
+class Broadcast(NamedTuple):
+    """Two tensors of different shape met in the loss and were stretched to a larger one."""
+
+    op: str
+    inputs: tuple[tuple[int, ...], ...]
+    result: tuple[int, ...]
+
+
+class Loose(NamedTuple):
+    """An `nn.Parameter` that the loss leads to, and that no model and no optimizer knows."""
+
+    key: int
+    name: str  # as the user's code calls it, or ""
+    shape: tuple[int, ...]
+    version: int  # counts in-place writes: large when it was trained before
+    value: int  # hash of a few of its values: changes when somebody moves it
+    loaded: bool = False  # came from a state dict
+
+
+@dataclass(slots=True, kw_only=True)
+class GraphWalked(Event):
+    """Audit gear: the autograd graph from the loss down, before backward ran."""
+
+    parameters: tuple[int, ...]  # keys of model parameters that the graph leads to
+    other_leaves: int  # leaves that are no model's parameter (an image that is being optimised)
+    ops: tuple[str, ...]  # names of the first nodes under the loss, nearest first ("Neg", "NllLoss", ...)
+    broadcasts: tuple[Broadcast, ...] = ()
+    negated: bool = False  # the whole loss is the negative of a criterion
+    loose: tuple[Loose, ...] = ()
+    # which way the loss is meant: "min" (a criterion, minus a log-likelihood), "max" (the opposite), "turned" (minus
+    # the sum of a criterion and something that is not understood), "" unknown
+    sense: str = ""
+    # (upper, lower): operations of the loss that directly take what another one made, e.g. (LogSoftmax, Softmax)
+    feeds: tuple[tuple[str, str], ...] = ()
+    # (shape, dimension): softmaxes whose result is summed over the last dimension, but that ran over another one
+    crossed: tuple[tuple[tuple[int, ...], int], ...] = ()
+    size: int = 0  # nodes in the graph
+
+
+class Operand(NamedTuple):
+    """What an operation was given."""
+
+    name: str  # as torch calls it: "self", "other", "weight"
+    dtype: str
+    shape: tuple[int, ...]
+    low: float  # of its finite values
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:.4g}" if self.low == self.high else f"{self.low:.4g} … {self.high:.4g}"
+
+
+@dataclass(slots=True, kw_only=True)
+class NonFinite(Event):
+    """A loss, a gradient or an update is not finite: the birth certificate of the first such value. On the CPU it is
+    sent in the step in which it happens; on a GPU once the fault recurs under the microscope.
+
+    `stage` says where it was born: "forward", "backward", "update" (the optimizer's own arithmetic), "data" (it came
+    in with the batch), "weights" (they were broken before), or "loss" (somewhere in the forward pass). `at` is the
+    user's line that made it (`located`), or the line of `backward()` where that is not known.
+    """
+
+    stage: str
+    value: float | None  # of the loss
+    op: str = (
+        ""  # the operation that bore it: "log", "div", "exp"; for "backward" the one that was differentiated
+    )
+    detail: str = ""  # about its operand: "the logarithm of 0"
+    made: str = ""  # "nan", "inf" or "-inf"
+    overflow: bool = False  # finite numbers became too large for their type
+    what: str = ""  # for data: "input", "target", "batch", "constant" or the name of a variable
+    rows: tuple[int, ...] = ()  # rows of the batch that hold the values, when only some do
+    samples: int = 0  # of how many
+    module: str = ""  # "model.decoder.scale"
+    parameter: str = ""  # for weights, updates and gradients: the first one
+    operands: tuple[Operand, ...] = ()
+    dtype: str = ""  # of the result
+    located: bool = False  # `at` is the line of the operation itself
+    watched: bool = False  # the operation was seen at work, operands and result in hand
+    sure: bool = False  # ... or its operands were found in the graph: it is no echo of another one
+
+
+@dataclass(slots=True, kw_only=True)
+class BufferBroken(Event):
+    """A buffer that forward passes write (the statistics of batch norm) holds a value that is not finite."""
+
+    module: str  # "model.bn"
+    buffer: str  # "running_var"
+    origin: NonFinite | None = None  # how it came into being, where the microscope has seen it

@@ -1,0 +1,55 @@
+"""The run: its beginning and end, what it prints, its seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from premortem.events.base import Event
+
+
+@dataclass(slots=True, kw_only=True)
+class RunStarted(Event):
+    argv: tuple[str, ...] = ()
+    torch: str = ""
+    device: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class RunEnded(Event):
+    """The script is over. Detectors that need the whole run speak now.
+
+    `reason`: "finished" (exit code 0), "crashed" (exception), "exited" (sys.exit with another
+    code), "interrupted" (Ctrl-C, signal) or "stopped" (by premortem). For a crash, `error` is the
+    exception's type name, `message` its text, and `at` the last user line of its traceback.
+    """
+
+    reason: str = "finished"
+    error: str = ""
+    message: str = ""
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether it ended before its own end: what did not happen so far might have happened yet."""
+        return self.reason != "finished"
+
+
+@dataclass(slots=True, kw_only=True)
+class LogLine(Event):
+    """A line the script printed, with the numbers in it.
+
+    `template` is the line with each number replaced by `#`; `values` has one (label, text, value)
+    for each number: label is the nearest word before it ("val_loss"), text as printed.
+    """
+
+    text: str
+    template: str
+    values: tuple[tuple[str, str, float], ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Seeded(Event):
+    """A global generator was seeded (torch, numpy or random), or numpy's `default_rng(seed)` made one."""
+
+    seed: int
+    library: str = "torch"
+    rewound: bool = False  # torch's had drawn from this seed before, exactly as far as at an earlier seeding

@@ -1,0 +1,56 @@
+"""`premortem fit`: its options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from premortem.command_line import Parser, needs_torch, split
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="premortem fit",
+        usage="premortem fit [options] script.py ARGS...\n       premortem fit [options] -m module ARGS...",
+        description="Predict the peak GPU memory of a training script, without a GPU. The script itself runs, for two "
+        "optimizer steps, on tensors without contents; what it writes is thrown away.",
+    )
+    add = made.add_argument
+    add(
+        "--device",
+        default="h100",
+        metavar="NAME|BYTES",
+        help="a card, or a size such as 24GiB (default: h100)",
+    )
+    add("--json", type=Path, metavar="FILE.json", help="write the prediction to this file")
+    add("--picture", type=Path, metavar="FILE.svg", help="draw the memory over two steps")
+    add("--quick", action="store_true", help="only the prediction: no largest batch, no advice")
+    add("--measure", action="store_true", help="where there is a GPU: run it for real too, and compare")
+    add("--seconds", type=float, default=300.0, metavar="S", help="the longest one rehearsal may take")
+    add(
+        "--speed",
+        action="store_true",
+        help="instead: measure what compile, autocast and others do to the step, here",
+    )
+    add("--only", action="append", metavar="NAMES", help="with --speed: try only these, with commas")
+    add("--steps", type=int, metavar="N", help="with --speed: how many steps the whole run has")
+    add("--show-output", action="store_true", help="show what the script prints")
+    add("--quiet", action="store_true", help="print nothing")
+    add("-m", action="store_true", help="the name is a module's, as in `python -m`")
+    return made
+
+
+def call(tokens: Sequence[str]) -> int:
+    known = parser()
+    command = split(known, tokens)
+    options = known.parse(command.options)
+    needs_torch("`premortem fit`")
+    if options.speed:
+        from premortem.fit.speed import verb as speed
+
+        return speed.run(options, command)
+
+    from premortem.fit import verb
+
+    verb.check(options, command)
+    return verb.run(options, command)

@@ -1,0 +1,28 @@
+"""`premortem server`: its options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from premortem.command_line import Parser
+from premortem.errors import MissingExtra
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="premortem server",
+        usage="premortem server",
+        description="Lint while you type: a language server, which editors start and talk to over stdio.",
+    )
+    made.add_argument("--stdio", action="store_true", help="the only way there is; editors like to say it")
+    return made
+
+
+def call(tokens: Sequence[str]) -> int:
+    parser().parse(tokens)
+
+    try:
+        from premortem.lint.server import serve
+    except ModuleNotFoundError as error:
+        raise MissingExtra("`premortem server`", "server") from error
+    return serve()

@@ -1,0 +1,1 @@
+"""What a person sees of premortem in IPython and Jupyter."""

@@ -1,0 +1,106 @@
+"""Birth certificates: what the microscope has seen, written down while operands and stack are at hand."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from premortem.events import NonFinite
+from premortem.probes import operation_words
+from premortem.probes.operations import Executed, broken_rows, readable, saved, short, shown, state
+from premortem.probes.places import Directory, Place, here, variable_holding
+
+_SAVED = ("self", "other", "exponent", "result", "target")
+
+
+class BirthCertificates:
+    def __init__(self, directory: Directory, samples: Callable[[], int | None]) -> None:
+        self._directory = directory
+        self._samples = samples
+
+    def birth(
+        self, done: Executed, *, made_at: Callable[[Any], Place | None], grad: bool, stepping: bool
+    ) -> NonFinite:
+        """`made_at` gives the place where an autograd node was made; `stepping`: in an optimizer's arithmetic."""
+        place = here()
+        node: Any = torch._C._current_autograd_node()
+        if stepping:
+            return self._update(done, place)
+        if node is not None and not place.inside_engine:
+            return self._derivative(done, node, made_at(node) or place._replace(module=None))
+        found = operation_words.forward_words(done.kind.op, done.described, infinite=done.makes != "nan")
+        stage = "backward" if place.inside_engine and not grad else "forward"
+        return self._certificate(stage, found, place, done.broken[0], operands=shown(done.operands))
+
+    def _derivative(self, done: Executed, node: Any, place: Place) -> NonFinite:
+        op, kept = operation_words.spelling(node.name()), functools.partial(saved, node)
+        found = operation_words.backward_words(op, kept, infinite=done.makes != "nan")
+        operands = [state(name, t) for name in _SAVED for t in readable(kept(name))] or done.operands
+        return self._certificate("backward", found, place, done.broken[0], operands=shown(operands))
+
+    def _update(self, done: Executed, place: Place) -> NonFinite:
+        beside = done.beside()
+        found = operation_words.forward_words(done.kind.op, beside, infinite=done.makes != "nan")
+        own = [o for o in done.operands if any(o.tensor is t for t in beside.values())]
+        found = found._replace(overflow=found.overflow and done.makes == "inf")
+        event = self._certificate(
+            "update", found, place, done.broken[0], operands=shown(own or done.operands)
+        )
+        event.rows, event.samples, event.module = (), 0, ""
+        return event
+
+    def entry(self, tensor: torch.Tensor, *, unfilled: bool) -> NonFinite:
+        """It was not finite when it came under the microscope: data, weights, or memory nobody filled."""
+        holder = self._directory.holder(tensor)
+        if unfilled and not holder:
+            found = operation_words.Birth("empty", "memory that was never filled")
+            return self._certificate("forward", found, here(), tensor)
+        what = variable_holding(tensor) or ("input" if tensor.dim() else "constant")
+        stage, what = ("weights", "") if holder else ("data", what)
+        rows = broken_rows(tensor)
+        event = self._certificate(
+            stage, operation_words.Birth("", ""), here(), tensor, what=what, parameter=holder
+        )
+        event.rows, event.samples = rows, tensor.shape[0] if rows else 0
+        return event
+
+    def constant(self, op: str, number: float) -> NonFinite:
+        place = here()
+        return NonFinite(
+            stage="data",
+            value=None,
+            at=place.site,
+            op=op,
+            detail=f"the number {number} was given to {op}",
+            what="constant",
+            made=str(number),
+            module=self._directory.path(place),
+            located=True,
+            watched=True,
+        )
+
+    def _certificate(
+        self, stage: str, found: operation_words.Birth, place: Place, broken: torch.Tensor, **more: Any
+    ) -> NonFinite:
+        rows, batch = broken_rows(broken), self._samples()
+        if rows and batch is not None and batch != broken.shape[0]:
+            rows = ()  # rows of something else
+        return NonFinite(
+            stage=stage,
+            value=None,
+            at=place.site,
+            op=found.op,
+            detail=found.detail,
+            overflow=found.overflow,
+            made=operation_words.worst(broken),
+            rows=rows,
+            samples=broken.shape[0] if rows else 0,
+            module=self._directory.path(place),
+            dtype=short(broken.dtype),
+            located=True,
+            watched=True,
+            **more,
+        )

@@ -1,0 +1,101 @@
+"""When the microscope is used: in the very first steps, and after something was not finite, until it recurs.
+
+On the CPU the first failure is told at once, from its graph (`inquest.py`); on a GPU it is known a step or two later.
+Either way the next steps run under the microscope: a fault that comes again, as most do, gets its full certificate.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from premortem.events import NonFinite
+from premortem.probes.microscope import Microscope
+from premortem.probes.modules import Models
+from premortem.probes.places import Directory
+from premortem.probes.session import Session
+
+_FIRST_STEPS = 2
+_STEPS = 16  # after an alarm
+_MOST_ALARMS = 4  # a run that is never finite must not crawl to its end
+_MOST_FORWARDS = 64  # without a step: this is no training
+# Before that, torch raises when a higher-order operator runs under a mode.
+_HARMLESS = hasattr(TorchDispatchMode, "supports_higher_order_operators")
+
+
+def among_ranks() -> bool:
+    """Sharded tensors and collectives bring modes of their own, and one slow rank makes all others wait."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+class MicroscopeSchedule:
+    def __init__(self, session: Session, models: Models) -> None:
+        self.session = session
+        self.models = models
+        self.scope: Microscope | None = None
+        self._until = _FIRST_STEPS if _HARMLESS else 0
+        self._directory = Directory()
+        self._alarms = 0
+        self._satisfied = False
+        self._forwards = 0
+
+    def install(self) -> None:
+        self.models.before_forward.append(self.consider)
+
+    def noticed(self, broken: bool) -> None:
+        """The numbers of a step: after one that was not finite, have a closer look at what follows."""
+        if not broken:
+            self._satisfied = False
+        else:
+            self.alarm()
+
+    def alarm(self) -> None:
+        if self._satisfied:
+            return
+        if self.session.step >= self._until and self._alarms < _MOST_ALARMS:
+            self._alarms += 1
+            self._until = self.session.step + _STEPS
+
+    def consider(self) -> None:
+        """A model is about to be called, or a step has ended."""
+        if torch._C._current_autograd_node() is not None:
+            return  # a checkpoint computes again: what is entered or left here is undone when its node is done
+        self._forwards += 1
+        wanted = (
+            self.session.step < self._until
+            and not self.session.compiling_used
+            and self._forwards <= _MOST_FORWARDS
+            and not among_ranks()
+        )
+        if not wanted:
+            self.leave()
+        elif self.scope is None and not self.session.modes:
+            # Only on an empty stack: code that leaves a mode takes the uppermost, whoever that is.
+            self.scope = Microscope(self.session, self._samples, self._directory)
+            self.scope.__enter__()
+
+    def certificate(self, of: torch.Tensor | None = None) -> NonFinite | None:
+        return self.scope.certificate(of) if self.scope is not None else None
+
+    def satisfied(self) -> None:
+        """The certificate is written: no more of this failure."""
+        self._until = 0
+        self._satisfied = True
+
+    def step_ended(self) -> None:
+        self._forwards = 0
+        if self.scope is not None:
+            self.scope.forget()
+        self.consider()
+
+    def leave(self) -> None:
+        scope = self.scope
+        if scope is not None:
+            scope.blind = True
+            scope.resume()
+            if scope.on_top:  # else at the next opportunity
+                self.scope = None
+                scope.__exit__(None, None, None)
+
+    def _samples(self) -> int | None:
+        return next(iter(self.models.sizes()), None)

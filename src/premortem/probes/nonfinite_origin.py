@@ -1,0 +1,256 @@
+"""When a loss or a gradient is not finite: which link broke first, while the graph is still there to be asked.
+
+Nothing is run again. Before backward frees them, the graph's nodes hold what they were given and what they made;
+the first node (from the leaves up) that was given finite numbers and made others bore the failure. CPU only: on a
+GPU the look would wait for the device at every step.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import types
+import weakref
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from premortem.events import NonFinite, Site
+from premortem.probes.graph import root_of
+from premortem.probes.graph_values import birth_of, only_line
+from premortem.probes.microscope_schedule import MicroscopeSchedule
+from premortem.probes.modules import Models
+from premortem.probes.operation_words import finite
+from premortem.probes.optimizers import Optimizers
+from premortem.probes.recent_data import Recent
+from premortem.probes.session import Session, is_user_code
+
+_MOST_CASES = 16
+_LARGE = 1 << 24  # elements; larger tensors are not searched for rows
+_SAMPLED = 16  # parameters whose gradients are looked at after each backward
+_SAMPLE_SIZE = 1 << 16
+
+
+class NonFiniteOrigin:
+    def __init__(self, session: Session, models: Models, optimizers: Optimizers, recent: Recent) -> None:
+        self.session = session
+        self.models = models
+        self.optimizers = optimizers
+        self.recent = recent
+        self.targets: deque[weakref.ref[torch.Tensor]] = deque(maxlen=8)  # of the last loss calls
+        self.cases = 0
+        self.microscope_schedule = MicroscopeSchedule(session, models)
+        self._open = False  # since the last finite step
+        self._certified = False  # ... and the microscope has seen it
+        self.gradients_finite = True  # so were the last ones
+        self.loss_broken = False  # one that was sent backward since the last step
+
+    # -- others tell ----------------------------------------------------------------------
+
+    def compared(self, target: torch.Tensor) -> None:
+        if target.is_floating_point():
+            self.targets.append(weakref.ref(target))
+
+    # -- around backward ------------------------------------------------------------------
+
+    def before(self, loss: torch.Tensor, at: Site | None) -> None:
+        if loss.numel() != 1 or loss.is_complex() or not self._may_read(loss):
+            return
+        value = float(loss.detach())
+        if math.isfinite(value):
+            return
+        self.loss_broken |= by_itself(value, loss)
+        self._tell(lambda: self._forward_case(loss, value, at))
+
+    def asked(self, loss: torch.Tensor, value: float, at: Site | None) -> None:
+        """The script itself has seen that it is not finite; perhaps there will be no backward pass."""
+        self._tell(lambda: self._forward_case(loss, value, at))
+
+    def after(self, value: float | None, at: Site | None) -> bool | None:
+        """Whether the gradients that backward left (a sample of them) are finite; None when not looked at."""
+        grads = self._gradients()
+        sound = self._sound(grads) if grads else None
+        if sound is not None:
+            self._finite = sound
+        if sound is False or self.microscope_schedule.certificate() is not None:
+            if value is not None and math.isfinite(value):
+                self._tell(lambda: self._backward_case(value, at))
+        elif sound and value is not None and math.isfinite(value):
+            self._open = self._certified = False
+        return sound
+
+    def step_ended(self) -> None:
+        """The optimizer's own arithmetic may be the first to fail."""
+        seen = self.microscope_schedule.certificate()
+        if seen is not None and seen.stage == "update":
+            self._tell(lambda: self._as_event(seen, None))
+        self.loss_broken = False
+        self.microscope_schedule.step_ended()
+
+    def _may_read(self, tensor: torch.Tensor) -> bool:
+        """Under the microscope we wait for the device anyway."""
+        return tensor.device.type == "cpu" or self.microscope_schedule.scope is not None
+
+    def _sound(self, grads: list[torch.Tensor]) -> bool:
+        total = float(torch.stack(torch._foreach_norm(grads)).sum())
+        # Perhaps only their squares are too large.
+        return math.isfinite(total) or all(bool(torch.isfinite(g).all()) for g in grads)
+
+    def _tell(self, case: Callable[[], NonFinite]) -> None:
+        """Once for each failure, and a second time when the microscope has seen it."""
+        self.microscope_schedule.alarm()
+        if self.cases >= _MOST_CASES or (
+            self._open and (self._certified or not self.microscope_schedule.scope)
+        ):
+            return
+        event = case()
+        if self._open and not event.watched:
+            return
+        self._open, self._certified = True, event.watched
+        self.cases += 1
+        if event.watched:
+            self.microscope_schedule.satisfied()
+        self.session.emit(event)
+
+    # -- the cases ------------------------------------------------------------------------
+
+    def _as_event(self, seen: NonFinite, value: float | None) -> NonFinite:
+        """The microscope's certificate, with what only we know."""
+        event = replace(seen, step=self.session.step, value=value)
+        if event.stage == "data" and (found := self._broken_data()) is not None:
+            event.what, event.rows = found
+            event.samples = next(iter(self.models.sizes()), 0) if event.rows else 0
+        return event
+
+    def _forward_case(self, loss: torch.Tensor, value: float, at: Site | None) -> NonFinite:
+        seen = self.microscope_schedule.certificate(loss)
+        if seen is not None and seen.stage != "weights":
+            return self._as_event(seen, value)
+        event = NonFinite(step=self.session.step, at=at, stage="loss", value=value)
+        event.parameter, low = self._broken_parameter()
+        if event.parameter:
+            event.stage = "weights"
+            # The last gradients were finite, so it was the update that did not fit into 16 bits.
+            event.overflow = low and self._finite
+            event.detail = "an update did not fit into 16 bits" if event.overflow else ""
+            return event
+        found = self._broken_data()
+        if found is not None and found[0] == "target" and self._batch_is_sound():
+            return event  # it was computed; the microscope will see by what
+        birth = None if found is not None else birth_of(loss)
+        if found is None and (birth is None or birth.constant):
+            found = broken_variable()
+        if found is not None:
+            event.stage = "data"
+            event.what, event.rows = found
+        elif birth is not None:
+            event.stage, event.what = ("data", "constant") if birth.constant else ("forward", "")
+            event.op, event.detail = birth.op, birth.detail
+            event.overflow, event.made, event.sure = birth.overflow, birth.made, birth.sure
+            line = None if birth.constant else only_line(loss, birth.op)
+            event.at, event.located = line or at, line is not None
+        else:
+            event.overflow = math.isinf(value)
+        return event
+
+    def _backward_case(self, value: float, at: Site | None) -> NonFinite:
+        seen = self.microscope_schedule.certificate()
+        if seen is not None and seen.stage != "weights":
+            return self._as_event(seen, value)
+        names = self.models.names()
+        broken = ""
+        for key in self.models.in_training:
+            module = self.models.known[key].module()
+            for parameter in module.parameters() if module is not None else ():
+                if parameter.grad is not None and not finite(parameter.grad):
+                    # The last one in the model's order lies nearest to where it was born.
+                    broken = names.get(self.session.parameters.of(parameter), (broken, 0))[0]
+        return NonFinite(step=self.session.step, at=at, stage="backward", value=value, parameter=broken)
+
+    def _broken_parameter(self) -> tuple[str, bool]:
+        """Its name, and whether it is kept in float16."""
+        for key in self.models.in_training:
+            model = self.models.known[key]
+            module = model.module()
+            for name, parameter in module.named_parameters() if module is not None else ():
+                if parameter.device.type == "cpu" and not finite(parameter):
+                    return f"{model.name}.{name}", parameter.dtype == torch.float16
+        return "", False
+
+    def _broken_data(self) -> tuple[str, tuple[int, ...]] | None:
+        """What the batch holds: the model's input, the target of a loss, any tensor of the loader's batch."""
+        for key in self.models.in_training:
+            kept = self.models.known[key].last_input
+            tensor = kept[0]() if kept is not None else None
+            if tensor is not None and not tensor.requires_grad and (rows := broken_rows(tensor)) is not None:
+                return "input", rows
+        for what, references in (("target", self.targets), ("batch", self.recent.tensors)):
+            for reference in reversed(references):
+                tensor = reference()
+                if (
+                    tensor is not None
+                    and not tensor.requires_grad
+                    and (rows := broken_rows(tensor)) is not None
+                ):
+                    return what, rows
+        return None
+
+    def _batch_is_sound(self) -> bool:
+        """What the loader handed out last is at hand, and finite."""
+        drawn = [tensor for reference in self.recent.tensors if (tensor := reference()) is not None]
+        numbers = [tensor for tensor in drawn if tensor.is_floating_point()]
+        looked = all(tensor.device.type == "cpu" and tensor.numel() <= _LARGE for tensor in numbers)
+        return bool(numbers) and looked and all(broken_rows(tensor) is None for tensor in numbers)
+
+    def _gradients(self) -> list[torch.Tensor]:
+        found: list[torch.Tensor] = []
+        for track in self.optimizers.tracks.values():
+            for reference in track.sentinels:
+                parameter = reference()
+                grad = parameter.grad if parameter is not None else None
+                if grad is not None and grad.device.type != "cpu":
+                    break  # a look would wait for the device
+                if (
+                    grad is not None
+                    and grad.layout == torch.strided
+                    and grad.is_floating_point()
+                    and 0 < grad.numel() <= _SAMPLE_SIZE
+                    and (not found or grad.dtype == found[0].dtype)
+                ):
+                    found.append(grad)
+                    if len(found) >= _SAMPLED:
+                        return found
+        return found
+
+
+def by_itself(value: float, loss: torch.Tensor) -> bool:
+    """Not finite, and not only because a gradient scaler made it too large: then the scaler's probe decides."""
+    return math.isnan(value) or (math.isinf(value) and not root_of(loss).scaled)
+
+
+def broken_rows(tensor: torch.Tensor) -> tuple[int, ...] | None:
+    """Rows (of the first dimension) with non-finite values; None when all is well."""
+    if tensor.device.type != "cpu" or not tensor.is_floating_point() or tensor.layout != torch.strided:
+        return None
+    if not tensor.numel() or tensor.numel() > _LARGE or finite(tensor):
+        return None
+    if tensor.dim() == 0:
+        return ()
+    bad = ~torch.isfinite(tensor.detach().reshape(tensor.shape[0], -1)).all(dim=1)
+    return tuple(int(i) for i in bad.nonzero()[:8, 0])
+
+
+def broken_variable() -> tuple[str, tuple[int, ...]] | None:
+    """A tensor of plain data, in a variable of the user's own frames, that holds non-finite values."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_user_code(frame.f_code.co_filename):
+            for name, value in list(frame.f_locals.items()):
+                if isinstance(value, torch.Tensor) and value.grad_fn is None and not value.requires_grad:
+                    rows = broken_rows(value)
+                    if rows is not None and value.dim():
+                        return name, rows
+        frame = frame.f_back
+    return None

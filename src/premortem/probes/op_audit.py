@@ -1,0 +1,391 @@
+"""The audit gear's lens: single operations that cut graphs, scramble shapes, saturate or mask.
+
+The functions are replaced only while a step is audited, so a cruising step never pays for them. They are
+plain replacements of attributes, not a dispatch or function mode: a mode would have to be left in the order
+it was entered, around code that is not ours, and switches off torch's fast paths.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections import Counter
+from typing import Any
+
+import torch
+
+from premortem.events import Detached, Masked, Reshaped, Rounded, Site, Softmaxed
+from premortem.points import Subscriptions
+from premortem.probes.graph import leads_to
+from premortem.probes.graph_values import birth_of
+from premortem.probes.loss_meaning import softmax_dimension
+from premortem.probes.modules import Models
+from premortem.probes.numbers import share
+from premortem.probes.recent_data import Recent
+from premortem.probes.session import Session, is_user_code, tensors_in, user_site
+
+_LOW = (torch.float16, torch.bfloat16)
+_MOST_CUTS = 48  # graph walks per step
+_MOST_CUTS_PER_LINE = 3
+_MOST_ORIGINS = 8  # searches for what bore masked values
+# Operations that give numbers without a graph, and such whose derivative is zero everywhere.
+_CUTS = {
+    "detach": "detach",
+    "detach_": "detach",
+    "numpy": "numpy",
+    "item": "item",
+    "__float__": "item",
+    "tolist": "tolist",
+    "argmax": "argmax",
+    "argmin": "argmin",
+    "multinomial": "multinomial",
+    "long": "long",
+    "int": "int",
+    "round": "round",
+    "sign": "sign",
+    "floor": "floor",
+    "__gt__": "comparison",
+    "__lt__": "comparison",
+    "__ge__": "comparison",
+    "__le__": "comparison",
+}
+
+
+class OpAudit:
+    def __init__(self, session: Session, models: Models, recent: Recent) -> None:
+        self.session = session
+        self.models = models
+        self.recent = recent
+        self._origins = 0
+        self._scrambled: set[Site | None] = set()  # lines whose reshapes looked like transposes
+        self.cuts = 0
+        self.cut_at: Counter[Site | None] = Counter()
+        self._audited = Subscriptions(passing=True)
+        self._masks = Subscriptions(passing=True)
+
+    def install(self) -> None:
+        self.models.before_forward.append(self.first_focus)
+
+    def remove(self) -> None:
+        self._set(False)
+        self._watch_masks(False)
+
+    def first_focus(self) -> None:
+        """From the first forward on, not from the first import: when dynamo is imported (which building an
+        optimizer does) it takes stock of torch's functions, and must find the real ones."""
+        if "torch._dynamo" in sys.modules:
+            self.models.before_forward.remove(self.first_focus)
+            self.focus()
+
+    def focus(self) -> None:
+        """Called at every step: on in the audit gear, off in cruise and out of the compiler's way."""
+        self.cuts = 0
+        self.cut_at.clear()
+        ready = "torch._dynamo" in sys.modules and not self.session.compiling_used
+        self._set(ready and self.session.auditing)
+        self._watch_masks(ready)
+
+    def _watch_masks(self, on: bool) -> None:
+        """nan_to_num is rare and the fault may come late: it is watched in both gears."""
+        if on == bool(self._masks):
+            return
+        if not on:
+            self._masks.end()
+            return
+        for owner in (torch, torch.Tensor):
+            for name in ("nan_to_num", "nan_to_num_", "nanmean", "nansum"):
+                if hasattr(owner, name):
+                    self._masks.add(owner, name, functools.partial(self._masking, name.rstrip("_")))
+
+    def _set(self, on: bool) -> None:
+        if on == bool(self._audited):
+            return
+        if not on:
+            self._audited.end()
+            return
+        tensor = torch.Tensor
+        for name, op in _CUTS.items():
+            self._audited.add(tensor, name, functools.partial(self._cutting, op))
+        for name in ("tensor", "as_tensor", "argmax", "argmin", "multinomial", "round", "sign", "floor"):
+            self._audited.add(torch, name, functools.partial(self._cutting, name))
+        for owner in (torch, tensor):
+            for name in ("max", "min", "topk", "sort"):
+                self._audited.add(owner, name, functools.partial(self._choosing, name))
+            for name in ("argsort", "bucketize"):
+                if hasattr(owner, name):
+                    self._audited.add(owner, name, functools.partial(self._cutting, name))
+        self._replace_data()
+        for name in ("view", "reshape"):
+            self._audited.add(tensor, name, functools.partial(self._reshaping, name))
+        self._audited.add(torch, "reshape", functools.partial(self._reshaping, "reshape"))
+        for name in ("to", "half", "bfloat16"):
+            self._audited.add(tensor, name, self._lowering)
+        for owner in (torch, tensor):
+            for name in ("sin", "cos"):
+                self._audited.add(owner, name, functools.partial(self._turning, name))
+        # Never `Tensor.__getitem__`: a Python function there makes every tensor a sequence to C code, for good,
+        # and `torch.tensor([loss_a, loss_b])` of the user's own raises.
+        for owner in (torch, tensor):
+            for name in ("softmax", "log_softmax"):
+                self._audited.add(owner, name, functools.partial(self._normalising, name))
+        for owner in (torch, tensor):
+            for name in ("tanh", "sigmoid", "relu", "relu_"):
+                if hasattr(owner, name):
+                    self._audited.add(owner, name, functools.partial(self._activating, name.rstrip("_")))
+
+    # -- graphs that are cut --------------------------------------------------------------
+
+    def _cutting(self, op: str, original: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if self.session.listening() and not torch.compiler.is_compiling():
+                given = args[0] if args else None
+                if isinstance(given, (list, tuple)):  # torch.tensor([loss_a, loss_b])
+                    given = next((t for t in tensors_in(given) if t.grad_fn is not None), None)
+                self._cut(op, given)
+            return original(*args, **kwargs)
+
+        return wrapper
+
+    def _choosing(self, op: str, original: Any) -> Any:
+        """Values and places: the values keep their graph, and who goes on with the places alone has cut it."""
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if isinstance(result, tuple) and self.session.listening():
+                self._cut(op, args[0] if args else kwargs.get("input"))
+            return result
+
+        return wrapper
+
+    def _replace_data(self) -> None:
+        inherited: Any = vars(torch._C.TensorBase)["data"]
+
+        def get(tensor: torch.Tensor) -> Any:
+            if self.session.listening():
+                self._cut("data", tensor)
+            return inherited.__get__(tensor)
+
+        def put(tensor: torch.Tensor, value: Any) -> None:
+            inherited.__set__(tensor, value)
+
+        self._audited.replace(torch.Tensor, "data", property(get, put))
+
+    def _cut(self, op: str, tensor: Any) -> None:
+        if not isinstance(tensor, torch.Tensor) or self.cuts >= _MOST_CUTS or not torch.is_grad_enabled():
+            return
+        # A parameter itself is often read to look at it or to change it by hand, but not inside a forward.
+        if tensor.grad_fn is None and not (tensor.requires_grad and self.models.depth):
+            return
+        with self.session.looking_at("lens"):
+            at = user_site()
+            self.cut_at[at] += 1
+            if self.cut_at[at] > _MOST_CUTS_PER_LINE:
+                return
+            self.cuts += 1
+            keys = leads_to(tensor, self.session.parameters.known)
+            if keys:
+                self.session.emit(
+                    Detached(
+                        step=self.session.step,
+                        at=at,
+                        op=op,
+                        parameters=keys,
+                        shape=tuple(tensor.shape),
+                        inside=self.models.depth > 0,
+                    )
+                )
+
+    # -- shapes ---------------------------------------------------------------------------
+
+    def _reshaping(self, op: str, original: Any) -> Any:
+        def wrapper(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            result = original(tensor, *args, **kwargs)
+            before, after = tuple(tensor.shape), tuple(result.shape)
+            if len(before) > 1 and before != after and self.session.listening():
+                # Libraries regroup on purpose (attention heads): only the user's own call counts.
+                if is_user_code(sys._getframe(2).f_code.co_filename):  # 1 is the switch
+                    with self.session.looking_at("lens"):
+                        self._reshaped(op, before, after)
+            return result
+
+        return wrapper
+
+    def _reshaped(self, op: str, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        at = user_site()
+        scrambled, mixed = scrambles(before, after), mixes(before, after, self.models.sizes())
+        if scrambled or mixed:
+            self._scrambled.add(at)
+        elif at not in self._scrambled:
+            return
+        self.session.emit(
+            Reshaped(
+                step=self.session.step,
+                at=at,
+                op=op,
+                before=before,
+                after=after,
+                mixes=mixed and not scrambled,
+                plain=not (scrambled or mixed),
+            )
+        )
+
+    # -- what is normalised over the batch ------------------------------------------------
+
+    def _normalising(self, op: str, original: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if self.session.listening() and isinstance(result, torch.Tensor) and result.requires_grad:
+                with self.session.looking_at("lens"):
+                    self._normalised(op, result)
+            return result
+
+        return wrapper
+
+    def _normalised(self, op: str, result: torch.Tensor) -> None:
+        node = result.grad_fn
+        if result.dim() < 2 or node is None or not hasattr(node, "_saved_dim"):
+            return
+        if softmax_dimension(node, result.dim()) != 0:
+            return
+        self.session.emit(
+            Softmaxed(
+                step=self.session.step,
+                at=user_site(),
+                op=op,
+                shape=tuple(result.shape),
+                samples=next(iter(self.models.sizes()), None),
+                inside=bool(self.models.depth),
+            )
+        )
+
+    # -- numbers that 16 bits cannot tell apart -------------------------------------------
+
+    def _lowering(self, original: Any) -> Any:
+        def wrapper(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            result = original(tensor, *args, **kwargs)
+            if (
+                self.models.autocast
+                and result.dtype in _LOW
+                and tensor.dtype not in _LOW
+                and not torch.is_autocast_enabled(result.device.type)
+                and self.session.listening()
+            ):
+                with self.session.looking_at("lens"):
+                    self._rounded("to", result)
+            return result
+
+        return wrapper
+
+    def _turning(self, op: str, original: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            given = args[0] if args else kwargs.get("input")
+            if isinstance(given, torch.Tensor) and given.dtype in _LOW and self.session.listening():
+                with self.session.looking_at("lens"):
+                    self._rounded(op, given)
+            return original(*args, **kwargs)
+
+        return wrapper
+
+    def _rounded(self, op: str, tensor: torch.Tensor) -> None:
+        if tensor.numel() < 2:
+            return
+        largest = float(tensor.detach().abs().max())
+        if not 0 < largest < math.inf:
+            return
+        spacing = torch.finfo(tensor.dtype).eps * 2.0 ** math.floor(math.log2(largest))
+        if spacing >= 0.5:
+            self.session.emit(
+                Rounded(
+                    step=self.session.step,
+                    at=user_site(),
+                    op=op,
+                    dtype=str(tensor.dtype).removeprefix("torch."),
+                    largest=largest,
+                    spacing=spacing,
+                )
+            )
+
+    # -- activations ----------------------------------------------------------------------
+
+    def _activating(self, op: str, original: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if self.models.depth and self.session.listening() and isinstance(result, torch.Tensor):
+                with self.session.looking_at("lens"):
+                    self.models.activation(op, result, saturation(op, result))
+            return result
+
+        return wrapper
+
+    # -- masks (always on: rare, and the fault may come late) ------------------------------
+
+    def _masking(self, op: str, original: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if self.session.listening() and not torch.compiler.is_compiling():
+                with self.session.looking_at("lens"):
+                    self._masked(op, args[0] if args else kwargs.get("input"))
+            return original(*args, **kwargs)
+
+        return wrapper
+
+    def _masked(self, op: str, tensor: Any) -> None:
+        if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
+            return
+        if tensor.device.type != "cpu" and not self.session.auditing:
+            return
+        bad = int((~torch.isfinite(tensor.detach())).sum())
+        if bad:
+            self.session.emit(
+                Masked(
+                    step=self.session.step,
+                    at=user_site(),
+                    op=op,
+                    count=bad,
+                    total=tensor.numel(),
+                    grad=tensor.requires_grad,
+                    gradient=self.session.in_backward or self._is_gradient(tensor),
+                    origin=self._origin(tensor),
+                )
+            )
+
+    def _origin(self, tensor: torch.Tensor) -> str:
+        """What bore the values that are being hidden: the graph above them is still there."""
+        self._origins += 1
+        if tensor.grad_fn is None or tensor.device.type != "cpu" or self._origins > _MOST_ORIGINS:
+            return ""
+        birth = birth_of(tensor)
+        return birth.detail if birth is not None else ""
+
+    def _is_gradient(self, tensor: torch.Tensor) -> bool:
+        roots = (model.module() for model in self.models.known.values())
+        return any(p.grad is tensor for root in roots if root is not None for p in root.parameters())
+
+
+def scrambles(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """The same sizes in another order: a transpose was meant, and the memory was cut anew instead."""
+    old, new = [n for n in before if n != 1], [n for n in after if n != 1]
+    return old != new and sorted(old) == sorted(new)
+
+
+def mixes(before: tuple[int, ...], after: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
+    """(time, batch, features) cut into (batch, ...): rows of different samples end up in one.
+
+    `inputs` are the first two sizes of the model's input; the one that leads afterwards must be among them."""
+    return (
+        len(before) >= 3
+        and len(after) >= 2
+        and before[0] > 1
+        and before[0] != after[0]
+        and before[1] == after[0] > 1
+        and after[0] in inputs
+    )
+
+
+def saturation(op: str, value: torch.Tensor) -> float:
+    value = value.detach()
+    if op == "tanh":
+        return share(value.abs() > 0.99)
+    if op == "sigmoid":
+        return share((value < 0.01) | (value > 0.99))
+    return share(value == 0)

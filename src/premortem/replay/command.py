@@ -1,0 +1,70 @@
+"""`premortem replay`: its options, and the page it ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from premortem.command_line import Parser
+from premortem.errors import UsageError
+from premortem.files import private
+
+FAILURE = 1
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="premortem replay",
+        usage="premortem replay [options] CAPSULE",
+        description="Run a failed step again, op by op, then with one thing changed at a time, until its cause is proved. "
+        "The script is started again; what it writes goes to a folder that is thrown away.",
+    )
+    made.add_argument(
+        "capsule",
+        type=Path,
+        nargs="?",
+        metavar="CAPSULE",
+        help="a folder capsules/step-N of a run; of a run, its first one",
+    )
+    made.add_argument("--device", metavar="cpu", help="cpu: hide the GPUs from the script")
+    made.add_argument("--cwd", type=Path, metavar="DIR", help="where the script is, if not where it was")
+    made.add_argument(
+        "--trust", action="store_true", help="start the command of a capsule that came from elsewhere"
+    )
+    made.add_argument(
+        "--seconds", type=float, default=600.0, metavar="S", help="the longest one launch may take"
+    )
+    made.add_argument(
+        "--quick", action="store_true", help="reproduce it and name the operation; try no changes"
+    )
+    made.add_argument("--show-output", action="store_true", help="show what the script prints")
+    made.add_argument("--json", type=Path, metavar="FILE.json", help="write what was found to this file")
+    return made
+
+
+def call(tokens: Sequence[str]) -> int:
+    options = parser().parse(tokens)
+    if options.capsule is None:
+        raise UsageError("which capsule? premortem replay .premortem/runs/RUN/capsules/step-N")
+    if options.device not in {None, "cpu"}:
+        raise UsageError(f"a replay cannot move a script to `{options.device}`; there is --device cpu")
+
+    from rich.console import Console as Terminal
+
+    from premortem.replay import director, page
+
+    done = director.replay(
+        director.ReplayOptions(
+            capsule=options.capsule,
+            cwd=options.cwd,
+            cpu=options.device == "cpu",
+            trust=options.trust,
+            quick=options.quick,
+            show_output=options.show_output,
+            seconds=options.seconds,
+        )
+    )
+    page.show(done, Terminal(highlight=False, markup=False, emoji=False))
+    if options.json is not None:
+        private.write_text(options.json, page.record(done, options.capsule))
+    return 0 if done.report.reproduced else FAILURE

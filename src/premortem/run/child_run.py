@@ -1,0 +1,192 @@
+"""A process that a watched run has started has begun to train: from here on it is watched.
+
+Like `premortem run`, without a word to the terminal and without a signal of its own: exit codes, signals and what is
+printed belong to the script that started it. What is found goes to a folder in the run's, where `ranks/descendants.py` reads it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import io
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from premortem.errors import STOPPED
+from premortem.files.findings_file import FindingsFile
+from premortem.journal import claim_folder, never_fatal
+from premortem.program.running import Ending, forget_our_frames
+from premortem.ranks.processes import FILE, rank_here
+from premortem.run.launch import RunOptions, Supervision
+from premortem.run.watcher import abandon_others, watched
+from premortem.startup.children import Family
+from premortem.terminal.console import Console
+
+_LENGTH = 60  # of the name that a child has in findings
+
+
+def begin(family: Family) -> None:
+    """At the first sign of training. Raises what keeps the process from being watched."""
+    abandon_others()
+    if watched():
+        return  # the script watches itself
+    order = json.loads(family.order.split("\n", 2)[2])
+    ChildSupervision(Path(order["folder"]), order["policy"]).begin_here()
+
+
+class _Silent(Console):
+    """Keeps what it should say, for the process that speaks."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True, stream=io.StringIO())
+        self.problems: list[str] = []
+
+    def problem(self, sentence: str) -> None:
+        self.problems.append(sentence)
+
+
+class ChildSupervision(Supervision):
+    """All that accompanies one child."""
+
+    def __init__(self, folder: Path, policy: str) -> None:
+        target, *argv = sys.argv or [""]
+        spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+        self._silent = _Silent()
+        options = RunOptions(
+            target=target if spec is None else spec.name,
+            module=spec is not None,
+            argv=argv,
+            policy=policy,
+            quiet=True,
+            status=False,
+        )
+        super().__init__(options, self._silent, alone=True)
+        self._run = folder
+        self._own: Path | None = None
+        self._name = ""
+        self._rank: int | None = None
+
+    def begin_here(self) -> None:
+        self._own = self._claim_own()
+        self._name = f"{self._number} ({label()})"
+        self._open_journal(Path(self.options.target).stem or "child")
+        self._start_watching()
+        with never_fatal("findings", self.journal):
+            self._write_findings()
+        with never_fatal("child", self.journal):
+            self._hide_our_frames()
+            self._end_with_the_process()
+
+    def _claim_own(self) -> Path:
+        self._rank = rank_here()
+        if self._rank is not None:
+            return claim_folder(self._run / f"rank-{self._rank}")
+        number = 1
+        while True:
+            folder = self._run / f"child-{number}"
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                number += 1
+            else:
+                return claim_folder(folder)
+
+    @property
+    def _number(self) -> str:
+        named = [part for part in (self._own or Path()).parts if part.startswith(("child-", "rank-"))]
+        return named[-1].rpartition("-")[2] if named else ""
+
+    def _claim(self, chosen: Path | None, name: str) -> Path:
+        return self._own or super()._claim(chosen, name)
+
+    @property
+    def _command(self) -> list[str]:
+        """A process of multiprocessing has its parent's command, and does something else."""
+        script = Path(self.options.target).is_file() or self.options.module
+        return self._argv if script and not _of_multiprocessing() else []
+
+    def _write_findings(self) -> None:
+        if self._own is not None:
+            FindingsFile(self._own / FILE, self._silent.problem).write(self._record(), self._findings())
+
+    def _record(self) -> dict[str, Any]:
+        rank = rank_here()
+        self._rank = self._rank if rank is None else rank  # the group may be gone at the end
+        return {
+            **super()._record(),
+            "child": self._name,
+            "rank": self._rank,
+            "pid": os.getpid(),
+            "problems": list(self._silent.problems),
+        }
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def _end_with_the_process(self) -> None:
+        atexit.register(self._over)
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:  # its processes end without `atexit`
+            util.Finalize(None, self._over, exitpriority=100)
+
+    def _over(self) -> None:
+        with never_fatal("child", self.journal):
+            decided = self.watcher.stopping if self.watcher is not None else None
+            if decided is not None:
+                ending = Ending(reason="stopped", exit_code=STOPPED, message=f"{decided.code} {decided.name}")
+            else:
+                ending = _ending(sys.exc_info()[1] or getattr(sys, "last_value", None))
+            self._say_last_words(ending)
+
+    def _hide_our_frames(self) -> None:
+        """Python prints what is not caught by itself here; in the script's own process `program.show` does."""
+        before = sys.excepthook
+
+        def excepthook(kind: Any, error: BaseException, trace: Any) -> None:
+            forget_our_frames(error)
+            before(kind, error, error.__traceback__)
+
+        sys.excepthook = excepthook
+        original = traceback.TracebackException.__init__
+
+        @functools.wraps(original)
+        def __init__(shown: Any, kind: Any, error: Any, trace: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            if isinstance(error, BaseException) and trace is error.__traceback__:
+                forget_our_frames(error)
+                trace = error.__traceback__
+            original(shown, kind, error, trace, *args, **kwargs)
+
+        told: Any = traceback.TracebackException
+        told.__init__ = __init__
+
+
+def label() -> str:
+    """What a person calls this process."""
+    if _of_multiprocessing():
+        return str(sys.modules["multiprocessing.process"].current_process().name)[:_LENGTH]
+    words = [Path(sys.argv[0]).name] if sys.argv and sys.argv[0] else ["python"]
+    for word in sys.argv[1:]:
+        if word.startswith("-") or "=" in word:
+            break  # values of options may be passwords
+        words.append(word)
+    return " ".join(words)[:_LENGTH]
+
+
+def _of_multiprocessing() -> bool:
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is not None and processes.parent_process() is not None
+
+
+def _ending(error: BaseException | None) -> Ending:
+    if isinstance(error, SystemExit) and isinstance(error.__context__, Exception):
+        error = error.__context__  # torch's spawned processes end so, after they have written it down
+    if error is None or isinstance(error, SystemExit):
+        code = getattr(error, "code", 0)
+        number = code if isinstance(code, int) else 1 if code else 0
+        return Ending(reason="exited" if number else "finished", exit_code=number)
+    sys.last_value = error  # where detectors look for it
+    reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "crashed"
+    return Ending(reason=reason, exit_code=1, error=type(error).__name__, message=str(error)[:2000])

@@ -1,0 +1,148 @@
+"""`premortem run`: its options, and how it begins."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from premortem import policy
+from premortem.command_line import Parser, split
+from premortem.errors import UsageError
+
+if TYPE_CHECKING:
+    from premortem.sinks.base import Sink
+
+POLICIES = tuple(policy.ALL)
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="premortem run",
+        usage="premortem run [options] script.py ARGS...\n       premortem run [options] -m module ARGS...",
+        description="Run a training script under supervision. Whatever follows its name belongs to the script.",
+    )
+    made.add_argument("--findings", type=Path, metavar="FILE.json", help="write what was found to this file")
+    made.add_argument(
+        "--policy",
+        default="protect",
+        metavar="|".join(POLICIES),
+        help="protect refuses updates that would ruin the weights (default), "
+        "observe only reports, strict stops at the first error",
+    )
+    made.add_argument("--quiet", action="store_true", help="print nothing")
+    made.add_argument("--no-status", action="store_true", help="no line about the run on the terminal")
+    made.add_argument("--folder", type=Path, metavar="DIR", help="keep the journal here")
+    made.add_argument(
+        "--autopsy", action="store_true", help="when premortem stops the run, replay the step that failed"
+    )
+    made.add_argument(
+        "--mirror", metavar="URL", help="copy checkpoints there too: a folder, s3://, gs://, ssh://, hf://"
+    )
+    made.add_argument(
+        "--deadline",
+        metavar="9h|17:30|slurm|kaggle|colab|auto",
+        help="save and stop in time before this",
+    )
+    made.add_argument(
+        "--sink",
+        action="append",
+        default=[],
+        metavar="tensorboard:DIR|mlflow|wandb",
+        help="mark findings on the run over there too; may be given more than once",
+    )
+    made.add_argument(
+        "--notify",
+        action="append",
+        default=[],
+        metavar="URL|mailto:ADDRESS|COMMAND",
+        help="send findings and the end of the run to a webhook, by e-mail or to a shell command",
+    )
+    made.add_argument(
+        "--nproc", metavar="N|gpu", help="start so many ranks with torchrun, each of them watched"
+    )
+    made.add_argument(
+        "--max-restarts",
+        metavar="N",
+        help="with --nproc: how often all ranks are started again after one has failed",
+    )
+    made.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
+    return made
+
+
+def call(tokens: Sequence[str]) -> int:
+    known = parser()
+    command = split(known, tokens)
+    options = known.parse(command.options)
+    if command.module and (not command.target or command.target.startswith("-")):
+        raise UsageError("`-m` needs the name of a module: premortem run -m package.module")
+    if not command.target:
+        raise UsageError("which script? premortem run train.py")
+    policy.by_name(options.policy)
+    if options.findings and options.findings.suffix == ".py":
+        # The name of the file was forgotten, and the script was taken for it.
+        raise UsageError(
+            f"`--findings {options.findings}` would overwrite a Python file; give it a .json file"
+        )
+
+    deadline = None
+    if options.deadline is not None:
+        from premortem.vault.deadline import parse
+
+        deadline = parse(options.deadline)
+    if options.mirror is not None:
+        from premortem.vault.remote import Remote
+
+        Remote(options.mirror).check()
+
+    if options.nproc is not None:
+        from premortem.command_line import without
+        from premortem.ranks import torchrun
+
+        own = without(without(command.options, "--nproc"), "--max-restarts")
+        program = [*(["-m"] if command.module else []), command.target, *command.argv]
+        restarts = options.max_restarts or "0"
+        look = functools.partial(_autopsy, quiet=options.quiet) if options.autopsy else None
+        return torchrun.run(
+            options.nproc, restarts, own, program, options.folder, quiet=options.quiet, autopsy=look
+        )
+    if options.max_restarts is not None:
+        raise UsageError("`--max-restarts` is for several ranks; give `--nproc` too, or use torchrun's own")
+
+    sinks: list[Sink] = []
+    if options.sink or options.notify:
+        from premortem.sinks import chosen
+
+        sinks = chosen(options.sink, options.notify)
+
+    from premortem.run import launch
+
+    return launch.run(
+        launch.RunOptions(
+            target=command.target,
+            module=command.module,
+            argv=command.argv,
+            findings=options.findings,
+            policy=options.policy,
+            quiet=options.quiet,
+            status=not options.no_status,
+            folder=options.folder,
+            autopsy=options.autopsy,
+            mirror=_absolute(options.mirror),
+            deadline=deadline,
+            sinks=sinks,
+        )
+    )
+
+
+def _autopsy(folder: Path, *, quiet: bool) -> None:
+    from premortem.run import launch
+    from premortem.terminal.console import Console
+
+    launch.autopsy([folder] if any(folder.glob("rank-*/**/capsule.json")) else [], Console(mute=quiet))
+
+
+def _absolute(url: str | None) -> str | None:
+    """A folder stays the same one when the script goes to another."""
+    return str(Path(url).absolute()) if url is not None and "://" not in url else url

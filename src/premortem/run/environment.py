@@ -1,0 +1,152 @@
+"""What the journal's writer asks of a run by itself, now and then, without the run noticing.
+
+All of it is read from the host's memory: nothing here waits for a device, and nothing imports torch.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from premortem.files import variables
+from premortem.vault.surroundings import code
+
+# Libraries whose version can change what a training does.
+_LIBRARIES = (
+    "accelerate bitsandbytes datasets deepspeed diffusers flash_attn jax lightning monai numpy peft pytorch_lightning "
+    "ray safetensors scipy sklearn timm tokenizers torch torchaudio torchdata torchvision transformers triton trl xformers"
+).split()
+
+
+def device_memory() -> dict[str, float]:
+    """Bytes that tensors hold on the GPUs of this process, and that it has taken for them."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is None or not cuda.is_initialized():
+        return {}
+    numbers = {}
+    for device in range(cuda.device_count()):
+        taken = float(cuda.memory_reserved(device))
+        if taken:
+            numbers[f"GPU {device}: held by tensors"] = float(cuda.memory_allocated(device))
+            numbers[f"GPU {device}: taken from the device"] = taken
+    return numbers
+
+
+def ledgers() -> list[dict[str, Any]]:
+    """What each term of each guarded loss did."""
+    part = sys.modules.get("premortem.parts.guarded_loss")
+    return [] if part is None else part.accounts()
+
+
+def environment() -> dict[str, Any]:
+    """Versions and settings, as far as they can change what a training does."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "host": platform.node(),
+        "libraries": dict(sorted(_libraries())),
+        "devices": _devices(),
+        "settings": variables.recorded(os.environ),
+    }
+
+
+def _libraries() -> list[tuple[str, str]]:
+    found = []
+    for name in _LIBRARIES:
+        if name in sys.modules:
+            version = getattr(sys.modules[name], "__version__", None)
+            if not isinstance(version, str):
+                try:
+                    version = importlib.metadata.version(name)
+                except importlib.metadata.PackageNotFoundError:
+                    continue
+            found.append((name, version))
+    return found
+
+
+def _devices() -> list[str]:
+    torch = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    if torch is None or cuda is None or not cuda.is_initialized():
+        return []
+    return [f"{cuda.get_device_name(each)}, CUDA {torch.version.cuda}" for each in range(cuda.device_count())]
+
+
+def _processor() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.machine()
+    names = (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name"))
+    return next(names, platform.machine())  # not platform.processor(), which starts a process to find out
+
+
+def revision(folder: Path) -> str:
+    """The commit that this folder is at, read without git. Empty where there is none."""
+    for home in (folder, *folder.parents):
+        git = home / ".git"
+        try:
+            if git.is_file():  # a work tree of another repository
+                git = home / git.read_text(encoding="utf-8").partition("gitdir:")[2].strip()
+            head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            continue
+        if not head.startswith("ref:"):
+            return head
+        return _resolved(git, head.partition(":")[2].strip())
+    return ""
+
+
+def _resolved(git: Path, name: str) -> str:
+    for room in (git, git.parent.parent):  # of a work tree, the second
+        try:
+            return (room / name).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            pass
+        try:
+            packed = (room / "packed-refs").read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            continue
+        for line in packed.splitlines():
+            commit, _space, known = line.partition(" ")
+            if known == name:
+                return commit
+    return ""
+
+
+class _Environment:
+    """Looked at again only when something was imported that counts, or a GPU came into use."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Any, ...] = ()
+        self._known: dict[str, Any] = {}
+
+    def __call__(self) -> dict[str, Any]:
+        cuda = getattr(sys.modules.get("torch"), "cuda", None)
+        seen = (*(name in sys.modules for name in _LIBRARIES), cuda is not None and cuda.is_initialized())
+        if seen != self._seen:
+            self._seen, self._known = seen, environment()
+        return self._known
+
+
+class _Code:
+    """Digests of the script and of the modules beside it, each as it was when it was first seen loaded."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, str] = {}
+
+    def __call__(self) -> dict[str, str]:
+        self._seen = {**code(), **self._seen}
+        return self._seen
+
+
+def accounts() -> dict[str, Callable[[], Any]]:
+    """What only has a newest state: the journal keeps that."""
+    return {"loss ledger": ledgers, "environment": _Environment(), "code": _Code()}

@@ -1,0 +1,1 @@
+"""Small questions about tensors that several rooms ask."""

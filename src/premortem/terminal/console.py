@@ -1,0 +1,280 @@
+"""What the user sees of premortem in the terminal.
+
+    error OW101 parameter-without-optimizer at step 1 (measured)
+      `model.head.weight` gets a gradient and no optimizer holds it
+      where  finetune.py:41
+               40 │ optimizer = torch.optim.AdamW(model.parameters())
+             > 41 │ model.head = nn.Linear(64, 5)
+               42 │ train(model, optimizer)
+      seen   parameters 2, gradient norm 0.4127
+      why    The optimizer was built before the head was replaced.
+      fix    Build the optimizer last.
+      more   premortem explain OW101
+
+Everything goes to stderr, so that stdout stays the script's; a page that was asked for goes where its verb says.
+"""
+
+from __future__ import annotations
+
+import io
+import linecache
+import os
+import shlex
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich.console import Console as Terminal
+from rich.text import Text
+
+from premortem import redaction
+from premortem.findings import Finding, Severity, Where
+from premortem.terminal.printed_lines import unread
+
+COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold cyan"}
+NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
+WIDTH = 100  # longer lines are hard to read, however wide the window is
+LABEL = 7  # room for "where" and its like
+CONTEXT = 1  # lines of code shown on either side of the one to blame
+EVIDENCE = 6  # values shown; the journal has them all
+ITEMS = 3  # of a list, likewise
+
+
+class Console:
+    """Shows findings to a person. With `quiet` it shows no findings; with `mute` nothing but a wrong call of premortem."""
+
+    def __init__(
+        self,
+        quiet: bool = False,
+        stream: TextIO | None = None,
+        *,
+        plain: bool = False,
+        mute: bool = False,
+    ) -> None:
+        self.quiet = quiet or mute
+        self._mute = mute
+        # The stream as it is now: a script that later redirects its own stderr does not hide findings.
+        # There is none at all after `2>&-`.
+        self._stream: TextIO = stream or getattr(sys, "stderr", None) or io.StringIO()
+        self._terminal = Terminal(
+            file=self._stream,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            force_terminal=False if plain else None,  # a kernel asks for colours everywhere, by FORCE_COLOR
+            force_jupyter=False,  # ... and rich would display each line by itself
+        )
+        self._width = min(self._terminal.width, WIDTH) if self._terminal.is_terminal else WIDTH
+        utf8 = (getattr(self._stream, "encoding", None) or "").lower().startswith("utf")
+        self._gutter = "│" if utf8 else "|"
+
+    def finding(self, finding: Finding) -> None:
+        if self.quiet:
+            return
+        finding = harmless(finding)
+        # The empty line also ends the line that a progress bar has left open.
+        self._print([Text(), *self._head(finding), *self._body(finding)])
+
+    def unsaid(self, findings: Iterable[Finding]) -> None:
+        """Of all ranks' findings those that the first rank, which speaks, has not seen."""
+        for finding in findings:
+            if 0 not in finding.evidence.get("ranks", (0,)):
+                self.finding(finding)
+
+    def summary(
+        self,
+        findings: Sequence[Finding],
+        steps: int,
+        journal: Path | None,
+        stopped: bool,
+        *,
+        children: int = 0,  # processes that were watched besides the script's own,
+        here: bool = True,  # ... and whether that one trained
+        reason: str = "",  # why no step was seen
+        missed: Sequence[str] = (),  # what was not looked at
+    ) -> None:
+        """One line about the run, one for all that was not looked at, and one about where to read on."""
+        if self.quiet:
+            return
+        worst = min((f.severity for f in findings), key=list(Severity).index, default=None)
+        if worst is None and (missed or not steps):
+            worst = Severity.WARNING
+        said = _verdict(findings, steps, stopped, _places(children, here), reason)
+        verdict = Text(said, COLOURS[worst] if worst else "bold")
+        gaps = [
+            line for gap in missed for line in self._wrapped(gap, indent="    ", first="  not looked at: ")
+        ]
+        codes = dict.fromkeys(f.code for f in findings)
+        pointers = [f"premortem report {shlex.quote(_shorten(str(journal)))}"] if journal else []
+        pointers += [f"premortem explain {' '.join(codes)}"] if codes else []
+        more = [Text("  " + _clean("; ".join(pointers)), "dim")] if pointers else []
+        self._print([Text(), verdict, *gaps, *more])
+
+    def problem(self, sentence: str) -> None:
+        """One sentence about premortem itself, while the run goes on."""
+        if not self._mute:
+            self.refuse(sentence)
+
+    def refuse(self, sentence: str) -> None:
+        """Why nothing was run. Shown even when mute: silence would hide it."""
+        self._print([Text.assemble(("premortem: ", "bold red"), _clean(redaction.redacted(sentence)))])
+
+    def _head(self, finding: Finding) -> Iterator[Text]:
+        colour = COLOURS[finding.severity]
+        yield Text.assemble(
+            (finding.severity.value, colour),
+            (f" {_clean(finding.code)} {_clean(finding.name)}", "bold"),
+            # What was seen before the first step has none.
+            (f"{f' at step {finding.step}' if finding.step else ''} ({finding.certainty.value})", "dim"),
+        )
+        yield from self._wrapped(finding.message, indent="  ", first="  ")
+
+    def _body(self, finding: Finding) -> Iterator[Text]:
+        yield from self._labelled("where", _place(finding.where))
+        yield from self._code(finding.where, COLOURS[finding.severity])
+        yield from self._labelled("seen", evidence_text(finding.evidence))
+        yield from self._labelled("why", finding.cause)
+        yield from self._labelled("fix", finding.remedy)
+        yield from self._labelled("more", f"premortem explain {finding.code}")
+
+    def _labelled(self, label: str, text: str) -> Iterator[Text]:
+        indent = " " * (2 + LABEL)
+        for line in self._wrapped(text, indent=indent, first=f"  {label:<{LABEL}}"):
+            line.stylize("dim", 0, len(indent))
+            yield line
+
+    def _wrapped(self, text: str, *, indent: str, first: str) -> Iterator[Text]:
+        start = first
+        for paragraph in text.splitlines():
+            lines = textwrap.wrap(
+                _clean(paragraph),
+                max(self._width, 40),
+                initial_indent=start,
+                subsequent_indent=indent,
+                break_long_words=False,  # a path that is cut in two cannot be opened
+                break_on_hyphens=False,
+            )
+            for line in lines:
+                shown = Text(line)
+                shown.highlight_regex(r"`[^`]+`", "bold")
+                yield shown
+                start = indent
+
+    def _code(self, where: Where, colour: str) -> Iterator[Text]:
+        """The line to blame between its neighbours, as far as the source can be read."""
+        if not where.file or not where.line:
+            return
+        lines = linecache.getlines(where.file)
+        if where.line > len(lines):
+            return
+        source = redaction.source("".join(lines), where.file).splitlines(keepends=True)
+        first = max(where.line - CONTEXT, 1)
+        excerpt = "".join(source[first - 1 : where.line + CONTEXT]).expandtabs(4)
+        numbered = list(enumerate(textwrap.dedent(excerpt).splitlines(), start=first))
+        digits = len(str(numbered[-1][0]))
+        for number, line in numbered:
+            blamed = number == where.line
+            left = f"{' ' * (2 + LABEL)}{'>' if blamed else ' '} {number:>{digits}} {self._gutter} "
+            shown = (left + _cut(_clean(line), max(self._width - len(left), 20))).rstrip()
+            yield Text(shown, colour if blamed else "dim")
+
+    def _print(self, lines: Iterable[Text]) -> None:
+        try:
+            with unread():
+                for line in lines:
+                    # soft_wrap: the lines have the length they should have.
+                    self._terminal.print(line, soft_wrap=True)
+            self._stream.flush()
+        except (OSError, ValueError):
+            # The terminal is gone or closed. What was to be said is in the journal,
+            # and the run must not end because nobody is looking.
+            pass
+
+
+def harmless(finding: Finding) -> Finding:
+    """Without the secrets that a message or its evidence may quote."""
+    return Finding.from_json(redaction.record(finding.to_json()))
+
+
+def _verdict(findings: Sequence[Finding], steps: int, stopped: bool, where: str, reason: str) -> str:
+    counts = Counter(f.severity for f in findings)
+    found = ", ".join(_count(counts[s], NOUNS[s]) for s in Severity if counts[s])
+    if not steps and not stopped:
+        # Not "nothing to report": that would be read as "all is well".
+        why = _clean(reason or "no optimizer made a step")
+        return f"warning: premortem saw no training step: {why}{f' ({found})' if found else ''}"
+    did = (
+        f"stopped this run after {_count(steps, 'step')}"
+        if stopped
+        else f"watched {_count(steps, 'step')}{where}"
+    )
+    return f"premortem {did}: {found or 'nothing to report'}"
+
+
+def _places(children: int, here: bool) -> str:
+    if not children:
+        return ""
+    return f" in {'this process and ' if here else ''}{_count(children, 'child process', 'es')}"
+
+
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number:,} {noun}{'' if number == 1 else plural}"
+
+
+def _place(where: Where) -> str:
+    file = _shorten(where.file) if where.file else ""
+    place = f"{file}:{where.line}" if file and where.line else file
+    inside = f"module `{where.module}`" if where.module else ""
+    which = f"parameter `{where.parameter}`" if where.parameter else ""
+    return ", ".join(part for part in (place, inside, which) if part)
+
+
+def _shorten(path: str) -> str:
+    """Relative to the current folder when it lies inside, which terminals can still open."""
+    try:
+        relative = os.path.relpath(path)
+    except (OSError, ValueError):  # the current folder was deleted; another drive
+        return path
+    return path if relative.startswith("..") else relative
+
+
+def evidence_text(evidence: Mapping[str, Any]) -> str:
+    """`parameters 2, gradient norm 0.4127`"""
+    shown = [f"{key.replace('_', ' ')} {_value(value)}" for key, value in evidence.items()]
+    more = len(shown) - EVIDENCE
+    return ", ".join(shown[:EVIDENCE] + ([f"and {more} more"] if more > 0 else []))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return "{" + _items([f"{key}: {_value(item)}" for key, item in value.items()]) + "}"
+    if isinstance(value, (list, tuple, set, frozenset)):
+        shown = [_value(item) for item in value]
+        return _words(shown) if all(isinstance(item, str) for item in value) else f"[{_items(shown)}]"
+    return str(value)
+
+
+def _words(names: list[str]) -> str:
+    """Names, as a sentence lists them: `a, b and c`."""
+    more = len(names) - ITEMS
+    shown = names[:ITEMS] + ([f"{more} more"] if more > 0 else [])
+    return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part)
+
+
+def _items(items: list[str]) -> str:
+    more = len(items) - ITEMS
+    return ", ".join(items[:ITEMS] + ([f"... {more} more"] if more > 0 else []))
+
+
+def _clean(text: str) -> str:
+    """Names and messages of the user's run must not steer the terminal."""
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+
+
+def _cut(line: str, width: int) -> str:
+    return line if len(line) <= width else f"{line[: width - 3]}..."

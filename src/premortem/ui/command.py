@@ -1,0 +1,30 @@
+"""`premortem ui`: its options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from premortem.command_line import Parser
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="premortem ui",
+        usage="premortem ui [options] [DIR]",
+        description="All runs of a folder on a local page, live while they train. Only this machine can open it, with the "
+        "address that is printed.",
+    )
+    made.add_argument(
+        "folder", type=Path, nargs="?", metavar="DIR", help="a folder of runs (default: .premortem/runs here)"
+    )
+    made.add_argument("--port", type=int, default=0, metavar="N", help="default: any that is free")
+    return made
+
+
+def call(tokens: Sequence[str]) -> int:
+    options = parser().parse(tokens)
+
+    from premortem.ui import verb
+
+    return verb.run(options)
