@@ -27,6 +27,7 @@ from premortem.detectors.columns_differ_between_phases import ColumnsDifferBetwe
 from premortem.detectors.compared_with_itself import ComparedWithItself
 from premortem.detectors.constant_labels import ConstantLabels
 from premortem.detectors.counter_restarts import CounterRestarts
+from premortem.detectors.cut_by_the_environment import CutByTheEnvironment
 from premortem.detectors.damaged_checkpoint_loaded import DamagedCheckpointLoaded
 from premortem.detectors.data_changed_in_place import DataChangedInPlace
 from premortem.detectors.dead_units import DeadUnits
@@ -77,6 +78,7 @@ from premortem.detectors.nll_without_log_probabilities import NllWithoutLogProba
 from premortem.detectors.no_batches import NoBatches
 from premortem.detectors.non_finite_input import NonFiniteInput
 from premortem.detectors.non_finite_training import NonFiniteTraining
+from premortem.detectors.nothing_was_trained import NothingWasTrained
 from premortem.detectors.optimizer_holds_other_parameters import OptimizerHoldsOtherParameters
 from premortem.detectors.optimizer_rebuilt_every_step import OptimizerRebuiltEveryStep
 from premortem.detectors.optimizer_refused_parameters import OptimizerRefusedParameters
@@ -95,6 +97,7 @@ from premortem.detectors.rank_lags_behind import RankLagsBehind
 from premortem.detectors.ranks_apart import RanksApart
 from premortem.detectors.ranks_out_of_step import RanksOutOfStep
 from premortem.detectors.raw_scores_in_bce import RawScoresInBce
+from premortem.detectors.record_of_another_run import RecordOfAnotherRun
 from premortem.detectors.refused_too_often import RefusedTooOften
 from premortem.detectors.reseeded_every_step import ReseededEveryStep
 from premortem.detectors.reshape_as_transpose import ReshapeAsTranspose
@@ -247,6 +250,9 @@ ALL: tuple[type[Detector], ...] = (
     DamagedCheckpointLoaded,  # PM343
     EvaluatedOnTrainingRows,  # PM344
     EvaluationDwarfsTraining,  # PM345
+    CutByTheEnvironment,  # PM346
+    NothingWasTrained,  # PM347
+    RecordOfAnotherRun,  # PM348
     OutOfMemory,  # PM360
     BatchSplit,  # PM361
     SoftmaxBeforeCrossEntropy,  # PM401

@@ -8,7 +8,7 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import DataProfiled, Event, RunEnded
 from premortem.findings import Finding, Severity
-from premortem.profile.between import only_in
+from premortem.profile.between import only_in, phases
 from premortem.profile.wording import listed, share
 
 
@@ -47,15 +47,12 @@ class ClassOnlyInEvaluation(Detector):
             yield from self._judge(event, self._last)
 
     def _judge(self, event: RunEnded, seen: DataProfiled) -> Iterator[Finding]:
-        for trained in (p for p in seen.profiles if p.phase == "training" and p.classes):
+        for trained, judged in phases(seen.profiles):
             # A run that was cut off in its first pass has not seen all there is.
-            passed = trained.rows >= (trained.length or trained.distinct)
-            if event.cut_off and not passed:
+            if event.cut_off and trained.rows < (trained.length or trained.distinct):
                 continue
-            for judged in (p for p in seen.profiles if p.phase == "evaluation"):
-                absent = only_in(trained, judged)
-                if not absent or not self.once(judged.name):
-                    continue
+            absent = only_in(trained, judged)
+            if absent and self.once(judged.name):
                 total = sum(n for _, n in judged.classes)
                 rows = sum(n for _, n in absent)
                 names = [label for label, _ in absent]

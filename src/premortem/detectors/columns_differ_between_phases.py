@@ -8,7 +8,7 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import DataProfiled
 from premortem.findings import Finding, Severity
-from premortem.profile.between import shifts
+from premortem.profile.between import phases, shifts
 from premortem.profile.facts import Profile, Shift
 from premortem.profile.wording import listed, shift
 
@@ -44,12 +44,12 @@ class ColumnsDifferBetweenPhases(Detector):
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:
-        judged = [p for p in event.profiles if p.phase == "evaluation" and p.sampled >= _ENOUGH]
-        for trained in (p for p in event.profiles if p.phase == "training" and p.sampled >= _ENOUGH):
-            for other in judged:
-                found = shifts(trained, other)
-                if found and is_telling(found, trained) and self.once(other.name):
-                    yield self._differ(event, trained, other, found)
+        for trained, other in phases(event.profiles):
+            if min(trained.sampled, other.sampled) < _ENOUGH:
+                continue
+            found = shifts(trained, other)
+            if found and is_telling(found, trained) and self.once(other.name):
+                yield self._differ(event, trained, other, found)
 
     def _differ(self, event: DataProfiled, trained: Profile, judged: Profile, found: list[Shift]) -> Finding:
         names = [each.column for each in found]

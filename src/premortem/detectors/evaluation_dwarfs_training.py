@@ -8,6 +8,7 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import DataProfiled, Event, RunEnded
 from premortem.findings import Certainty, Finding, Severity
+from premortem.profile.between import phases
 from premortem.profile.facts import Profile
 
 _TIMES = 5.0  # as many rows in the evaluation
@@ -52,10 +53,10 @@ class EvaluationDwarfsTraining(Detector):
             yield from self._judge(event, self._last)
 
     def _judge(self, event: Event, seen: DataProfiled) -> Iterator[Finding]:
-        judged = [p for p in seen.profiles if p.phase == "evaluation"]
-        for trained in (p for p in seen.profiles if p.phase == "training"):
+        pairs = list(phases(seen.profiles))
+        for trained in dict.fromkeys(trained for trained, _ in pairs):
             mine = rows_of(trained)
-            others = [(p.length or 0, p) for p in judged if alike(p, trained)]
+            others = [(judged.length or 0, judged) for other, judged in pairs if other is trained]
             if not mine or mine > _FEW or trained.rows < _ROUNDS * mine or not others:
                 continue
             most, largest = max(others, key=lambda pair: pair[0])
@@ -64,7 +65,7 @@ class EvaluationDwarfsTraining(Detector):
             yield self.finding(
                 event,
                 f"the training set has only {mine} rows, the evaluation {most} ({most / mine:.0f} times as many)",
-                cause=f"{trained.name} holds {mine} different rows, which were trained on {trained.rows // mine} times each"
+                cause=f"{trained.name} holds {mine} different rows, which were trained on at least {trained.rows // mine} times each"
                 + (
                     f"; the dataset it is a part of has {trained.total}"
                     if (trained.total or 0) > mine
@@ -84,7 +85,3 @@ def rows_of(trained: Profile) -> int:
     if trained.rows >= _ROUNDS * trained.distinct and trained.distinct >= 2:
         return trained.distinct
     return 0
-
-
-def alike(one: Profile, two: Profile) -> bool:
-    return one.kind == two.kind and [c.name for c in one.columns] == [c.name for c in two.columns]

@@ -60,6 +60,6 @@ class PlaceholderTakenForAValue(Detector):
                 remedy="Read it as missing and fill it in, before means and standard deviations are computed.",
                 columns=names[:20],
                 value=found[0].value,
-                rows=found[0].count,
+                rows=found[0].times,
                 of=found[0].of,
             )

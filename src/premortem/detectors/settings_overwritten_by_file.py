@@ -10,6 +10,7 @@ from premortem.events import Resumed, Schedule, Setting
 from premortem.findings import Finding, Severity
 
 _LABELS = {"lr": "learning rate", "initial_lr": "learning rate", "weight_decay": "weight decay"}
+_SPENT = 1e-3  # of the rate that the optimizer was built with: what a schedule leaves at its end, and nobody goes on with
 _CLOSE = 1e-3  # relative: a rate that was computed twice differs by less
 
 
@@ -29,7 +30,7 @@ class SettingsOverwrittenByFile(OfResumed):
 
     ## When it stays silent
     The values agree, or the script writes its own again before the first step. A rate that had been lowered before it
-    was saved, and is lower than the one the optimizer was built with, is only told as information.
+    was saved, and is lower than the one the optimizer was built with, is only told as information, down to a thousandth.
     """
 
     card = Card(
@@ -50,8 +51,11 @@ class SettingsOverwrittenByFile(OfResumed):
         if base:
             return self._setting(event, base[0], Severity.WARNING)
         if changed and not event.schedules:
-            # Without a schedule the rate may have been lowered by hand in the earlier run: then it should win.
-            return self._setting(event, changed[0], Severity.INFO)
+            # Without a schedule the rate may have been lowered by hand in the earlier run: then it should win, unless
+            # that run had come to its end.
+            spent = [s for s in changed if s.name == "lr" and 0 <= s.saved < _SPENT * s.built]
+            severity = Severity.WARNING if spent else Severity.INFO
+            return self._setting(event, (spent or changed)[0], severity)
         return None
 
     def _replaced(self, schedule: Schedule) -> bool:

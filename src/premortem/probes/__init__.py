@@ -45,6 +45,7 @@ from premortem.probes.shape_trail import ShapeTrail
 from premortem.probes.shards import Shards
 from premortem.probes.states import States
 from premortem.probes.stats import Stats
+from premortem.probes.steering import Steering
 from premortem.probes.training_thread import Home
 
 
@@ -79,6 +80,7 @@ class Attachment:
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
         self.inflow = Inflow(session, models, self.loaders, losses)
+        self.steering = Steering(session)
         self.schedulers = Schedulers(session, self.optimizers)
         self.scalers = Scalers(session, self.optimizers, self.stats, nonfinite_origin)
         self.scalers.left_out.append(self.recorder.left_out)
@@ -171,6 +173,8 @@ class Attachment:
             self.pairs.drain()
         with self.session.looking_at("inflow"):
             self.inflow.drain()
+        with self.session.looking_at("steering"):
+            self.steering.tell()
         self.ranks.close()
 
     def detach(self) -> None:

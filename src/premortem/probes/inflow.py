@@ -15,9 +15,10 @@ from premortem.events import DataProfiled
 from premortem.probes.loaders import Loaders, length
 from premortem.probes.losses import Losses
 from premortem.probes.modules import Model, Models
-from premortem.probes.rows import Rows, holder, labels_of, put, rows_of
+from premortem.probes.rows import holder, labels_of, rows_of
 from premortem.probes.session import Session, user_name
 from premortem.profile.alone import summarise
+from premortem.profile.arrays import Rows, put
 from premortem.profile.between import overlap
 from premortem.profile.facts import Overlap, Profile
 from premortem.profile.sample import Sample
@@ -27,6 +28,8 @@ _SHARE = 0.005  # and of a long one, this share
 _LOOKS = 3  # for the variable that batches are cut from
 _FIRST = 512  # rows of training, after which it is told for the first time
 _MOST_STREAMS = 12
+_SELDOM = 4  # steps for each evaluation, at least
+_AGAIN = 0.7  # of the rows that came had come before
 _HELD = 64  # batches of one step that is not made yet
 _TOLD = 6  # times before the end
 
@@ -34,8 +37,9 @@ _TOLD = 6  # times before the end
 class Stream:
     """One loader, or what one model is given directly, in one phase."""
 
-    def __init__(self, name: str, training: bool, rows: Rows) -> None:
+    def __init__(self, name: str, model: int, training: bool, rows: Rows) -> None:
         self.name = name
+        self.model = model
         self.training = training
         self.sample = Sample(rows.names)
         self.kind, self.names, self.dtype = rows.kind, rows.names, rows.dtype
@@ -48,6 +52,13 @@ class Stream:
         self.last_step = -1
         self.largest = 0  # rows of the largest evaluation
         self.current = 0
+        self.quiet = True  # the model was in eval mode
+
+    def judges(self, steps: int) -> bool:
+        """Whether it is an evaluation, and not a part of each step (a target network, a policy that acts, pseudo-labels):
+        now and then in eval mode, or on the same rows each time."""
+        again = self.sample.repeated / max(1, self.sample.rows)
+        return again > _AGAIN or (_SELDOM * self.visits <= steps and (self.quiet or again > 0.4))
 
     def add(self, rows: Rows, labels: tuple[list[float], bool] | None, step: int) -> None:
         if rows.names != self.names or rows.kind != self.kind:
@@ -56,19 +67,21 @@ class Stream:
             if step != self.last_step:
                 self.visits += 1
                 self.current = 0
-            self.current += rows.count
+            self.current += rows.total
             self.largest = max(self.largest, self.current)
         self.last_step = step
         put(self.sample, rows, labels[0] if labels else None, self.sample.rows)
         if labels and labels[1]:
             self.sample.count(f"{value:g}" for value in labels[0])
 
-    def profile(self) -> Profile:
+    def profile(self, steps: int) -> Profile:
+        judged = "evaluation" if self.judges(steps) else "step"
         return summarise(
             self.sample,
             self.name,
-            phase="training" if self.training else "evaluation",
+            phase="training" if self.training else judged,
             kind=self.kind,
+            model=self.model,
             dtype=self.dtype,
             length=self.length if self.length is not None else (None if self.training else self.largest),
             total=self.total,
@@ -132,14 +145,16 @@ class Inflow:
         if rows is None:
             return
         stream = self._stream(model, grad, batch, rows, seen)
-        if stream is None:
+        module = model.module()
+        if stream is None or module is None:
             return
+        stream.quiet = stream.quiet and not module.training
         labels = None
         if batch is not None:
-            others = [t for t in batch[1] if t is not seen and t.dim() and t.shape[0] == rows.count]
-            found = [made for t in others[::-1] if (made := labels_of(t, rows.count)) is not None]
+            others = [t for t in batch[1] if t is not seen and t.dim() and t.shape[0] == rows.total]
+            found = [made for t in others[::-1] if (made := labels_of(t, rows.total)) is not None]
             labels = found[0] if len(found) == 1 else None
-        self._open = [stream, rows, labels, self.session.step, rows.count]
+        self._open = [stream, rows, labels, self.session.step, rows.total]
 
     def _compared(self, target: torch.Tensor) -> None:
         """A loss was given this target: that of the forward before."""
@@ -175,7 +190,7 @@ class Inflow:
         if stream is None:
             if len(self._streams) >= _MOST_STREAMS:
                 return None
-            stream = self._streams[key] = Stream("", grad, rows)
+            stream = self._streams[key] = Stream("", model.key, grad, rows)
             if batch is not None:
                 self._introduce(stream, batch[0])
                 stream.name = batch[2]
@@ -186,8 +201,6 @@ class Inflow:
             if found is not None:
                 stream.name, memory, stream.length = f"`{found[0]}`", found[1], found[2]
                 stream.origins.add(memory)
-            else:
-                stream.origins.add(seen.untyped_storage().data_ptr())
         return stream
 
     def _introduce(self, stream: Stream, key: int) -> None:
@@ -235,7 +248,7 @@ class Inflow:
             self.session.emit(
                 DataProfiled(
                     step=self.session.step,
-                    profiles=tuple(stream.profile() for stream in streams),
+                    profiles=tuple(stream.profile(self.session.step) for stream in streams),
                     overlaps=tuple(self._overlaps(streams)),
                 )
             )
@@ -246,6 +259,10 @@ class Inflow:
             for trained in streams:
                 if judged.training or not trained.training or judged.names != trained.names:
                     continue
+                if judged.model != trained.model:
+                    continue
+                if not judged.judges(self.session.step):
+                    continue
                 if apart(judged, trained) and (
                     both := overlap(trained.sample, judged.sample, (trained.name, judged.name))
                 ):
@@ -255,6 +272,8 @@ class Inflow:
 
 def apart(one: Stream, two: Stream) -> bool:
     """Not one and the same data: that is a look at the training accuracy."""
+    if not one.origins or not two.origins:
+        return False  # nobody knows where its rows come from
     if not one.origins & two.origins:
         return True
     return one.indices is not None and two.indices is not None and not one.indices & two.indices

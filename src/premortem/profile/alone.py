@@ -89,7 +89,7 @@ def column_of(
     last = len(finite) - 1
     return Column(
         name=name,
-        count=len(finite),
+        counted=len(finite),
         missing=missing,
         mean=mean,
         spread=spread,
@@ -238,7 +238,7 @@ def constants(profile: Profile) -> list[Column]:
     if profile.kind != "table" or profile.sampled < ENOUGH or len(profile.columns) < 3:
         return []
     alive = [c for c in profile.columns if c.distinct > _VARIED]
-    dead = [c for c in profile.columns if c.count >= ENOUGH and c.low == c.high]
+    dead = [c for c in profile.columns if c.counted >= ENOUGH and c.low == c.high]
     # 0 and 1 are written on purpose: a place that is kept free, a constant term, a flag that nothing has yet.
     odd = [c for c in dead if c.low not in (0.0, 1.0)]
     return odd if odd and len(dead) <= max(1, len(profile.columns) // 5) and len(alive) >= 2 else []
@@ -246,7 +246,7 @@ def constants(profile: Profile) -> list[Column]:
 
 def collapsed(profile: Profile) -> Column | None:
     """The widest column, where even that is hardly more than one number: the rows do not differ."""
-    columns = [c for c in profile.columns if c.count >= ENOUGH and not c.name.startswith("deviation")]
+    columns = [c for c in profile.columns if c.counted >= ENOUGH and not c.name.startswith("deviation")]
     if len(columns) != len([c for c in profile.columns if not c.name.startswith("deviation")]) or not columns:
         return None
     widest = max(columns, key=lambda c: c.high - c.low)
@@ -264,7 +264,7 @@ def coarse(profile: Profile) -> list[tuple[Column, int]]:
     """Columns whose values lie closer together than their 32-bit type can tell apart, and the steps it has for them."""
     found = []
     for column in profile.columns:
-        if column.count < ENOUGH or not column.quantiles:
+        if column.counted < ENOUGH or not column.quantiles:
             continue
         size = max(abs(column.quantiles[1]), abs(column.quantiles[5]))
         if size < 1 << 20:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from premortem.profile.alone import ENOUGH
 from premortem.profile.facts import Column, Overlap, Profile, Shift
@@ -19,6 +19,18 @@ _TOLD_APART = 0.3  # spreads between two channels, below which an exchange chang
 _TIMES = 6.0  # times as far as chance has it
 _NO_FURTHER = 0.25  # of that distance, once exchanged
 LARGER = 5.0  # times as many rows in the evaluation as in training
+
+
+def phases(profiles: Iterable[Profile]) -> Iterator[tuple[Profile, Profile]]:
+    """What each model was trained on, with each evaluation of the same model on the same columns."""
+    every = list(profiles)
+    for trained in every:
+        for judged in every:
+            if trained.phase == "training" and judged.phase == "evaluation" and trained.model == judged.model:
+                if trained.kind == judged.kind and [c.name for c in trained.columns] == [
+                    c.name for c in judged.columns
+                ]:
+                    yield trained, judged
 
 
 def overlap(first: Sample, second: Sample, names: tuple[str, str]) -> Overlap | None:
@@ -55,7 +67,7 @@ def shifts(first: Profile, second: Profile, *, far: float = SHIFTED, wide: float
     pairs = [
         (a, b)
         for a, b in zip(first.columns, second.columns, strict=True)
-        if min(a.count, b.count) >= ENOUGH // 2
+        if min(a.counted, b.counted) >= ENOUGH // 2
     ]
     found = exchanged(pairs)
     named = {name for shift in found for name in (shift.column, shift.other)}
@@ -71,7 +83,7 @@ def differs(a: Column, b: Column, far: float, wide: float) -> str:
         return ""  # flags
     if b.low == b.high or a.low == a.high:
         flat, other = (b, a) if b.low == b.high else (a, b)
-        return "constant" if other.distinct > 8 and flat.count >= ENOUGH else ""
+        return "constant" if other.distinct > 8 and flat.counted >= ENOUGH else ""
     # Quartiles and median: one outlier in either must not decide.
     size = max(middle(a), middle(b))
     if size <= 0:
@@ -112,7 +124,7 @@ def exchanged(pairs: Sequence[tuple[Column, Column]]) -> list[Shift]:
         for c, d in pairs[at + 1 :]:
             straight = min(distance(a, b), distance(c, d))
             crossed = max(distance(a, d), distance(c, b))
-            noise = 1 / math.sqrt(min(a.count, b.count, c.count, d.count))
+            noise = 1 / math.sqrt(min(a.counted, b.counted, c.counted, d.counted))
             if (
                 straight > max(_TOLD_APART, _TIMES * noise)
                 and crossed < max(_NO_FURTHER * straight, 3 * noise)

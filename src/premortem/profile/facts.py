@@ -11,7 +11,7 @@ class Column(NamedTuple):
     """One column of a table, or one statistic of one channel, over the sampled rows."""
 
     name: str
-    count: int  # sampled rows with a number in it
+    counted: int  # sampled rows with a number in it
     missing: int  # rows of the stream without one: NaN, infinity, an empty cell
     mean: float
     spread: float  # standard deviation
@@ -40,7 +40,7 @@ class Placeholder(NamedTuple):
 
     column: str
     value: float
-    count: int
+    times: int
     of: int
     low: float  # of the other values
     high: float
@@ -60,8 +60,11 @@ class Profile(NamedTuple):
     """One stream: what a loader handed out, what a model was given, or what a file holds."""
 
     name: str
-    phase: str = ""  # "training", "evaluation"; "" for a file
+    phase: str = (
+        ""  # "training", "evaluation", "step" (without gradients, as a part of each step); "" for a file
+    )
     source: str = ""  # file, where it is known
+    model: int = 0  # that was given it
     rows: int = 0  # that were looked at
     sampled: int = 0
     distinct: int = 0  # different rows, estimated from the sample

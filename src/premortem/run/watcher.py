@@ -54,6 +54,7 @@ _KEPT = (
     events.Custody,
     events.DataProfiled,
     events.DeadlineMet,
+    events.EnvironmentRead,
     events.EpochEnded,
     events.EvaluationEnded,
     events.FileLoaded,

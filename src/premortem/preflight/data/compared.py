@@ -1,0 +1,66 @@
+"""Which tables of a dataset are compared with which."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from premortem.preflight.data.tables import Table, is_id
+from premortem.profile.alone import summarise
+from premortem.profile.facts import Profile, Shift
+from premortem.profile.sample import Sample
+
+_FEWEST = 3  # files, for one of them to be the odd one
+
+
+class Pair(NamedTuple):
+    """Two tables that should be alike."""
+
+    first: Table
+    second: Table
+
+
+def splits(tables: Iterable[Table]) -> Iterator[Pair]:
+    """The training table of each dataset, and each of its others."""
+    found: dict[str, list[Table]] = defaultdict(list)
+    for table in tables:
+        if table.split:
+            found[table.series].append(table)
+    for same in found.values():
+        train = [table for table in same if table.split == "train"]
+        for other in same:
+            if len(train) == 1 and other.split in {"val", "test"}:
+                yield Pair(train[0], other)
+
+
+def shards(tables: Iterable[Table]) -> Iterator[tuple[Table, Profile, int]]:
+    """Each file of several that differ by a number in their name, and the profile of the others together."""
+    found: dict[tuple[str, str, str, tuple[str, ...]], list[Table]] = defaultdict(list)
+    for table in tables:
+        numberless = re.sub(r"\d+", "#", table.path)
+        if numberless != table.path and table.profile.columns:
+            found[numberless, table.part, table.split, table.sample.columns].append(table)
+    for same in found.values():
+        if len(same) < _FEWEST:
+            continue
+        for table in same:
+            others = Sample(table.sample.columns)
+            for other in same:
+                if other is not table:
+                    others.merge(other.sample)
+            yield table, summarise(others, "the others", kind=table.profile.kind), len(same) - 1
+
+
+def halves(table: Table) -> tuple[Profile, Profile]:
+    first, second = table.sample.halves()
+    kind = table.profile.kind
+    return summarise(first, "the first half", kind=kind), summarise(second, "the second half", kind=kind)
+
+
+def told(table: Table, shift: Shift) -> bool:
+    """Not of a column that tells rows apart."""
+    values = [row.values for row in table.sample.kept.values()]
+    place = table.sample.columns.index(shift.column) if shift.column in table.sample.columns else -1
+    return place < 0 or not is_id(shift.column, [row[place] for row in values])
