@@ -13,6 +13,7 @@ from premortem.findings import Finding, Severity
 from premortem.metric_words import EVALUATED, counts
 
 _ASKED_FOR = EVALUATED | {
+    "evaluate",
     "predict",
     "prediction",
     "infer",
@@ -55,12 +56,9 @@ class NothingWasTrained(Detector):
         if isinstance(event, OptimizerStep):
             self.over = True
         elif isinstance(event, RunStarted):
-            words = {
-                word
-                for part in event.argv[1:]
-                for word in re.split(r"[^a-z]+", part.lower())
-                if part.startswith("-")
-            }
+            # A path may well have such a word in it.
+            plain = (part for part in event.argv[1:] if "/" not in part and "." not in part)
+            words = {word for part in plain for word in re.split(r"[^a-z]+", part.lower())}
             self.over = bool(words & _ASKED_FOR)
         elif isinstance(event, OptimizerBuilt):
             self._built = True

@@ -232,9 +232,10 @@ def thinned(value: torch.Tensor) -> torch.Tensor:
 
 
 def views(rows: torch.Tensor) -> list[torch.Tensor]:
-    """The inputs as they are, their spectrum along the last (or the time) dimension, and a few statistics."""
+    """The inputs as they are and by their order, their spectrum along the last (or the time) dimension, and a few statistics."""
     flat = rows.reshape(rows.shape[0], -1)
-    found = [flat]
+    # The order alone as well: one placeholder of -9999, or a column that was squashed, hides all that the rest says.
+    found = [flat, flat.argsort(0).argsort(0).float()]
     if flat.shape[1] >= 8:
         series = rows.transpose(1, 2) if rows.dim() == 3 and rows.shape[1] >= 8 else flat
         found.append(torch.fft.rfft(series, dim=-1).abs().reshape(rows.shape[0], -1))

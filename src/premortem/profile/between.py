@@ -15,8 +15,8 @@ RESCALED = 6.0  # times as wide
 _STAYS = 0.05  # of its size: what a spread must at least be to be compared
 _CHANCE = 1e-6  # that a class which is there does not turn up
 FEWEST = 5  # rows of a class
-_TOLD_APART = 0.3  # spreads between two channels, below which an exchange changes little
-_TIMES = 6.0  # times as far as chance has it
+_TOLD_APART = 0.5  # spreads between two columns, below which an exchange changes little
+_TIMES = 10.0  # times as far as chance has it: among 64 columns there are two thousand pairs
 _NO_FURTHER = 0.25  # of that distance, once exchanged
 LARGER = 5.0  # times as many rows in the evaluation as in training
 
