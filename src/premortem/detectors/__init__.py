@@ -17,6 +17,7 @@ from premortem.detectors.checkpoint_non_finite import CheckpointNonFinite
 from premortem.detectors.checkpoint_not_saved import CheckpointNotSaved
 from premortem.detectors.class_only_in_evaluation import ClassOnlyInEvaluation
 from premortem.detectors.class_sorted_batches import ClassSortedBatches
+from premortem.detectors.class_weights_of_other_classes import ClassWeightsOfOtherClasses
 from premortem.detectors.clipped_after_step import ClippedAfterStep
 from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
 from premortem.detectors.clipping_reaches_nothing import ClippingReachesNothing
@@ -279,6 +280,7 @@ ALL: tuple[type[Detector], ...] = (
     LabelsNumberedDifferently,  # PM424
     ClassOnlyInEvaluation,  # PM425
     ColumnGivesTargetAway,  # PM426
+    ClassWeightsOfOtherClasses,  # PM427
     UnnormalisedInputs,  # PM431
     UnscaledTargets,  # PM432
     TrainAndEvalInputsDiffer,  # PM433

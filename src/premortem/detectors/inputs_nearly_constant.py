@@ -8,7 +8,8 @@ from premortem.cards import Card
 from premortem.detectors.base import Detector
 from premortem.events import DataProfiled
 from premortem.findings import Finding, Severity
-from premortem.profile.alone import collapsed
+from premortem.profile.alone import collapsed, one_token
+from premortem.profile.facts import Profile
 
 
 class InputsNearlyConstant(Detector):
@@ -19,7 +20,7 @@ class InputsNearlyConstant(Detector):
     in the noise of the weights: the loss stays at the level of guessing.
 
     ## Usual causes
-    A mean and a standard deviation of another dataset, or of the raw units; an image that was divided by 255 twice; a file of
+    A mean and a standard deviation of another dataset, or of the raw units; a vocabulary of another text; an image that was divided by 255 twice; a file of
     zeros where a download or a decoder failed.
 
     ## What to do
@@ -47,7 +48,10 @@ class InputsNearlyConstant(Detector):
     listens = (DataProfiled,)
 
     def observe(self, event: DataProfiled) -> Iterator[Finding]:
-        for trained in (p for p in event.profiles if p.phase == "training" and p.kind != "tokens"):
+        for trained in (p for p in event.profiles if p.phase == "training"):
+            if trained.kind == "tokens":
+                yield from self._tokens(event, trained)
+                continue
             widest = collapsed(trained)
             if widest is None or not self.once(trained.name):
                 continue
@@ -60,5 +64,19 @@ class InputsNearlyConstant(Detector):
                 remedy="Compute the statistics from this training set, in the units in which they are used.",
                 mean=widest.mean,
                 std=widest.spread,
+                samples=trained.sampled,
+            )
+
+    def _tokens(self, event: DataProfiled, trained: Profile) -> Iterator[Finding]:
+        if one_token(trained) and self.once(trained.name):
+            low, high, changes = trained.columns
+            yield self.finding(
+                event,
+                f"nearly every token is the same one: in {trained.sampled} rows the numbers change {changes.mean:.1f} times on average, "
+                f"and lie between {low.low:.0f} and {high.high:.0f}",
+                cause="Nearly all words became one number, that of an unknown word, and the rest is padding: the vocabulary does not "
+                "belong to this text.",
+                remedy="Build the vocabulary from this training set, and count how many words it does not know.",
+                changes=changes.mean,
                 samples=trained.sampled,
             )

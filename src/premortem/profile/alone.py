@@ -7,6 +7,7 @@ import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from premortem.profile.arrays import CHANGES
 from premortem.profile.facts import BINS, Column, Giveaway, Placeholder, Profile
 from premortem.profile.sample import Row, Sample
 
@@ -254,6 +255,14 @@ def collapsed(profile: Profile) -> Column | None:
     if size == 0.0:
         return widest
     return widest if (widest.high - widest.low) < NEARLY * size and widest.spread < _NO_SPREAD else None
+
+
+def one_token(profile: Profile) -> bool:
+    """Rows of numbers that stand for words, in nearly all of which one number is repeated and another fills the rest."""
+    changes = next((c for c in profile.columns if c.name == CHANGES), None)
+    if profile.kind != "tokens" or changes is None or changes.counted < ENOUGH:
+        return False
+    return changes.quantiles[5] <= 1.0
 
 
 NEARLY = 0.05  # of its size: what a column may vary at most to be nearly one number

@@ -10,6 +10,7 @@ MOST_ROWS = 2048  # of one batch
 _CHANNELS = 16
 _HASHED = 512  # numbers of a row that its mark is made of
 _HUGE = 1 << 21  # numbers of one row, from which on it is no sample
+CHANGES = "changes along the row"
 _STATISTICS = ("{}", "deviation of {}", "lowest of {}", "highest of {}")
 
 
@@ -41,8 +42,9 @@ def columns_of(flat: Any, called: str) -> tuple[str, tuple[str, ...], Any]:
 
     width = flat.shape[1]
     if flat.dtype.kind in "iu" and width > 1 and (width > MOST_COLUMNS or flat.dtype.itemsize > 1):
-        wide = np.stack([flat.min(1), flat.max(1)], 1)
-        return "tokens", ("lowest of the row", "highest of the row"), wide
+        changes = (flat[:, 1:] != flat[:, :-1]).sum(1)
+        wide = np.stack([flat.min(1), flat.max(1), changes], 1)
+        return "tokens", ("lowest of the row", "highest of the row", CHANGES), wide
     stride = max(1, -(-width // MOST_COLUMNS))
     names = tuple(f"{called}[:, {at}]" for at in range(0, width, stride))
     return "table", names, flat[:, ::stride]

@@ -23,8 +23,8 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 def placeholder(found: Placeholder) -> str:
     return (
-        f"`{found.column}` is {amount(found.value)} in {found.times} of {found.of} rows "
-        f"({share(found.times, found.of)}; first in {found.where}), all others lie between {amount(found.low)} and "
+        f"`{found.column}` is {amount(found.value)} in {found.times} of {found.of} sampled rows "
+        f"({share(found.times, found.of)}; for example in {found.where}), all others lie between {amount(found.low)} and "
         f"{amount(found.high)}"
     )
 

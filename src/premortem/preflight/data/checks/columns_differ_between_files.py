@@ -55,7 +55,7 @@ class ColumnsDifferBetweenFiles(Check):
             seen: set[str] = set()
             for first, second in compared.splits(root.tables):
                 found = [s for s in shifts(first.profile, second.profile) if self._counts(facts, second, s)]
-                if found and len(found) <= max(4, len(first.profile.columns) // 2):
+                if found:
                     seen |= {first.path, second.path}
                     yield self._say(
                         root, second, f"`{shown(first.shown)}`", f"`{shown(second.shown)}`", found
@@ -93,7 +93,7 @@ class ColumnsDifferBetweenFiles(Check):
 
     def _say(self, root: Root, table: Table, first: str, second: str, found: list[Shift]) -> Finding:
         names = [each.column for each in found]
-        also = f"; also {listed(names[1:])}" if len(names) > 1 else ""
+        also = f"; also {listed(names[1:])} of {len(table.profile.columns)} columns" if len(names) > 1 else ""
         return self.finding(
             f"`{shown(root.name)}`: {shift(found[0], first, second)}{also}",
             cause="The same column does not mean the same in both: other units, another order, or nothing at all.",

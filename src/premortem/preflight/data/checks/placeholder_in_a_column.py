@@ -43,16 +43,21 @@ class PlaceholderInAColumn(Check):
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:
         for root in facts.roots:
-            for table in root.tables:
+            said: dict[tuple[str, ...], tuple[Table, list[Placeholder], list[str]]] = {}
+            # The training split first: it is the one that is learnt from.
+            for table in sorted(root.tables, key=lambda table: table.split != "train"):
                 if table.split and table.part.partition("=")[2]:
                     continue  # a part of a table that was looked at as a whole
                 found = [each for each in table.profile.placeholders if facts.uses(table, each.column)]
                 if found:
-                    yield self._say(root.name, table, found)
+                    said.setdefault(table.sample.columns, (table, found, []))[2].append(table.shown)
+            for table, found, files in said.values():
+                yield self._say(root.name, table, found, files[1:])
 
-    def _say(self, root: str, table: Table, found: list[Placeholder]) -> Finding:
+    def _say(self, root: str, table: Table, found: list[Placeholder], others: list[str]) -> Finding:
         names = [each.column for each in found]
         also = f"; so have {listed(names[1:])}" if len(names) > 1 else ""
+        also += f"; likewise in {listed([shown(other) for other in others])}" if others else ""
         return self.finding(
             f"`{shown(root)}`: in `{shown(table.shown)}`, {placeholder(found[0])}{also}",
             cause="One value, repeated and far outside of all others, is a placeholder for a missing value (a sentinel).",
