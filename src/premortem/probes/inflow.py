@@ -25,7 +25,7 @@ from premortem.profile.sample import Sample
 
 _FREE = 0.4  # seconds that a profile may take in any run,
 _SHARE = 0.005  # and of a long one, this share
-_LOOKS = 3  # for the variable that batches are cut from
+_LOOKS = 4  # for the variable that batches are cut from
 _FIRST = 512  # rows of training, after which it is told for the first time
 _MOST_STREAMS = 12
 _SELDOM = 4  # steps for each evaluation, at least
@@ -48,6 +48,8 @@ class Stream:
         self.length: int | None = None
         self.total: int | None = None
         self.looks = 0
+        self.last_look = -1
+        self.seen: set[tuple[int, int]] = set()  # memory that could be a whole set, or one batch of it
         self.visits = 0  # evaluations
         self.last_step = -1
         self.largest = 0  # rows of the largest evaluation
@@ -101,6 +103,7 @@ class Inflow:
         self._batch: tuple[int, list[torch.Tensor], str] | None = None  # drawn, and not seen in a model yet
         self._open: list[Any] | None = None  # [stream, rows, labels, step]: its target may still come
         self._held: list[list[Any]] = []  # of training forwards whose step was not made yet
+        self._largest = 0  # rows of a batch in training
         self._told = 0
         self._next = _FIRST
 
@@ -195,12 +198,18 @@ class Inflow:
                 self._introduce(stream, batch[0])
                 stream.name = batch[2]
             stream.name = stream.name or f"the input of {model.name}"
-        if batch is None and stream.looks < _LOOKS:
+        if grad:
+            self._largest = max(self._largest, len(seen))
+        if batch is None and stream.looks < _LOOKS and stream.last_look != self.session.step:
             stream.looks += 1
+            stream.last_look = self.session.step
             found = holder(seen)
-            if found is not None:
-                stream.name, memory, stream.length = f"`{found[0]}`", found[1], found[2]
-                stream.origins.add(memory)
+            # A batch has a name too. What is many batches large, or comes again at a later step, is a whole set.
+            if found is not None and found.whole(len(seen), self._largest, stream.seen):
+                stream.name, stream.length = f"`{found.name}`", found.rows
+                stream.origins.add(found.memory)
+            elif found is not None:
+                stream.seen.add((found.memory, found.rows))
         return stream
 
     def _introduce(self, stream: Stream, key: int) -> None:
@@ -261,7 +270,9 @@ class Inflow:
                     continue
                 if judged.model != trained.model:
                     continue
-                if not judged.judges(self.session.step):
+                if not judged.judges(self.session.step) or (
+                    judged.kind == "tokens" and judged.length is None
+                ):
                     continue
                 if apart(judged, trained) and (
                     both := overlap(trained.sample, judged.sample, (trained.name, judged.name))

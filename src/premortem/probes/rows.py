@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -40,14 +40,25 @@ def labels_of(target: torch.Tensor, count: int) -> tuple[list[float], bool] | No
     return arrays.labels_of(as_array(target), count) if usable(target) else None
 
 
-def holder(tensor: torch.Tensor) -> tuple[str, int, int] | None:
-    """The variable of the user's that this batch was cut from: name, memory, rows."""
+class Holder(NamedTuple):
+    """A variable of the user's."""
+
+    name: str
+    memory: int
+    rows: int
+
+    def whole(self, batch: int, usual: int, seen: set[tuple[int, int]]) -> bool:
+        return self.rows > batch or 0 < 4 * usual <= batch or (self.memory, self.rows) in seen
+
+
+def holder(tensor: torch.Tensor) -> Holder | None:
+    """The variable that this batch was cut from."""
     piece = tensor.detach()
     found = list(tables(piece))
     own = [pair for pair in found if same_memory(pair[1], piece)]
     holds = (pair for pair in found if bool((pair[1] == piece[:1]).reshape(len(pair[1]), -1).all(1).any()))
     first = own[0] if own else next(holds, None)
-    return None if first is None else (first[0], first[1].untyped_storage().data_ptr(), len(first[1]))
+    return None if first is None else Holder(first[0], first[1].untyped_storage().data_ptr(), len(first[1]))
 
 
 def tables(piece: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from premortem.preflight.data.tables import Table, is_id
 from premortem.profile.alone import summarise
 from premortem.profile.facts import Profile, Shift
-from premortem.profile.sample import Sample
 
 _FEWEST = 3  # files, for one of them to be the odd one
+_MOST = 16  # of them that are compared with each other
+Differ = Callable[[Table, Table], list[Shift]]
 
 
 class Pair(NamedTuple):
@@ -24,10 +25,10 @@ class Pair(NamedTuple):
 
 def splits(tables: Iterable[Table]) -> Iterator[Pair]:
     """The training table of each dataset, and each of its others."""
-    found: dict[str, list[Table]] = defaultdict(list)
+    found: dict[tuple[str, bool], list[Table]] = defaultdict(list)
     for table in tables:
         if table.split:
-            found[table.series].append(table)
+            found[table.series, bool(table.profile.columns)].append(table)
     for same in found.values():
         train = [table for table in same if table.split == "train"]
         for other in same:
@@ -35,22 +36,26 @@ def splits(tables: Iterable[Table]) -> Iterator[Pair]:
                 yield Pair(train[0], other)
 
 
-def shards(tables: Iterable[Table]) -> Iterator[tuple[Table, Profile, int]]:
-    """Each file of several that differ by a number in their name, and the profile of the others together."""
+def shards(tables: Iterable[Table], differ: Differ) -> Iterator[tuple[Table, list[Shift], int]]:
+    """Of several files that differ by a number in their name, the one that is unlike all others, which are alike."""
     found: dict[tuple[str, str, str, tuple[str, ...]], list[Table]] = defaultdict(list)
     for table in tables:
         numberless = re.sub(r"\d+", "#", table.path)
         if numberless != table.path and table.profile.columns:
             found[numberless, table.part, table.split, table.sample.columns].append(table)
     for same in found.values():
-        if len(same) < _FEWEST:
-            continue
-        for table in same:
-            others = Sample(table.sample.columns)
-            for other in same:
-                if other is not table:
-                    others.merge(other.sample)
-            yield table, summarise(others, "the others", kind=table.profile.kind), len(same) - 1
+        some = same[:_MOST]
+        unlike = {
+            id(one): [other for other in some if other is not one and differ(other, one)] for one in some
+        }
+        odd = [table for table in some if len(unlike[id(table)]) == len(some) - 1]
+        if (
+            len(some) >= _FEWEST
+            and len(odd) == 1
+            and all(len(unlike[id(t)]) <= 1 for t in some if t is not odd[0])
+        ):
+            other = next(table for table in some if table is not odd[0])
+            yield odd[0], differ(other, odd[0]), len(same) - 1
 
 
 def halves(table: Table) -> tuple[Profile, Profile]:

@@ -111,7 +111,7 @@ def _image_tables(tree: Tree, looks: dict[str, list[Look]]) -> Iterator[Table]:
             ]
     for key, found in grouped.items():
         before, split, group = key
-        images = [(look.path, look.bands, look.digest) for look in found]
+        images = [(look.path, look.bands) for look in found]
         table = of_images(images, group or before or ".", counts[key])
         if table is not None:
             yield replace(table, series=f"{before}:images", split=split)

@@ -128,18 +128,18 @@ def of_array(array: Any, path: str, part: str = "", labels: Any = None) -> Table
     )
 
 
-def of_images(samples: Iterable[tuple[str, tuple[float, ...], str]], path: str, total: int) -> Table | None:
-    """Of images as (name, mean and deviation of each band, digest); only those with as many bands as the first."""
+def of_images(samples: Iterable[tuple[str, tuple[float, ...]]], path: str, total: int) -> Table | None:
+    """Of images as (name, mean and deviation of each band); only those with as many bands as the first."""
     sample: Sample | None = None
     width = 0
-    for at, (name, statistics, digest) in enumerate(samples):
+    for at, (name, statistics) in enumerate(samples):
         if sample is None:
             width = len(statistics)
             bands = [f"channel {band}" for band in range(width // 2)]
             sample = Sample([*bands, *(f"deviation of {band}" for band in bands)])
         if len(statistics) == width and width:
             sample.rows += 1
-            sample.add(mark(digest.encode() or name.encode()), Row(statistics, None, at, name))
+            sample.add(mark(name.encode("utf-8", "replace")), Row(statistics, None, at, name))
     if sample is None or not sample.kept:
         return None
     profile = summarise(sample, path, source=path, kind="channels", dtype="uint8")

@@ -64,16 +64,16 @@ class ColumnsDifferBetweenFiles(Check):
             yield from self._halves(facts, root, seen)
 
     def _odd_files(self, facts: DataFacts, root: Root, seen: set[str]) -> Iterator[Finding]:
-        odd: list[tuple[Table, list[Shift], int]] = []
-        for table, others, number in compared.shards(root.tables):
-            found = shifts(others, table.profile, far=_FAR, wide=_WIDE)
-            found = [s for s in found if self._counts(facts, table, s)]
-            if found and table.path not in seen:
-                odd.append((table, found, number))
-        # Where many are odd they are of different kinds.
-        for table, found, number in odd[:1] if len(odd) == 1 else ():
-            seen.add(table.path)
-            yield self._say(root, table, f"the {number} files beside it", f"`{shown(table.shown)}`", found)
+        def differ(first: Table, second: Table) -> list[Shift]:
+            found = shifts(first.profile, second.profile, far=_FAR, wide=_WIDE)
+            return [s for s in found if self._counts(facts, second, s)]
+
+        for table, found, number in compared.shards(root.tables, differ):
+            if table.path not in seen:
+                seen.add(table.path)
+                yield self._say(
+                    root, table, f"the {number} files beside it", f"`{shown(table.shown)}`", found
+                )
 
     def _halves(self, facts: DataFacts, root: Root, seen: set[str]) -> Iterator[Finding]:
         for table in root.tables:

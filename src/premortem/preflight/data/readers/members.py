@@ -28,7 +28,7 @@ class Member(NamedTuple):
 def looks(members: Iterable[Member], relative: str, kind: str) -> Iterator[Look]:
     """One look at all members, with their contents as rows."""
     digests: list[str] = []
-    images: list[tuple[str, tuple[float, ...], str]] = []
+    images: list[tuple[str, tuple[float, ...]]] = []
     folders: Counter[str] = Counter()
     classes: Counter[str] = Counter()
     flat = left = 0
@@ -55,7 +55,7 @@ def looks(members: Iterable[Member], relative: str, kind: str) -> Iterator[Look]
                 damaged = damaged or member.name
             elif bands:
                 flat += not any(bands[len(bands) // 2 :])
-                images.append((f"{relative}/{member.name}", bands, digest))
+                images.append((f"{relative}/{member.name}", bands))
     if damaged:
         yield Look(
             path=relative, kind=kind, part=damaged, problem=f"the member `{damaged}` cannot be decoded"
