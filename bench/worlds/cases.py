@@ -130,7 +130,7 @@ table("csv_65535", "data-scale", "csv", "data-empty numerics-masked", "--target 
     gone("soil", value=65535.0)
 )
 table("csv_1e20", "data-scale", "csv", "data-empty numerics-masked numerics-overflow", "--target yield", 9)(
-    gone("wind", value=1e20, share=0.02)
+    gone("height", value=1e20, share=0.02)
 )
 table("parquet_minus_999", "data-scale", "parquet", "data-empty numerics-masked", "--target yield", 10)(
     gone("slope", "soil", value=-999.0)

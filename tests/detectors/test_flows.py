@@ -3,9 +3,11 @@
 import pytest
 
 from premortem.detectors.column_gives_target_away import ColumnGivesTargetAway
+from premortem.detectors.column_is_one_number import ColumnIsOneNumber
 from premortem.detectors.columns_differ_between_phases import ColumnsDifferBetweenPhases
 from premortem.detectors.cut_by_the_environment import CutByTheEnvironment
 from tests.detectors.faults import column_gives_target_away as giveaway
+from tests.detectors.faults import column_is_one_number as constant
 from tests.detectors.faults import columns_differ_between_phases as shifted
 from tests.detectors.faults import cut_by_the_environment as cut
 
@@ -47,3 +49,8 @@ def test_a_column_that_is_the_target_in_disguise_is_named(events):
 def test_it_is_said_how_a_variable_changed_the_run(events, words):
     (finding,) = said(CutByTheEnvironment, events)
     assert words in finding.message
+
+
+def test_a_constant_is_0_once_it_is_standardised():
+    (finding,) = said(ColumnIsOneNumber, constant.SQUASHED)
+    assert "`input[:, 1]` is 0 in all 300 rows" in finding.message

@@ -15,7 +15,7 @@ from premortem.events import DataProfiled
 from premortem.probes.loaders import Loaders, length
 from premortem.probes.losses import Losses
 from premortem.probes.modules import Model, Models
-from premortem.probes.rows import holder, labels_of, rows_of
+from premortem.probes.rows import Holder, holders, labels_of, rows_of
 from premortem.probes.session import Session, user_name
 from premortem.profile.alone import summarise
 from premortem.profile.arrays import Rows, put
@@ -105,6 +105,7 @@ class Inflow:
         self._held: list[list[Any]] = []  # of training forwards whose step was not made yet
         self._largest = 0  # rows of a batch in training
         self._told = 0
+        self._over = False
         self._next = _FIRST
 
     def install(self) -> None:
@@ -203,14 +204,23 @@ class Inflow:
         if batch is None and stream.looks < _LOOKS and stream.last_look != self.session.step:
             stream.looks += 1
             stream.last_look = self.session.step
-            found = holder(seen)
-            # A batch has a name too. What is many batches large, or comes again at a later step, is a whole set.
-            if found is not None and found.whole(len(seen), self._largest, stream.seen):
+            found = self._whole_set(seen, stream)
+            if found is not None:
                 stream.name, stream.length = f"`{found.name}`", found.rows
                 stream.origins.add(found.memory)
-            elif found is not None:
-                stream.seen.add((found.memory, found.rows))
         return stream
+
+    def _whole_set(self, seen: torch.Tensor, stream: Stream) -> Holder | None:
+        """What the rows come from. A batch has a name too: what is many batches large, or comes again at a later step, is a
+        whole set by itself."""
+        own, larger = holders(seen)
+        if own is None:
+            return larger
+        known = (own.memory, own.rows) in stream.seen
+        stream.seen.add((own.memory, own.rows))
+        if own.rows > len(seen) or known or 0 < 4 * self._largest <= len(seen):
+            return own
+        return larger
 
     def _introduce(self, stream: Stream, key: int) -> None:
         loader = self.session.loaders.object(key)
@@ -248,7 +258,8 @@ class Inflow:
     def drain(self) -> None:
         if self._open is not None or self._held:
             self._close()
-        if self._streams:
+        if self._streams and not self._over:
+            self._over = True
             self.tell()
 
     def tell(self) -> None:

@@ -47,18 +47,24 @@ class Holder(NamedTuple):
     memory: int
     rows: int
 
-    def whole(self, batch: int, usual: int, seen: set[tuple[int, int]]) -> bool:
-        return self.rows > batch or 0 < 4 * usual <= batch or (self.memory, self.rows) in seen
 
-
-def holder(tensor: torch.Tensor) -> Holder | None:
-    """The variable that this batch was cut from."""
+def holders(tensor: torch.Tensor) -> tuple[Holder | None, Holder | None]:
+    """The variable that is this very tensor, and a larger one that it may have been cut from."""
     piece = tensor.detach()
     found = list(tables(piece))
-    own = [pair for pair in found if same_memory(pair[1], piece)]
-    holds = (pair for pair in found if bool((pair[1] == piece[:1]).reshape(len(pair[1]), -1).all(1).any()))
-    first = own[0] if own else next(holds, None)
-    return None if first is None else Holder(first[0], first[1].untyped_storage().data_ptr(), len(first[1]))
+    own = next((pair for pair in found if same_memory(pair[1], piece)), None)
+    larger = (pair for pair in found if len(pair[1]) > len(piece))
+    cut_from = next((pair for pair in larger if holds(pair[1], piece)), None)
+    made = (
+        None if pair is None else Holder(pair[0], pair[1].untyped_storage().data_ptr(), len(pair[1]))
+        for pair in (own, cut_from)
+    )
+    return next(made), next(made)
+
+
+def holds(whole: torch.Tensor, piece: torch.Tensor) -> bool:
+    """Whether the first row of the piece is one of its rows."""
+    return bool((whole == piece[:1]).reshape(len(whole), -1).all(1).any())
 
 
 def tables(piece: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:

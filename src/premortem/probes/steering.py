@@ -24,8 +24,12 @@ _MOST_LINES = 20_000
 class Steering:
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._over = False
 
     def tell(self) -> None:
+        if self._over:
+            return
+        self._over = True
         found = {variable.name: variable for path in sources() for variable in asked_for(path)}
         if found:
             self.session.emit(EnvironmentRead(step=self.session.step, variables=tuple(found.values())))

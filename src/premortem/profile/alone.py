@@ -240,8 +240,10 @@ def constants(profile: Profile) -> list[Column]:
         return []
     alive = [c for c in profile.columns if c.distinct > _VARIED]
     dead = [c for c in profile.columns if c.counted >= ENOUGH and c.low == c.high]
-    # 0 and 1 are written on purpose: a place that is kept free, a constant term, a flag that nothing has yet.
-    odd = [c for c in dead if c.low not in (0.0, 1.0)]
+    # 0 and 1 are written on purpose: a place that is kept free, a constant term, a flag that nothing has yet. Among
+    # standardised columns 0 is what is left of any constant.
+    standard = all(abs(c.mean) < 0.3 and 0.7 < c.spread < 1.4 for c in profile.columns if c not in dead)
+    odd = [c for c in dead if c.low != 1.0 and (c.low != 0.0 or standard)]
     return odd if odd and len(dead) <= max(1, len(profile.columns) // 5) and len(alive) >= 2 else []
 
 

@@ -8,4 +8,6 @@ def constant(value):
 
 
 EVENTS = run(constant(21.5), OTHER)
+STANDARD = {"start": (0.0,) * 4}
+SQUASHED = run(sample([(row[0], 0.0, *row[2:]) for row in rows(300, **STANDARD)]), OTHER)
 HEALTHY = [run(sample(rows(300)), OTHER), run(constant(1.0), OTHER), run(constant(0.0), OTHER)]
