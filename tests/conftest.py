@@ -30,6 +30,9 @@ def pytest_configure() -> None:
     # A shell that starts the tests in the background lets them ignore Ctrl-C, and so would every process they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # `nohup` does the same with SIGHUP. A handler, unlike "ignore", is not inherited by the processes that tests start.
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
     events.base.seals = True  # a change of an event that was sent is an error
 
 
