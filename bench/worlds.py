@@ -52,7 +52,7 @@ def launch(case: Case, kind: str, verb: str) -> dict[str, Any]:
         return {
             "seconds": round(time.time() - began, 1),
             "final": final[-1] if final else None,
-            "problem": "" if out.exists() or verb == "bare" else done.stderr[-500:],
+            "problem": "" if out.exists() or verb == "bare" else done.stderr[-200:],
             "findings": [
                 {k: f[k] for k in ("code", "name", "family", "severity", "step")}
                 | {"message": f["message"].replace(name, "")}
@@ -91,7 +91,8 @@ def main() -> int:
     chosen = [
         case
         for case in ALL.values()
-        if options.only in case.name and options.half in ("all", "closed" if case.closed else "open")
+        if any(word in case.name for word in options.only.split(","))
+        and options.half in ("all", "closed" if case.closed else "open")
     ]
     results: dict[str, Any] = (
         json.loads(options.json.read_text()) if options.json and options.json.exists() else {}

@@ -48,12 +48,12 @@ class ColumnsDifferBetweenPhases(Detector):
             if min(trained.sampled, other.sampled) < _ENOUGH:
                 continue
             found = shifts(trained, other)
-            if found and is_telling(found, trained) and self.once(other.name):
+            if found and self.once(other.name):
                 yield self._differ(event, trained, other, found)
 
     def _differ(self, event: DataProfiled, trained: Profile, judged: Profile, found: list[Shift]) -> Finding:
         names = [each.column for each in found]
-        also = f"; also {listed(names[1:])}" if len(names) > 1 else ""
+        also = f"; also {listed(names[1:])} of {len(trained.columns)} columns" if len(names) > 1 else ""
         return self.finding(
             event,
             f"{shift(found[0], 'training', 'evaluation')}{also}",
@@ -66,8 +66,3 @@ class ColumnsDifferBetweenPhases(Detector):
             second=found[0].second,
             rows=judged.sampled,
         )
-
-
-def is_telling(found: list[Shift], trained: Profile) -> bool:
-    """Not a model that is given other things altogether: then PM433 compares the whole."""
-    return len(found) <= max(4, len(trained.columns) // 2)

@@ -79,7 +79,7 @@ class Attachment:
         losses.on_target.append(self.recorder.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
-        self.inflow = Inflow(session, models, self.loaders, losses)
+        self.inflow = Inflow(session, models, self.loaders, losses, self.pairs)
         self.steering = Steering(session)
         self.schedulers = Schedulers(session, self.optimizers)
         self.scalers = Scalers(session, self.optimizers, self.stats, nonfinite_origin)

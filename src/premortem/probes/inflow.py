@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from premortem.events import DataProfiled
+from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders, length
 from premortem.probes.losses import Losses
 from premortem.probes.modules import Model, Models
@@ -92,8 +93,11 @@ class Stream:
 
 
 class Inflow:
-    def __init__(self, session: Session, models: Models, loaders: Loaders, losses: Losses) -> None:
+    def __init__(
+        self, session: Session, models: Models, loaders: Loaders, losses: Losses, pairs: Pairs
+    ) -> None:
         self.session = session
+        self.pairs = pairs
         self.models = models
         self.loaders = loaders
         self.losses = losses
@@ -156,8 +160,10 @@ class Inflow:
         labels = None
         if batch is not None:
             others = [t for t in batch[1] if t is not seen and t.dim() and t.shape[0] == rows.total]
-            found = [made for t in others[::-1] if (made := labels_of(t, rows.total)) is not None]
-            labels = found[0] if len(found) == 1 else None
+            found = [(t, made) for t in others[::-1] if (made := labels_of(t, rows.total)) is not None]
+            labels = found[0][1] if len(found) == 1 else None
+            if labels is not None and not grad and len(inputs) == 1:
+                self.pairs.judged(model.key, seen, found[0][0])
         self._open = [stream, rows, labels, self.session.step, rows.total]
 
     def _compared(self, target: torch.Tensor) -> None:

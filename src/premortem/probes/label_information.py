@@ -79,6 +79,18 @@ class Pairs:
         elif phase.count >= _ENOUGH or (phase.stale >= 3 and phase.count >= _FEWEST):
             self._weigh(phase, given.requires_grad)
 
+    def judged(self, model: int, first: torch.Tensor, target: torch.Tensor) -> None:
+        """A loader handed out this input of an evaluation with this label: the script may compare them without a loss."""
+        phase = self._phases[False]
+        if phase.weighed or phase.calls >= _MOST_CALLS or not usable(first) or first.requires_grad:
+            return
+        phase.calls += 1
+        label = label_of(target, first.shape[0], "")
+        if label is not None:
+            self._add(phase, model, features_of(first), *label)
+            if phase.count >= _ENOUGH or (phase.stale >= 3 and phase.count >= _FEWEST):
+                self._weigh(phase, training=False)
+
     def drain(self) -> None:
         """The run is over: what there is has to do."""
         for training, phase in self._phases.items():
