@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -21,6 +22,10 @@ from premortem.findings import Finding, Severity
 from premortem.profile.facts import Profile
 
 _SWITCHES = frozenset({"1", "true", "yes", "on", "debug", "fast", "quick", "tiny", "smoke"})
+# What a switch for a smoke test is called; a number speaks for itself.
+_SPEAKING = frozenset(
+    "debug smoke quick fast tiny mini small dry dev test try limit limited subset sample samples rows cut short overfit demo".split()
+)
 _PART = 0.5  # of the data at most: a limit that leaves more is a choice
 _HANDFUL = 0.1  # ... where a switch alone must explain it
 _TIMES = 4.0  # as many rows in the evaluation: the training rows were cut, and those were not
@@ -85,7 +90,7 @@ class CutByTheEnvironment(Detector):
         seen = self._profiled.profiles if self._profiled is not None else ()
         judged = max((p.length or 0 for p in seen if p.phase == "evaluation"), default=0)
         for trained in (p for p in seen if p.phase == "training"):
-            if how := of_rows(variable.value, trained, judged):
+            if how := of_rows(variable, trained, judged):
                 return how
         for (key, batches), times in self._left.items():
             loader = self._loaders.get(key)
@@ -107,8 +112,9 @@ class CutByTheEnvironment(Detector):
         )
 
 
-def of_rows(value: str, trained: Profile, judged: int) -> str:
-    """How a variable with this value explains the rows that were trained on; nothing when it does not."""
+def of_rows(variable: Variable, trained: Profile, judged: int) -> str:
+    """How a variable explains the rows that were trained on; nothing when it does not."""
+    value = variable.value
     mine = trained.length or 0
     if trained.rows >= TWICE * trained.distinct and trained.distinct:
         mine = min(mine or trained.distinct, trained.distinct)
@@ -118,6 +124,8 @@ def of_rows(value: str, trained: Profile, judged: int) -> str:
     shown = f"{mine} of {whole} rows" if whole > mine else f"only {mine} rows ({judged} in the evaluation)"
     lower = value.strip().lower()
     if lower in _SWITCHES and lower != str(mine):
+        if not set(re.split(r"[^a-z]+", variable.name.lower())) & _SPEAKING:
+            return ""
         return shown if mine <= _HANDFUL * whole or judged >= _TIMES * mine else ""
     try:
         number = float(value)

@@ -24,8 +24,9 @@ from premortem.profile.between import overlap
 from premortem.profile.facts import Overlap, Profile
 from premortem.profile.sample import Sample
 
-_FREE = 0.4  # seconds that a profile may take in any run,
-_SHARE = 0.005  # and of a long one, this share
+_FREE = 0.15  # seconds of this thread that a profile may take in any run,
+_SHARE = 0.01  # and this share of the time that the run takes,
+_TRAINING = 0.6  # of which training may use so much: an evaluation comes after it, and is to be seen too
 _LOOKS = 4  # for the variable that batches are cut from
 _FIRST = 512  # rows of training, after which it is told for the first time
 _MOST_STREAMS = 12
@@ -122,17 +123,16 @@ class Inflow:
     def _drawn(self, loader: int, batch: Any, tensors: list[torch.Tensor]) -> None:
         if self.session.resting or self._broke():
             return
-        name = (
-            "" if (loader, True) in self._streams and (loader, False) in self._streams else self._name(loader)
-        )
+        known = (loader, True) in self._streams or (loader, False) in self._streams
+        name = "" if known else self._name(loader)
         self._batch = (loader, tensors, name)
 
     def _called(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
         batch, self._batch = self._batch, None
-        if self.session.resting or self._broke():
+        if self.session.resting or self._broke(_TRAINING if grad else 1.0):
             self._open = None
             return
-        began = time.perf_counter()
+        began = time.thread_time()
         try:
             self._close()
             module = model.module()
@@ -140,7 +140,7 @@ class Inflow:
                 return
             self._look(model, grad, inputs, batch)
         finally:
-            self._spent += time.perf_counter() - began
+            self._spent += time.thread_time() - began
 
     def _look(self, model: Model, grad: bool, inputs: list[torch.Tensor], batch: Any) -> None:
         first = inputs[0]
@@ -247,9 +247,9 @@ class Inflow:
 
     # -- telling --------------------------------------------------------------------------
 
-    def _broke(self) -> bool:
+    def _broke(self, part: float = 1.0) -> bool:
         """The time for it is spent, for now."""
-        return self._spent > _FREE + _SHARE * (time.perf_counter() - self._began)
+        return self._spent > part * (_FREE + _SHARE * (time.perf_counter() - self._began))
 
     def _tell_if_due(self) -> None:
         trained = sum(stream.sample.rows for stream in self._streams.values() if stream.training)

@@ -57,8 +57,16 @@ def asked_for(path: str) -> Iterator[Variable]:
 
 def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
     set_here = {name.upper(): name for name in os.environ}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in os.environ:
+    every = list(ast.walk(tree))
+    written = {
+        id(node.slice)
+        for node in every
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    }
+    for node in every:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) in written or node.value not in os.environ:
+                continue
             yield node.value, node.lineno
         elif isinstance(node, ast.ClassDef) and any("Settings" in ast.unparse(base) for base in node.bases):
             prefix = next((p for p in prefixes(node)), "")

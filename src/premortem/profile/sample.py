@@ -105,7 +105,7 @@ class Sample:
     def comparable(self, other: Sample) -> int:
         """Rows here that would be kept there if they had come there."""
         limit = other.limit
-        return sum(code < limit for code in self.kept)
+        return sum(code <= limit for code in self.kept)
 
     def part(self, chosen: Iterable[int]) -> Sample:
         """Some of the rows as a sample of their own: those of one file, of the first half."""

@@ -61,7 +61,10 @@ class CategoryOnlyInOneSplit(Check):
                 trained = folders.get((place, "train"))
                 if split != "train" and trained:
                     yield from self._compare(
-                        root.name, "class folder", (f"{place}train", trained), (f"{place}{split}", counts)
+                        root.name,
+                        "class folder",
+                        (place.replace("*", "train"), trained),
+                        (place.replace("*", split), counts),
                     )
 
     def _compare(
