@@ -16,8 +16,8 @@ class ColumnIsOneNumber(Detector):
     """A column of the input is the same number in every row.
 
     ## Why it matters
-    It says nothing, and something was meant to be said there: the model is trained without one of its features, and nothing
-    shows but a score that is lower than last month.
+    A feature without information: the model is trained without it, and all that shows is a score that is lower than last
+    month.
 
     ## Usual causes
     A join that failed and left the default; a sensor that stands still; a column that was overwritten when the file was made.

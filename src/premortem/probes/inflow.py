@@ -49,6 +49,7 @@ class Stream:
         self.indices: frozenset[int] | None = None  # of a part of that dataset
         self.length: int | None = None
         self.total: int | None = None
+        self.from_loader = False
         self.looks = 0
         self.last_look = -1
         self.seen: set[tuple[int, int]] = set()  # memory that could be a whole set, or one batch of it
@@ -87,7 +88,7 @@ class Stream:
             kind=self.kind,
             model=self.model,
             dtype=self.dtype,
-            length=self.length if self.length is not None else (None if self.training else self.largest),
+            length=self.length if self.training or self.from_loader else self.largest,
             total=self.total,
             passes=max(1, self.visits),
         )
@@ -229,6 +230,7 @@ class Inflow:
         return larger
 
     def _introduce(self, stream: Stream, key: int) -> None:
+        stream.from_loader = True
         loader = self.session.loaders.object(key)
         dataset = getattr(loader, "dataset", None)
         stream.length = length(dataset) if dataset is not None else None
@@ -288,7 +290,7 @@ class Inflow:
                 if judged.model != trained.model:
                     continue
                 if not judged.judges(self.session.step) or (
-                    judged.kind == "tokens" and judged.length is None
+                    judged.kind == "tokens" and not judged.from_loader
                 ):
                     continue
                 if apart(judged, trained) and (

@@ -18,7 +18,7 @@ class ConstantColumn(Check):
     """A column that the script uses is the same number in every row of a file.
 
     ## Why it matters
-    It says nothing, and something was meant to be said there: the model is trained without one of its features.
+    A feature without information: the model is trained without it, and nothing else shows that.
 
     ## Usual causes
     A join that failed and left the default; a sensor that stands still; a column that was overwritten when the file was made.
