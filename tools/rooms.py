@@ -53,6 +53,12 @@ VOCABULARY = (
         "",
         "ruamel tomli",
     ),
+    Room(
+        "profile",
+        "what flows into a run, as a few kilobytes of numbers, and what two such profiles say together",
+        "",
+        "numpy",
+    ),
     Room("settings", "what a project says in pyproject.toml and in comments; which findings it silences"),
     Room("derived", "pure: events to phases, windows and failures; findings to root causes (folding)"),
 )

@@ -11,6 +11,7 @@ _JUMP = 1.5  # between the rate in the file and that of the first step
 _BEGINNING = 1  # a scheduler that was just built stands here, or at 0
 # These go on from the current rate, whatever their own position is.
 _RELATIVE = frozenset({"ExponentialLR", "MultiplicativeLR", "ReduceLROnPlateau"})
+_SPENT = 1e-3  # of the rate that the optimizer was built with: what a schedule leaves at its end
 _LABELS = {"lr": "learning rate", "initial_lr": "learning rate", "weight_decay": "weight decay"}
 _CLOSE = 1e-3  # relative: a rate that was computed twice differs by less
 _APART = 4.0  # two steps of the scaler: it finds a smaller difference out by itself at once
@@ -80,7 +81,7 @@ class SettingsOverwrittenByFile(OfResumed):
 
     ## When it stays silent
     The values agree, or the script writes its own again before the first step. A rate that had been lowered before it
-    was saved, and is lower than the one the optimizer was built with, is reported as `info` only.
+    was saved, and is lower than the one the optimizer was built with, is reported as `info` only, down to a thousandth.
     """
 
     card = Card("PM337", "settings-overwritten-by-file", "checkpoint", Severity.WARNING)
@@ -107,8 +108,11 @@ class SettingsOverwrittenByFile(OfResumed):
         if base:
             return self._setting(event, base[0], Severity.WARNING)
         if changed and not event.schedules:
-            # Without a schedule the rate may have been lowered by hand in the earlier run: then it should count.
-            return self._setting(event, changed[0], Severity.INFO)
+            # Without a schedule the rate may have been lowered by hand in the earlier run: then it should count, unless
+            # that run had come to its end.
+            spent = [s for s in changed if s.name == "lr" and 0 <= s.saved < _SPENT * s.built]
+            severity = Severity.WARNING if spent else Severity.INFO
+            return self._setting(event, (spent or changed)[0], severity)
         return None
 
     def _setting(self, event: Resumed, setting: Setting, severity: Severity) -> Finding:

@@ -16,6 +16,7 @@ from premortem.metric_words import ACCURACIES, RECORDS, TRAINED
 _NOTHING = 3.0  # standard deviations above shuffled labels: below that, chance explains it
 _NOTHING_AT_ALL = 2.0  # likewise, where the numbers alone must carry the verdict
 _PLENTY = 8.0  # standard deviations, which chance never reaches: there is something to learn
+_CLEARLY = 40.0  # standard deviations: next to that, what chance may reach among several tests is nothing
 _PAIRS = 200  # of input and label, below which a weak relation cannot be told from none
 _MANY_PAIRS = 400  # where the verdict is that nothing is there: twice as many
 _CALLS = 150  # of the loss: by then a network has learnt more than the frequencies, if there is more
@@ -106,7 +107,9 @@ class UninformativeLabels(Detector):
     def _contradiction(self, event: LabelsWeighed) -> Iterator[Finding]:
         """Positive evidence: the labels do fit, one row further on, or in the other set."""
         train, other = self._weighed.get(True), self._weighed.get(False)
-        if train is None or train.pairs < _PAIRS or train.information > _NOTHING:
+        if train is None or train.pairs < _PAIRS:
+            return
+        if train.information > _NOTHING and not next_to_nothing(train, other):
             return
         if event.training and event.shift and event.shifted_information > _PLENTY:
             self.over = True
@@ -191,6 +194,15 @@ class UninformativeLabels(Detector):
 
     def _site(self) -> Site | None:
         return next(iter(self.fact(Courses).trained), None)
+
+
+def next_to_nothing(train: LabelsWeighed, other: LabelsWeighed | None) -> bool:
+    """The evaluation shows how much there is to find, and in training a tenth of it is not found."""
+    return (
+        other is not None
+        and other.information > max(_CLEARLY, 10 * train.information)
+        and train.information < _PLENTY
+    )
 
 
 def _judges(names: frozenset[str]) -> bool:

@@ -56,6 +56,7 @@ class LossCall(Event):
     target_grad: bool = False  # gradients flow into the target
     log_target: bool = False  # of kl_div
     ignored: float | None = None  # ignore_index of cross_entropy and nll_loss
+    weights: tuple[float, ...] = ()  # of the classes, at the first calls of a line
     # padding_idx of an embedding with as many rows as there are classes, when rows of the model's input end in it and
     # no class weights were given
     padding: float | None = None

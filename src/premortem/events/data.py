@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from premortem.events.base import Event
+from premortem.profile.facts import Overlap, Profile
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,3 +87,11 @@ class RandomRepeated(Event):
     size: int  # how many numbers
     grad: bool = True  # drawn with gradients enabled: not in an evaluation
     explicit: bool = False  # from a generator that the script handed over
+
+
+@dataclass(slots=True, kw_only=True)
+class DataProfiled(Event):
+    """What has flowed into the models so far (premortem.profile): told a few times, each time anew and whole."""
+
+    profiles: tuple[Profile, ...]
+    overlaps: tuple[Overlap, ...] = ()  # rows of an evaluation that were trained on

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from premortem.events.base import Event
 
@@ -45,6 +45,22 @@ class LogLine(Event):
     text: str
     template: str
     values: tuple[tuple[str, str, float], ...]
+
+
+class Variable(NamedTuple):
+    """A variable of the environment that is set, and that the script's own code asks for."""
+
+    name: str
+    value: str  # a number or a switch
+    file: str
+    line: int
+
+
+@dataclass(slots=True, kw_only=True)
+class EnvironmentRead(Event):
+    """What steers the script from its environment; told once, when it has trained or is over."""
+
+    variables: tuple[Variable, ...]
 
 
 @dataclass(slots=True, kw_only=True)

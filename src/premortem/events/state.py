@@ -42,6 +42,8 @@ class FileLoaded(Event):
     optimizer_lrs: tuple[float, ...] = ()  # learning rates in it
     optimizer_entries: int = 0  # parameters with state in it
     counters: tuple[tuple[str, int], ...] = ()  # whole numbers in it ("epoch", 12)
+    records: tuple[tuple[str, float], ...] = ()  # other numbers in it ("best_acc", 0.93)
+    written: float | None = None  # when the file was, in seconds since 1970
     tensors: int = 0  # in it, and in the state dicts it holds
 
 

@@ -5,6 +5,7 @@ A prefix would not do: `PYTORCH_` and `HF_` are what people begin the names of t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from premortem.redaction import redacted
@@ -28,6 +29,34 @@ _NAMES = frozenset(
     TORCH_SHOW_CPP_STACKTRACES TORCH_USE_CUDA_DSA TRANSFORMERS_OFFLINE TRANSFORMERS_CACHE WORLD_SIZE
     """.split()
 )
+
+
+_PLAIN = re.compile(
+    r"[+-]?\d{1,8}(\.\d{1,8})?(e[+-]?\d{1,2})?|true|false|yes|no|on|off|debug|fast|quick|tiny|smoke",
+    re.IGNORECASE,
+)
+_SYSTEMS = (
+    "PYTHON",
+    "LC_",
+    "XDG_",
+    "SSH_",
+    "WANDB_",
+    "MLFLOW_",
+    "TOKENIZERS_",
+    "SLURM_",
+    "MASTER_",
+    "CUDA_",
+    "TORCH",
+)
+_SECRET = re.compile(r"key|token|pass|secret|pin|auth|cred", re.IGNORECASE)
+
+
+def is_plain(name: str, value: str) -> bool:
+    """A number or a switch, under a name that is no secret's and no system's: of those that the script itself asks for,
+    these are told."""
+    if name in _NAMES or name.startswith(_SYSTEMS):
+        return False
+    return _PLAIN.fullmatch(value.strip()) is not None and _SECRET.search(name) is None
 
 
 def recorded(environ: Mapping[str, str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from premortem.probes.clipping import Clipping
 from premortem.probes.compiling import Compiling
 from premortem.probes.draws import Draws
 from premortem.probes.finite_questions import Questions
+from premortem.probes.inflow import Inflow
 from premortem.probes.keeping import Keeping
 from premortem.probes.label_information import Pairs
 from premortem.probes.loaders import Loaders
@@ -44,6 +45,7 @@ from premortem.probes.shape_trail import ShapeTrail
 from premortem.probes.shards import Shards
 from premortem.probes.states import States
 from premortem.probes.stats import Stats
+from premortem.probes.steering import Steering
 from premortem.probes.training_thread import Home
 
 
@@ -75,6 +77,8 @@ class Attachment:
         losses.on_target.append(self.recorder.compared)
         self.loaders = Loaders(session, recent)
         self.loaders.on_batch.append(self.recorder.drawn)
+        self.inflow = Inflow(session, models, self.loaders, losses, self.pairs)
+        self.steering = Steering(session)
         self.schedulers = Schedulers(session, self.optimizers)
         self.scalers = Scalers(session, self.optimizers, self.stats, nonfinite_origin)
         self.scalers.left_out.append(self.recorder.left_out)
@@ -94,6 +98,7 @@ class Attachment:
             self.op_audit,
             losses,
             self.loaders,
+            self.inflow,
             self.schedulers,
             self.scalers,
             clipping,
@@ -171,6 +176,10 @@ class Attachment:
         self.stats.drain()
         with self.session.looking_at("pairs"):
             self.pairs.drain()
+        with self.session.looking_at("inflow"):
+            self.inflow.drain()
+        with self.session.looking_at("steering"):
+            self.steering.tell()
         self.ranks.close()
 
     def detach(self) -> None:

@@ -86,6 +86,14 @@ def counters_in(thing: Any) -> tuple[tuple[str, int], ...]:
     return tuple((k, v) for k, v in thing.items() if isinstance(k, str) and type(v) is int)[:8]
 
 
+def records_in(thing: Any) -> tuple[tuple[str, float], ...]:
+    """Numbers that are no counters: a best score, a loss."""
+    if not isinstance(thing, Mapping):
+        return ()
+    found = ((k, as_number(v)) for k, v in thing.items() if isinstance(k, str) and type(v) is not int)
+    return tuple((k, v) for k, v in found if v is not None)[:8]
+
+
 def parts_of(thing: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Mapping[Any, Any]]]:
     """The mappings in it, outermost first, not looking into those that are the state of something."""
     if isinstance(thing, Mapping):

@@ -79,6 +79,18 @@ class Pairs:
         elif phase.count >= _ENOUGH or (phase.stale >= 3 and phase.count >= _FEWEST):
             self._weigh(phase, given.requires_grad)
 
+    def judged(self, model: int, first: torch.Tensor, target: torch.Tensor) -> None:
+        """A loader handed out this input of an evaluation with this label: the script may compare them without a loss."""
+        phase = self._phases[False]
+        if phase.weighed or phase.calls >= _MOST_CALLS or not usable(first) or first.requires_grad:
+            return
+        phase.calls += 1
+        label = label_of(target, first.shape[0], "")
+        if label is not None:
+            self._add(phase, model, features_of(first), *label)
+            if phase.count >= _ENOUGH or (phase.stale >= 3 and phase.count >= _FEWEST):
+                self._weigh(phase, training=False)
+
     def drain(self) -> None:
         """The run is over: what there is has to do."""
         for training, phase in self._phases.items():
@@ -232,9 +244,10 @@ def thinned(value: torch.Tensor) -> torch.Tensor:
 
 
 def views(rows: torch.Tensor) -> list[torch.Tensor]:
-    """The inputs as they are, their spectrum along the last (or the time) dimension, and a few statistics."""
+    """The inputs as they are and by their order, their spectrum along the last (or the time) dimension, and a few statistics."""
     flat = rows.reshape(rows.shape[0], -1)
-    found = [flat]
+    # The order alone as well: one placeholder of -9999, or a column that was squashed, hides all that the rest says.
+    found = [flat, flat.argsort(0).argsort(0).float()]
     if flat.shape[1] >= 8:
         series = rows.transpose(1, 2) if rows.dim() == 3 and rows.shape[1] >= 8 else flat
         found.append(torch.fft.rfft(series, dim=-1).abs().reshape(rows.shape[0], -1))

@@ -37,6 +37,7 @@ WATCHED = (
     "multilabel_soft_margin_loss",
     "soft_margin_loss",
 )
+_WEIGHED = 4  # calls of a line at which the weights of the classes are looked at
 _SMALL = 1 << 16  # elements whose statistics cost nothing noticeable
 
 
@@ -119,6 +120,8 @@ class Losses:
             self._look(event, fn, given, wanted)
             if event.ignored is not None and bound.get("weight") is None:
                 event.padding = self._padding(given)
+        if count <= _WEIGHED:
+            event.weights = weights_of(bound.get("weight"))
         session.emit(event)
 
     def _mode(self) -> bool | None:
@@ -180,6 +183,17 @@ class Losses:
         return first is not None and (
             first is wanted or (first.numel() == wanted.numel() and first.data_ptr() == wanted.data_ptr())
         )
+
+
+def weights_of(given: Any) -> tuple[float, ...]:
+    if (
+        not isinstance(given, torch.Tensor)
+        or given.device.type != "cpu"
+        or given.dim() != 1
+        or len(given) > 1024
+    ):
+        return ()
+    return tuple(map(float, given.tolist()))
 
 
 def ignored(fn: str, bound: dict[str, Any]) -> float | None:

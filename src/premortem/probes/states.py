@@ -13,7 +13,7 @@ from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from premortem.events import CheckpointSaved, FileLoaded, LoadedWeightsChanged, StateLoaded, UnsavedStateUsed
-from premortem.probes.checkpoint_contents import counters_in
+from premortem.probes.checkpoint_contents import counters_in, records_in
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, sampled, user_name, user_site, version
 from premortem.probes.shards import as_they_are
@@ -239,6 +239,8 @@ class States:
                 optimizer_lrs=groups,
                 optimizer_entries=entries,
                 counters=counters_in(result),
+                records=records_in(result),
+                written=written(path_of(source)),
                 tensors=tensors_held(result),
             )
         )
@@ -329,6 +331,13 @@ def unsaved_buffers(module: nn.Module) -> dict[str, torch.Tensor]:
 
 def shapes_of(module: nn.Module) -> int:
     return hash(tuple(tuple(p.shape) for p in module.parameters()))
+
+
+def written(path: str) -> float | None:
+    try:
+        return os.path.getmtime(path) if path else None
+    except OSError:
+        return None
 
 
 def first_tensor(state: Any) -> torch.Tensor | None:

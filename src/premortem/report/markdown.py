@@ -28,6 +28,7 @@ def page(story: Story) -> str:
         *([] if story.findings else ["Nothing to report."]),
         *_layers(story),
         *_ledger(story),
+        *_inflow(story),
         *_custody(story),
         *_resources(story),
         "## Checkpoints",
@@ -150,6 +151,14 @@ def _ledger(story: Story) -> Iterator[str]:
         yield "\n".join(
             f"- {text(term['name'])}: {text(term['cause'])}" for term in ledger["terms"] if term["cause"]
         )
+
+
+def _inflow(story: Story) -> Iterator[str]:
+    for place, flow in enumerate(story.flows):
+        if not place:
+            yield "## What flowed in"
+        yield f"`{flow.name}`, {text(flow.about)}"
+        yield table(("column", "mean ± spread", "range", "histogram"), flow.rows)
 
 
 def _custody(story: Story) -> Iterator[str]:

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 from premortem.errors import JournalError, PremortemError
 from premortem.journal import Fault, Number, Run
 from premortem.metric_words import COUNTERS
-from premortem.report import checkpoints, curves, finding_view, layers, parameter_audit, setup, verdict
+from premortem.report import (
+    checkpoints,
+    curves,
+    finding_view,
+    inflow,
+    layers,
+    parameter_audit,
+    setup,
+    verdict,
+)
 from premortem.report.curves import Curve
 from premortem.report.setup import Fact
 
@@ -63,6 +72,7 @@ class Story:
     heats: list[layers.Heat]
     ledgers: list[dict[str, Any]]
     chains: list[parameter_audit.Chain]
+    flows: list[inflow.Flow]
     times: list[Share]
     rate: float | None
     memory: dict[str, Curve]
@@ -132,6 +142,7 @@ def _read(journal: Path) -> Story:
             heats=layers.heats(run),
             ledgers=[each for each in latest.get("loss ledger") or [] if each["terms"]],
             chains=parameter_audit.chains(latest),
+            flows=inflow.flows(run),
             times=_times(latest.get("time") or {}),
             rate=_rate(run, steps),
             memory=_by_name((each for each in numbers if each.name in gauges), in_minutes=True),

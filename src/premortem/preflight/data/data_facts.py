@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from premortem.preflight.data.tables import Table
+
 SMALL = 20  # files; below that, "all but one are alike" says little
 
 
@@ -30,6 +32,8 @@ class Look:
     missing: tuple[str, ...] = ()  # files that a table names and that are not there
     named: int = 0  # files that a table names
     keys: tuple[tuple[str, int], ...] = ()  # of a tar: the kinds of members, and in how many samples
+    bands: tuple[float, ...] = ()  # of an image: the mean of each band, then the deviation of each
+    tables: tuple[Table, ...] = ()  # what it holds, column by column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +115,15 @@ class Overlap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """A mean and a standard deviation that lie beside the data."""
+
+    path: str
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Copies:
     """The same content several times in one split."""
 
@@ -143,6 +156,8 @@ class Root:
     classes: tuple[Classes, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
     copies: Copies | None = None
+    tables: tuple[Table, ...] = ()
+    statistics: tuple[Statistics, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,3 +214,9 @@ class DataFacts:
     clips: tuple[ClipLength, ...] = ()
     handled: frozenset[str] = frozenset()  # "size", "type": the code brings every sample to one
     notes: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()  # texts that stand in the script: names of columns among them
+
+    def uses(self, table: Table, column: str) -> bool:
+        """Whether the script may use this column: it names it, or hardly any of the file's (the label, what to drop)."""
+        named = [name for name in (*table.sample.columns, *table.categories) if name in self.words]
+        return column in self.words if len(named) >= 3 else True

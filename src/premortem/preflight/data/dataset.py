@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from premortem.preflight.data import copies, layout, lookalikes, names, pairs, pool, readers, sampling, splits
+from premortem.preflight.data import (
+    copies,
+    layout,
+    lookalikes,
+    names,
+    pairs,
+    pool,
+    readers,
+    sampling,
+    splits,
+    statistics,
+)
 from premortem.preflight.data.data_facts import Classes, Look, Root, Trouble
 from premortem.preflight.data.readers.around import Around, MissingLibrary
+from premortem.preflight.data.tables import Table, of_images
 from premortem.preflight.data.walk import File, Tree, walk
 from premortem.preflight.project import Tell
 
@@ -46,6 +59,7 @@ def look_at(
     near = [
         o for o in lookalikes.near_overlaps(_of(whole, sound), splitting) if (o.first, o.second) not in exact
     ]
+    found_tables = [*_tables(every, splitting), *_image_tables(tree, sound)]
     kinds = Counter(file.kind for file in tree.files)
     root = Root(
         name=name,
@@ -66,12 +80,41 @@ def look_at(
         classes=tuple(found_classes),
         overlaps=(*overlaps, *copies.row_overlaps(every, splitting), *near),
         copies=copies.within(compared, equal, flat, _class_of(found_classes)),
+        tables=tuple(found_tables),
+        statistics=tuple(statistics.beside(tree.root, tree.files)),
     )
     return root, missing
 
 
 def _of(files: list[File], looks: dict[str, list[Look]]) -> list[Look]:
     return [look for file in files for look in looks.get(file.path, ())]
+
+
+def _tables(looks: list[Look], split_of: Callable[[Look], tuple[str, str]]) -> Iterator[Table]:
+    for look in looks:
+        series, split = split_of(look)
+        for table in look.tables:
+            part = f":{table.part}" if look.kind != "table" else ""
+            yield table if table.split else replace(table, series=f"{series}{part}", split=split)
+
+
+def _image_tables(tree: Tree, looks: dict[str, list[Look]]) -> Iterator[Table]:
+    """The images of each group of folders together, by their channels."""
+    grouped: dict[tuple[str, str, str], list[Look]] = defaultdict(list)
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for file in tree.files:
+        place = splits.of(file)
+        if file.kind == "image" and place.role != "target":
+            counts[place.before, place.split, place.group if place.split else ""] += 1
+            grouped[place.before, place.split, place.group if place.split else ""] += [
+                look for look in looks.get(file.path, ()) if look.bands
+            ]
+    for key, found in grouped.items():
+        before, split, group = key
+        images = [(look.path, look.bands) for look in found]
+        table = of_images(images, group or before or ".", counts[key])
+        if table is not None:
+            yield replace(table, series=f"{before}:images", split=split)
 
 
 def _index(tree: Tree) -> dict[str, int]:

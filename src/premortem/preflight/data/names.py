@@ -13,6 +13,7 @@ KINDS: dict[str, str] = {
     **dict.fromkeys("csv tsv parquet".split(), "table"),
     **dict.fromkeys("txt json jsonl xml yaml yml".split(), "text"),
     **dict.fromkeys("tar tgz".split(), "tar"),
+    "zip": "zip",
     **dict.fromkeys("h5 hdf5".split(), "hdf5"),
     **dict.fromkeys("wav flac mp3 ogg m4a".split(), "audio"),
     **dict.fromkeys("mp4 avi mkv mov webm".split(), "video"),
@@ -20,7 +21,7 @@ KINDS: dict[str, str] = {
         "nii dcm mha mhd nrrd exr hdr mat pkl pickle lmdb mdb tfrecord arrow bin ply pcd las obj".split(), "other"
     ),
 }  # fmt: skip
-SAMPLES = {"image", "array", "tensor", "table", "tar", "hdf5", "audio", "video", "other"}
+SAMPLES = {"image", "array", "tensor", "table", "tar", "zip", "hdf5", "audio", "video", "other"}
 
 # Left behind by systems and tools; nobody's sample, and empty by nature.
 JUNK = {"thumbs.db", "desktop.ini", "__init__.py", "icon\r", "license", "readme", "checksums", "md5sums"}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from premortem.preflight.data.checks.category_only_in_one_split import CategoryOnlyInOneSplit
 from premortem.preflight.data.checks.classes_differ_between_splits import ClassesDifferBetweenSplits
+from premortem.preflight.data.checks.columns_differ_between_files import ColumnsDifferBetweenFiles
+from premortem.preflight.data.checks.constant_column import ConstantColumn
 from premortem.preflight.data.checks.constant_label import ConstantLabel
 from premortem.preflight.data.checks.copies_contradict import CopiesContradict
 from premortem.preflight.data.checks.copies_within_split import CopiesWithinSplit
@@ -20,10 +23,13 @@ from premortem.preflight.data.checks.one_class_dominates import OneClassDominate
 from premortem.preflight.data.checks.pair_shapes_differ import PairShapesDiffer
 from premortem.preflight.data.checks.partner_missing import PartnerMissing
 from premortem.preflight.data.checks.pattern_fits_nothing import PatternFitsNothing
+from premortem.preflight.data.checks.placeholder_in_a_column import PlaceholderInAColumn
 from premortem.preflight.data.checks.sequence_counts_differ import SequenceCountsDiffer
 from premortem.preflight.data.checks.sequences_too_short import SequencesTooShort
+from premortem.preflight.data.checks.sizes_out_of_proportion import SizesOutOfProportion
 from premortem.preflight.data.checks.splits_look_alike import SplitsLookAlike
 from premortem.preflight.data.checks.splits_overlap import SplitsOverlap
+from premortem.preflight.data.checks.statistics_of_other_data import StatisticsOfOtherData
 from premortem.preflight.data.checks.table_names_missing_files import TableNamesMissingFiles
 from premortem.preflight.data.checks.tar_sample_incomplete import TarSampleIncomplete
 from premortem.preflight.unit import Check
@@ -53,4 +59,10 @@ ALL: tuple[type[Check], ...] = (
     OddLabel,
     ConstantLabel,
     TarSampleIncomplete,
+    PlaceholderInAColumn,
+    ColumnsDifferBetweenFiles,
+    CategoryOnlyInOneSplit,
+    SizesOutOfProportion,
+    StatisticsOfOtherData,
+    ConstantColumn,
 )

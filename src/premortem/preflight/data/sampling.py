@@ -10,7 +10,7 @@ from premortem.preflight.data.walk import File
 
 ALL_UP_TO = 1024  # files
 SAMPLE = 512
-_LARGE = {"table", "tar", "hdf5", "text"}  # many samples in one file
+_LARGE = {"table", "tar", "zip", "hdf5", "text"}  # many samples in one file
 _MOST_LARGE = 64
 _SEED = b"premortem"
 

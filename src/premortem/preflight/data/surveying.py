@@ -109,6 +109,7 @@ def _part(
         lengths=tuple(lengths),
         clips=tuple(found.clips),
         handled=frozenset(found.spoken.handled),
+        words=found.texts,
         notes=tuple(
             f"{name} is not installed, so files that need it were only listed" for name in sorted(missing)
         ),

@@ -41,7 +41,7 @@ class SplitsOverlap(Check):
         name="splits-overlap",
         family="data-order",
         severity=Severity.WARNING,
-        explains=("splits-look-alike",),
+        explains=("splits-look-alike", "evaluated-on-training-rows"),
     )
 
     def look(self, facts: DataFacts) -> Iterator[Finding]:

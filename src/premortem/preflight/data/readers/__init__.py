@@ -22,11 +22,12 @@ from premortem.preflight.data.readers import (
     tar,
     tensor,
     text,
+    zip_shard,
 )
 from premortem.preflight.data.readers.around import Around, MissingLibrary
 
 # Each is a module with `SUFFIXES` and `read(path, relative, around)`, which yields looks.
-ALL: tuple[ModuleType, ...] = (image, array, tensor, csv_table, parquet, tar, hdf5, audio, text)
+ALL: tuple[ModuleType, ...] = (image, array, tensor, csv_table, parquet, tar, zip_shard, hdf5, audio, text)
 BY_SUFFIX: dict[str, ModuleType] = {suffix: reader for reader in ALL for suffix in reader.SUFFIXES}
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from premortem.preflight.data import names
+from premortem.preflight.data import names, tables
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers.around import Around
 
@@ -32,9 +32,12 @@ def about(columns: Mapping[str, Sequence[str]], path: Path, relative: str, aroun
             compared = {filed: places}
         if filed or len(compared) >= 2:
             digests = tuple(_digest(cells) for cells in zip(*compared.values(), strict=True))
+    table = tables.of_columns(columns, relative)
+    parts = tables.split_by_column(table, columns) if table is not None else []
     return Look(
         path=relative,
         kind="table",
+        tables=tuple([table, *parts] if table is not None else parts),
         part=labels or "",
         shape=(rows, len(columns)),
         labels=tuple(counts.most_common()) if len(counts) <= _MOST_LABELS else (),

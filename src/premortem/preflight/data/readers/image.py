@@ -42,6 +42,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
                 flat=all(band[0] == band[1] for band in bands),
                 digest=hashlib.blake2b(image.tobytes(), digest_size=16).hexdigest(),
                 thumb=_thumb(image),
+                bands=bands_of(image),
             )
     except UnidentifiedImageError:
         problem = _first_bytes(path)
@@ -55,6 +56,16 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         if _is_tiff(path) and "truncated" not in str(error):
             return  # a kind of TIFF that Pillow does not know
         yield Look(path=relative, kind="image", problem=f"it cannot be decoded ({error})")
+
+
+def bands_of(image: Image) -> tuple[float, ...]:
+    """The mean of each band, then the deviation of each."""
+    from PIL import ImageStat
+
+    if image.mode not in {"L", "RGB", "RGBA", "CMYK", "YCbCr", "LA"}:
+        return ()
+    seen = ImageStat.Stat(image)
+    return (*map(float, seen.mean), *map(float, seen.stddev))
 
 
 def _thumb(image: Image) -> bytes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from premortem.preflight.data import names
+from premortem.preflight.data import names, tables
 from premortem.preflight.data.data_facts import Look
 
 _ALL = 4_000_000  # values up to which every one is looked at
@@ -24,6 +26,7 @@ def about(array: Any, relative: str, kind: str, part: str = "") -> Look:
     look |= {"shape": tuple(array.shape), "mode": str(array.dtype)}
     if array.dtype.kind not in "biufc" or not array.size:
         return Look(**look)
+    look["tables"] = tuple(_tables(array, relative, part))
     values = _some(array)
     look["values"] = int(values.size)
     if values.dtype.kind in "fc":
@@ -45,6 +48,20 @@ def about(array: Any, relative: str, kind: str, part: str = "") -> Look:
         if len(found) <= 1000:
             look["labels"] = tuple((str(v), int(n)) for v, n in zip(found, counts, strict=True))
     return Look(**look)
+
+
+def _tables(array: Any, relative: str, part: str) -> Iterator[tables.Table]:
+    """As many rows, spread evenly, as say enough of the columns."""
+    import numpy as np
+
+    if not array.ndim or array.dtype.kind == "c" or len(array) < 2:
+        return
+    width = max(1, array.size // len(array))
+    every = max(1, -(-len(array) // max(64, _ALL // width)))
+    if width <= 16 * _ALL // 64:
+        table = tables.of_array(np.asarray(array[::every]), relative, part)
+        if table is not None:
+            yield replace(table, rows=len(array))
 
 
 def _is_label(part: str, relative: str) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import tarfile
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from premortem.preflight.data.data_facts import Look
+from premortem.preflight.data.readers import members
 from premortem.preflight.data.readers.around import Around
 
 SUFFIXES = ("tar", "tgz")
@@ -45,6 +48,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
     if not packed and end > path.stat().st_size:
         yield Look(path=relative, kind="tar", problem=f"it ends in the middle of the member `{last}`")
         return
+    yield from _inside(path, relative)
     kinds = Counter(kind for found in samples.values() for kind in found)
     lacking = _lacking(samples, kinds)
     yield Look(
@@ -54,6 +58,21 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
         named=len(samples),
         missing=tuple(lacking[:50]),
     )
+
+
+def _inside(path: Path, relative: str) -> Iterator[Look]:
+    with tarfile.open(path) as archive:
+        inside = (
+            members.Member(member.name, member.size, functools.partial(_content, archive, member))
+            for member in islice(archive, _MOST_MEMBERS)
+            if member.isfile()
+        )
+        yield from members.looks(inside, relative, "tar")
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    return file.read() if file is not None else b""
 
 
 def _note(samples: dict[str, set[str]], member: tarfile.TarInfo) -> None:

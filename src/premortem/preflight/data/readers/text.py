@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from premortem.preflight.data import names
+from premortem.preflight.data import names, tables
 from premortem.preflight.data.data_facts import Look
 from premortem.preflight.data.readers.around import Around
 
@@ -34,7 +35,26 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
             if whole and (problem := _json_problem(line)):
                 yield Look(path=relative, kind="text", problem=f"line {number}: {problem}")
                 return
-    yield Look(path=relative, kind="text", rows=tuple(map(_digest, _telling(lines))) if split else ())
+    rows = tuple(map(_digest, _telling(lines))) if split else ()
+    table = tables.of_columns(_columns(lines), relative) if ending == "jsonl" else None
+    yield Look(path=relative, kind="text", rows=rows, tables=(table,) if table is not None else ())
+
+
+def _columns(lines: list[str]) -> dict[str, list[str]]:
+    """The entries of records that are plain, one column for each name that most of them have."""
+    records = []
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    keys = Counter(
+        key for record in records for key, value in record.items() if isinstance(value, (str, int, float))
+    )
+    usual = [key for key, number in keys.items() if number >= 0.9 * len(records)][:64]
+    return {key: [str(record.get(key, "")) for record in records] for key in usual}
 
 
 def _telling(lines: list[str]) -> list[str]:

@@ -1,0 +1,69 @@
+"""PM425 class-only-in-evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import DataProfiled, Event, RunEnded
+from premortem.findings import Finding, Severity
+from premortem.profile.between import only_in, phases
+from premortem.profile.wording import listed, share
+
+
+class ClassOnlyInEvaluation(Detector):
+    """The evaluation has a class that training never shows.
+
+    ## Why it matters
+    No network answers with a class it has never seen. Every row of it is counted as wrong, and the score has a ceiling that
+    no learning rate lifts.
+
+    ## Usual causes
+    A download or an export that broke off; a filter that removed a class from one file; a split by time or place that a class
+    does not share; labels that are numbered from 0 in one file and from 1 in the other.
+
+    ## What to do
+    Count the labels of both splits where they are read, and make the training split again.
+
+    ## When it stays silent
+    When so few rows were seen that the class may yet come, and when the two have hardly a class in common: retrieval and
+    few-shot learning are judged on new classes on purpose.
+    """
+
+    card = Card(
+        code="PM425", name="class-only-in-evaluation", family="data-labels", severity=Severity.WARNING
+    )
+    listens = (DataProfiled, RunEnded)
+
+    def __init__(self) -> None:
+        self._last: DataProfiled | None = None
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        # At the end: in the middle of the first pass over a sorted file much is missing.
+        if isinstance(event, DataProfiled):
+            self._last = event
+        elif isinstance(event, RunEnded) and self._last is not None:
+            yield from self._judge(event, self._last)
+
+    def _judge(self, event: RunEnded, seen: DataProfiled) -> Iterator[Finding]:
+        for trained, judged in phases(seen.profiles):
+            # A run that was cut off in its first pass has not seen all there is.
+            if event.cut_off and trained.rows < (trained.length or trained.distinct):
+                continue
+            absent = only_in(trained, judged)
+            if absent and self.once(judged.name):
+                total = sum(n for _, n in judged.classes)
+                rows = sum(n for _, n in absent)
+                names = [label for label, _ in absent]
+                yield self.finding(
+                    event,
+                    f"class{'es' if len(names) > 1 else ''} {listed(names)} {'are' if len(names) > 1 else 'is'} never a target in "
+                    f"training, and {share(rows, total)} of the evaluation's targets",
+                    cause=f"Of {sum(n for _, n in trained.classes)} training targets none is {listed(names)}; of {total} in "
+                    f"{judged.name}, {rows} are. No row of it is in the training data.",
+                    remedy="Count the labels of both splits where they are read, and make the training split again.",
+                    classes=names[:20],
+                    rows=rows,
+                    of=total,
+                )

@@ -1,0 +1,86 @@
+"""PM427 class-weights-of-other-classes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import Event, LossCall, RunEnded, Site
+from premortem.findings import Finding, Severity
+
+_ALONG = 0.8  # correlation of the logarithms: weights are meant to go against the counts
+_TIMES = 3.0  # between the largest and the smallest, of the weights and of the counts
+_ENOUGH = 100  # targets
+_MOST = 200  # calls of one line that are counted
+
+
+class ClassWeightsOfOtherClasses(Detector):
+    """The weights of the classes go along with how frequent they are, instead of against it.
+
+    ## Why it matters
+    Weights are there to lift rare classes. In the wrong order they bury them: the most frequent class gets the largest weight,
+    the rare ones are ignored, and the loss looks better than ever.
+
+    ## Usual causes
+    A file of weights that belongs to another list of classes, or another order of it; counts used where their inverse was
+    meant.
+
+    ## What to do
+    Compute the weights from the labels of this training set, in the order of its classes.
+
+    ## When it stays silent
+    When weights or counts are within a factor of three, and when the relation is not clear.
+    """
+
+    card = Card(
+        code="PM427", name="class-weights-of-other-classes", family="data-labels", severity=Severity.WARNING
+    )
+    listens = (LossCall, RunEnded)
+
+    def __init__(self) -> None:
+        self._weights: dict[Site | None, tuple[float, ...]] = {}
+        self._counts: dict[Site | None, Counter[int]] = {}
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, LossCall):
+            if event.weights and event.grad:
+                self._weights[event.at] = event.weights
+            if event.at in self._weights and event.classes and event.grad and self.times(event.at) <= _MOST:
+                counts = self._counts.setdefault(event.at, Counter())
+                counts.update({int(label): number for label, number in event.classes.items()})
+        elif isinstance(event, RunEnded):
+            for at, weights in self._weights.items():
+                yield from self._judge(event, at, weights, self._counts.get(at, Counter()))
+
+    def _judge(
+        self, event: RunEnded, at: Site | None, weights: tuple[float, ...], counts: Counter[int]
+    ) -> Iterator[Finding]:
+        pairs = [(counts[k], w) for k, w in enumerate(weights) if counts[k] > 0 and w > 0]
+        if counts.total() < _ENOUGH or not along(pairs):
+            return
+        frequent = max(range(len(weights)), key=lambda k: counts[k])
+        rare = min((k for k in range(len(weights)) if counts[k]), key=lambda k: counts[k])
+        yield self.finding(
+            event,
+            f"class {frequent}, the most frequent with {counts[frequent]} targets, has weight {weights[frequent]:.3g}; class {rare}, the "
+            f"rarest with {counts[rare]}, has {weights[rare]:.3g}",
+            cause="The weights of the classes grow with how frequent these are: they are those of other classes, or in another order.",
+            remedy="Compute the weights from the labels of this training set, in the order of its classes.",
+            at=at,
+            weights=list(weights[:20]),
+            counts=[counts[k] for k in range(len(weights))][:20],
+        )
+
+
+def along(pairs: Sequence[tuple[int, float]]) -> bool:
+    if len(pairs) < 2:
+        return False
+    counts, weights = [math.log(n) for n, _ in pairs], [math.log(w) for _, w in pairs]
+    if min(max(counts) - min(counts), max(weights) - min(weights)) < math.log(_TIMES):
+        return False
+    x, y = sum(counts) / len(counts), sum(weights) / len(weights)
+    both = sum((a - x) * (b - y) for a, b in zip(counts, weights, strict=True))
+    return both > _ALONG * math.sqrt(sum((a - x) ** 2 for a in counts) * sum((b - y) ** 2 for b in weights))

@@ -1,0 +1,136 @@
+"""PM346 cut-by-the-environment."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from premortem.cards import Card
+from premortem.detectors.base import TWICE, Detector
+from premortem.events import (
+    DataProfiled,
+    EnvironmentRead,
+    EpochEnded,
+    Event,
+    LoaderBuilt,
+    RunEnded,
+    Site,
+    Variable,
+)
+from premortem.findings import Finding, Severity
+from premortem.profile.facts import Profile
+
+_SWITCHES = frozenset({"1", "true", "yes", "on", "debug", "fast", "quick", "tiny", "smoke"})
+# What a switch for a smoke test is called; a number speaks for itself.
+_SPEAKING = frozenset(
+    "debug smoke quick fast tiny mini small dry dev test try limit limited subset sample samples rows cut short overfit demo".split()
+)
+_PART = 0.5  # of the data at most: a limit that leaves more is a choice
+_HANDFUL = 0.1  # ... where a switch alone must explain it
+_TIMES = 4.0  # as many rows in the evaluation: the training rows were cut, and those were not
+
+
+class CutByTheEnvironment(Detector):
+    """A variable of the environment, which the script asks for, keeps most of the data from it.
+
+    ## Why it matters
+    It was set for a smoke test, in a shell or a job file that lives on. The script, its arguments and its log are those of a
+    full run, and the model has seen a handful of rows.
+
+    ## Usual causes
+    `export QUICK_ROWS=32` in a profile; `DEBUG=1` in the environment of a notebook or a container.
+
+    ## What to do
+    `unset` the variable and start again. Let the script print what it was limited to.
+
+    ## When it stays silent
+    Unless the number in the variable is the number of rows, of batches or the share that was used, or a switch is on and less
+    than a tenth of the data is used.
+    """
+
+    card = Card(
+        code="PM346",
+        name="cut-by-the-environment",
+        family="config",
+        severity=Severity.WARNING,
+        explains=(
+            "evaluation-dwarfs-training",
+            "fewer-samples-than-expected",
+            "same-batch-every-step",
+            "class-only-in-evaluation",
+        ),
+    )
+    listens = (EnvironmentRead, DataProfiled, LoaderBuilt, EpochEnded, RunEnded)
+
+    def __init__(self) -> None:
+        self._variables: tuple[Variable, ...] = ()
+        self._profiled: DataProfiled | None = None
+        self._loaders: dict[int, LoaderBuilt] = {}
+        self._left: Counter[tuple[int, int]] = Counter()  # (loader, batches) of passes that were left early
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, EnvironmentRead):
+            self._variables = event.variables
+        elif isinstance(event, DataProfiled):
+            self._profiled = event
+        elif isinstance(event, LoaderBuilt):
+            self._loaders[event.loader] = event
+        elif isinstance(event, EpochEnded):
+            if not event.complete:
+                self._left[event.loader, event.batches] += 1
+        elif isinstance(event, RunEnded):
+            for variable in self._variables:
+                how = self._changed(variable)
+                if how:
+                    yield self._say(event, variable, how)
+                    return
+
+    def _changed(self, variable: Variable) -> str:
+        seen = self._profiled.profiles if self._profiled is not None else ()
+        judged = max((p.length or 0 for p in seen if p.phase == "evaluation"), default=0)
+        for trained in (p for p in seen if p.phase == "training"):
+            if how := of_rows(variable, trained, judged):
+                return how
+        for (key, batches), times in self._left.items():
+            loader = self._loaders.get(key)
+            if loader is None or times < TWICE or not loader.batches or variable.value != str(batches):
+                continue
+            if batches <= _PART * loader.batches:
+                return f"{batches} of {loader.batches} batches in each pass"
+        return ""
+
+    def _say(self, event: RunEnded, variable: Variable, how: str) -> Finding:
+        return self.finding(
+            event,
+            f"{variable.name}={variable.value} is set in the environment, and the run trains on {how}",
+            cause=f"The script asks for {variable.name}, and what it was given limits the training data.",
+            remedy=f"`unset {variable.name}` and start again; let the script print what it was limited to.",
+            at=Site(variable.file, variable.line),
+            variable=variable.name,
+            value=variable.value,
+        )
+
+
+def of_rows(variable: Variable, trained: Profile, judged: int) -> str:
+    """How a variable explains the rows that were trained on; nothing when it does not."""
+    value = variable.value
+    mine = trained.length or 0
+    if trained.rows >= TWICE * trained.distinct and trained.distinct:
+        mine = min(mine or trained.distinct, trained.distinct)
+    whole = trained.total or 0
+    if not mine or not (mine <= _PART * whole or judged >= _TIMES * mine):
+        return ""
+    shown = f"{mine} of {whole} rows" if whole > mine else f"only {mine} rows ({judged} in the evaluation)"
+    lower = value.strip().lower()
+    if lower in _SWITCHES and lower != str(mine):
+        if not set(re.split(r"[^a-z]+", variable.name.lower())) & _SPEAKING:
+            return ""
+        return shown if mine <= _HANDFUL * whole or judged >= _TIMES * mine else ""
+    try:
+        number = float(value)
+    except ValueError:
+        return ""
+    if number == mine or (0 < number < 1 and whole and abs(number * whole - mine) <= 1):
+        return shown
+    return ""

@@ -1,0 +1,72 @@
+"""PM344 evaluated-on-training-rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import DataProfiled
+from premortem.findings import Finding, Severity
+from premortem.metric_words import TRAINED
+from premortem.profile.facts import Overlap, Profile
+from premortem.profile.wording import share
+
+_FEWEST = 10  # rows: a few copies are in every collection
+_PART = 0.2  # of the evaluation: small tables have some rows twice by nature
+
+
+class EvaluatedOnTrainingRows(Detector):
+    """Rows that the model is judged by are rows that it was trained on.
+
+    ## Why it matters
+    What is measured on them is memory. The score is too good, the best checkpoint is the one that has overfitted most, and
+    it shows when the model meets new data.
+
+    ## Usual causes
+    A split job that drew the validation rows from the training rows; a file that was filled twice; copies in the source that
+    were split at random.
+
+    ## What to do
+    Make the split again, by person, device or day, and remove what is in both files. `premortem check --data DIR` names rows.
+
+    ## When it stays silent
+    When the evaluation reads the very array or dataset that is trained on (the training accuracy), when another evaluation
+    shares nothing with the training, and below a fifth of the rows.
+    """
+
+    card = Card(
+        code="PM344", name="evaluated-on-training-rows", family="data-order", severity=Severity.WARNING
+    )
+    listens = (DataProfiled,)
+
+    def observe(self, event: DataProfiled) -> Iterator[Finding]:
+        judged = [p for p in event.profiles if p.phase == "evaluation" and p.sampled >= _FEWEST]
+        shared = {o.second for o in event.overlaps}
+        clean = [p for p in judged if p.name not in shared]
+        for found in event.overlaps:
+            part = found.shared / found.of
+            if found.shared < _FEWEST or part < _PART or is_meant(found, clean):
+                continue
+            if self.once(found.second):
+                yield self._leak(event, found)
+
+    def _leak(self, event: DataProfiled, found: Overlap) -> Finding:
+        return self.finding(
+            event,
+            f"{found.shared} of {found.of} rows of {found.second} that were compared ({share(found.shared, found.of)}) are also "
+            f"in {found.first}, which is trained on",
+            cause=f"The evaluation and the training data share rows (leak), number for number: {found.example}.",
+            remedy="Make the split again so that no row is in both; until then the evaluation measures memory.",
+            shared=found.shared,
+            of=found.of,
+            training=found.first,
+            evaluation=found.second,
+        )
+
+
+def is_meant(found: Overlap, clean: list[Profile]) -> bool:
+    """A look at the training accuracy: by its name, or beside an evaluation that shares nothing."""
+    words = set(re.split(r"[^a-z]+", found.second.lower()))
+    return bool(words & TRAINED) or bool(clean)

@@ -1,0 +1,87 @@
+"""PM345 evaluation-dwarfs-training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from premortem.cards import Card
+from premortem.detectors.base import Detector
+from premortem.events import DataProfiled, Event, RunEnded
+from premortem.findings import Certainty, Finding, Severity
+from premortem.profile.between import phases
+from premortem.profile.facts import Profile
+
+_TIMES = 5.0  # as many rows in the evaluation
+_FEW = 512  # rows: who trains on more has a reason for a large evaluation
+_ROUNDS = 3  # passes over the training rows
+
+
+class EvaluationDwarfsTraining(Detector):
+    """The run trains on a handful of rows, over and over, and is judged by many times as many.
+
+    ## Why it matters
+    Splits are nearly always the other way round. A smoke test's limit, a filter that kept a single day, a download that broke
+    off: the loss falls nicely on what is left, and the model knows nothing.
+
+    ## Usual causes
+    A limit on the rows from a configuration file, an option or the environment; the two splits exchanged; a file that was
+    cut off.
+
+    ## What to do
+    Look at how many rows the training set has where it is read, and assert it.
+
+    ## When it stays silent
+    Fewer than three passes over the training rows, or more than 512 of them.
+    """
+
+    card = Card(
+        code="PM345",
+        name="evaluation-dwarfs-training",
+        family="data-empty",
+        severity=Severity.WARNING,
+        explains=("same-batch-every-step",),
+    )
+    listens = (DataProfiled, RunEnded)
+
+    def __init__(self) -> None:
+        self._last: DataProfiled | None = None
+
+    def observe(self, event: Event) -> Iterator[Finding]:
+        if isinstance(event, DataProfiled):
+            self._last = event
+        elif self._last is not None:
+            yield from self._judge(event, self._last)
+
+    def _judge(self, event: Event, seen: DataProfiled) -> Iterator[Finding]:
+        pairs = list(phases(seen.profiles))
+        for trained in dict.fromkeys(trained for trained, _ in pairs):
+            mine = rows_of(trained)
+            others = [(judged.length or 0, judged) for other, judged in pairs if other is trained]
+            if not mine or mine > _FEW or trained.rows < _ROUNDS * mine or not others:
+                continue
+            most, largest = max(others, key=lambda pair: pair[0])
+            if most < _TIMES * mine or not self.once(trained.name):
+                continue
+            yield self.finding(
+                event,
+                f"the training set has only {mine} rows, the evaluation {most} ({most / mine:.0f} times as many)",
+                cause=f"{trained.name} holds {mine} different rows, which were trained on at least {trained.rows // mine} times each"
+                + (
+                    f"; the dataset it is a part of has {trained.total}"
+                    if (trained.total or 0) > mine
+                    else ""
+                )
+                + f". {largest.name} holds {most}.",
+                remedy="Find the limit: an option, a configuration file, a variable of the environment, a file that was cut off.",
+                certainty=Certainty.MEASURED,
+                training=mine,
+                evaluation=most,
+                total=trained.total,
+            )
+
+
+def rows_of(trained: Profile) -> int:
+    """Different rows that were trained on, where all of them can have been seen."""
+    if trained.rows >= _ROUNDS * trained.distinct and trained.distinct >= 2:
+        return trained.distinct
+    return 0

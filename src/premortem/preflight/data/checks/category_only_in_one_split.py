@@ -1,0 +1,95 @@
+"""PM676 category-only-in-one-split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from premortem.cards import Card
+from premortem.findings import Finding, Severity
+from premortem.preflight.data import compared
+from premortem.preflight.data.data_facts import DataFacts
+from premortem.preflight.data.names import shown
+from premortem.preflight.unit import Check
+from premortem.profile.between import only_in
+from premortem.profile.facts import Profile
+from premortem.profile.wording import listed, share
+
+_FEW = 60  # values: a column with more of them is no list of classes
+
+
+class CategoryOnlyInOneSplit(Check):
+    """The validation or test split has a class, or a category, that the training split never shows.
+
+    ## Why it matters
+    No network answers with a class it has never seen: every row of it is counted as wrong. A category of an input that was
+    never trained has an embedding that is still random.
+
+    ## Usual causes
+    A download or an export that broke off; labels numbered from 0 in one file and from 1 in the other; another spelling; a
+    split by time or place that a class does not share.
+
+    ## What to do
+    Count the labels of all splits where they are made, and make the training split again.
+
+    ## When it stays silent
+    When the splits have hardly a value in common, as names and identifiers, and when so few rows have it that chance
+    explains it.
+    """
+
+    card: ClassVar[Card] = Card(
+        code="PM676",
+        name="category-only-in-one-split",
+        family="data-labels",
+        severity=Severity.WARNING,
+        explains=("class-only-in-evaluation", "labels-numbered-differently", "odd-label"),
+    )
+
+    def look(self, facts: DataFacts) -> Iterator[Finding]:
+        for root in facts.roots:
+            for first, second in compared.splits(root.tables):
+                for column, values in second.categories.items():
+                    known = first.categories.get(column)
+                    if known and len(values) <= _FEW and facts.uses(second, column):
+                        yield from self._compare(
+                            root.name, column, (first.shown, known), (second.shown, values)
+                        )
+            folders = {
+                (entry.place, entry.split): dict(entry.counts) for entry in root.classes if entry.split
+            }
+            for (place, split), counts in folders.items():
+                trained = folders.get((place, "train"))
+                if split != "train" and trained:
+                    yield from self._compare(
+                        root.name,
+                        "class folder",
+                        (place.replace("*", "train"), trained),
+                        (place.replace("*", split), counts),
+                    )
+
+    def _compare(
+        self,
+        root: str,
+        column: str,
+        first: tuple[str, Mapping[str, int]],
+        second: tuple[str, Mapping[str, int]],
+    ) -> Iterator[Finding]:
+        one = Profile("", classes=tuple(first[1].items()))
+        two = Profile("", classes=tuple(second[1].items()))
+        absent = only_in(one, two)
+        if not absent:
+            return
+        total, rows = sum(second[1].values()), sum(number for _, number in absent)
+        names = [label for label, _ in absent]
+        others = [label for label, _ in only_in(two, one)]
+        back = f" {listed(others)} only in the former." if others else ""
+        yield self.finding(
+            f"`{shown(root)}`: `{shown(column)}` is {listed(names)} in {rows} of {total} rows of `{shown(second[0])}` "
+            f"({share(rows, total)}), and in no row of `{shown(first[0])}`",
+            cause=f"Class{'es' if len(names) > 1 else ''} {listed(names)}: missing from the training split.{back}",
+            remedy="Count the values where the files are made, and make the training split again.",
+            column=shown(column),
+            classes=names[:20],
+            rows=rows,
+            of=total,
+        )

@@ -1,0 +1,60 @@
+"""Means and standard deviations that lie beside the data, in files of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from premortem.configs.reading import read
+from premortem.preflight.data import names
+from premortem.preflight.data.data_facts import Statistics
+from premortem.preflight.data.walk import File
+
+_MEANS = frozenset({"mean", "means", "mu", "avg", "average", "pixel_mean", "image_mean", "center", "loc"})
+_STDS = frozenset({"std", "stds", "sigma", "stdev", "stddev", "sd", "pixel_std", "image_std", "scale"})
+_MOST_BYTES = 1 << 20
+_MOST_FILES = 64
+
+
+def beside(root: Path, files: Iterable[File]) -> Iterator[Statistics]:
+    small = [
+        f for f in files if f.size <= _MOST_BYTES and names.suffix(f.name) in {"json", "yaml", "yml", "npz"}
+    ]
+    for file in small[:_MOST_FILES]:
+        for mean, std in pairs(contents(root / file.path)):
+            yield Statistics(path=file.path, mean=mean, std=std)
+
+
+def contents(path: Path) -> Any:
+    """What a small file holds, as dictionaries and numbers; nothing when it cannot be read."""
+    try:
+        if path.suffix == ".npz":
+            import numpy as np
+
+            with np.load(path, allow_pickle=False) as archive:
+                return {name: archive[name].tolist() for name in archive.files if archive[name].size <= 64}
+        return read(path).data
+    except Exception:  # noqa: BLE001 - another's file, of any content
+        return None
+
+
+def pairs(value: Any, depth: int = 0) -> Iterator[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """A mean and a standard deviation that stand beside each other, at any depth."""
+    if not isinstance(value, Mapping) or depth > 3:
+        return
+    lower = {str(key).lower(): each for key, each in value.items()}
+    mean = next((numbers(lower[key]) for key in lower if key in _MEANS), None)
+    std = next((numbers(lower[key]) for key in lower if key in _STDS), None)
+    if mean and std and len(mean) == len(std) and all(s > 0 for s in std):
+        yield mean, std
+    for each in value.values():
+        yield from pairs(each, depth + 1)
+
+
+def numbers(value: Any) -> tuple[float, ...] | None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return (float(value),)
+    if isinstance(value, list) and 0 < len(value) <= 64 and all(isinstance(v, (int, float)) for v in value):
+        return tuple(map(float, value))
+    return None

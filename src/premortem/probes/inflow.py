@@ -1,0 +1,309 @@
+"""What flows into models: rows, columns and targets, in training and in evaluation, within a budget of time.
+
+A batch becomes rows of a sample when it is known what became of it: those of a training forward when the step was made,
+those of an evaluation at once. The profile is told when enough came, after evaluations, and at the end.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+
+from premortem.events import DataProfiled
+from premortem.probes.label_information import Pairs
+from premortem.probes.loaders import Loaders, length
+from premortem.probes.losses import Losses
+from premortem.probes.modules import Model, Models
+from premortem.probes.rows import Holder, holders, labels_of, rows_of
+from premortem.probes.session import Session, user_name
+from premortem.profile.alone import summarise
+from premortem.profile.arrays import Rows, put
+from premortem.profile.between import overlap
+from premortem.profile.facts import Overlap, Profile
+from premortem.profile.sample import Sample
+
+_FREE = 0.15  # seconds of this thread that a profile may take in any run,
+_SHARE = 0.01  # and this share of the time that the run takes,
+_TRAINING = 0.6  # of which training may use so much: an evaluation comes after it, and is to be seen too
+_LOOKS = 4  # for the variable that batches are cut from
+_FIRST = 512  # rows of training, after which it is told for the first time
+_MOST_STREAMS = 12
+_SELDOM = 4  # steps for each evaluation, at least
+_AGAIN = 0.7  # of the rows that came had come before
+_HELD = 64  # batches of one step that is not made yet
+_TOLD = 6  # times before the end
+
+
+class Stream:
+    """One loader, or what one model is given directly, in one phase."""
+
+    def __init__(self, name: str, model: int, training: bool, rows: Rows) -> None:
+        self.name = name
+        self.model = model
+        self.training = training
+        self.sample = Sample(rows.names)
+        self.kind, self.names, self.dtype = rows.kind, rows.names, rows.dtype
+        self.origins: set[Any] = set()  # the memory or the dataset that its rows come from
+        self.indices: frozenset[int] | None = None  # of a part of that dataset
+        self.length: int | None = None
+        self.total: int | None = None
+        self.from_loader = False
+        self.looks = 0
+        self.last_look = -1
+        self.seen: set[tuple[int, int]] = set()  # memory that could be a whole set, or one batch of it
+        self.visits = 0  # evaluations
+        self.last_step = -1
+        self.largest = 0  # rows of the largest evaluation
+        self.current = 0
+        self.quiet = True  # the model was in eval mode
+
+    def judges(self, steps: int) -> bool:
+        """Whether it is an evaluation, and not a part of each step (a target network, a policy that acts, pseudo-labels):
+        now and then in eval mode, or on the same rows each time."""
+        again = self.sample.repeated / max(1, self.sample.rows)
+        return again > _AGAIN or (_SELDOM * self.visits <= steps and (self.quiet or again > 0.4))
+
+    def add(self, rows: Rows, labels: tuple[list[float], bool] | None, step: int) -> None:
+        if rows.names != self.names or rows.kind != self.kind:
+            return
+        if not self.training:
+            if step != self.last_step:
+                self.visits += 1
+                self.current = 0
+            self.current += rows.total
+            self.largest = max(self.largest, self.current)
+        self.last_step = step
+        put(self.sample, rows, labels[0] if labels else None, self.sample.rows)
+        if labels and labels[1]:
+            self.sample.count(f"{value:g}" for value in labels[0])
+
+    def profile(self, steps: int) -> Profile:
+        judged = "evaluation" if self.judges(steps) else "step"
+        return summarise(
+            self.sample,
+            self.name,
+            phase="training" if self.training else judged,
+            kind=self.kind,
+            model=self.model,
+            dtype=self.dtype,
+            length=self.length if self.training or self.from_loader else self.largest,
+            total=self.total,
+            passes=max(1, self.visits),
+        )
+
+
+class Inflow:
+    def __init__(
+        self, session: Session, models: Models, loaders: Loaders, losses: Losses, pairs: Pairs
+    ) -> None:
+        self.session = session
+        self.pairs = pairs
+        self.models = models
+        self.loaders = loaders
+        self.losses = losses
+        self._began = time.perf_counter()
+        self._spent = 0.0
+        self._streams: dict[tuple[Any, bool], Stream] = {}
+        self._batch: tuple[int, list[torch.Tensor], str] | None = None  # drawn, and not seen in a model yet
+        self._open: list[Any] | None = None  # [stream, rows, labels, step]: its target may still come
+        self._held: list[list[Any]] = []  # of training forwards whose step was not made yet
+        self._largest = 0  # rows of a batch in training
+        self._told = 0
+        self._over = False
+        self._next = _FIRST
+
+    def install(self) -> None:
+        self.loaders.on_batch.append(self._drawn)
+        self.models.on_call.append(self._called)
+        self.losses.on_target.append(self._compared)
+
+    # -- what happens ---------------------------------------------------------------------
+
+    def _drawn(self, loader: int, batch: Any, tensors: list[torch.Tensor]) -> None:
+        if self.session.resting or self._broke():
+            return
+        known = (loader, True) in self._streams or (loader, False) in self._streams
+        name = "" if known else self._name(loader)
+        self._batch = (loader, tensors, name)
+
+    def _called(self, model: Model, grad: bool, inputs: list[torch.Tensor]) -> None:
+        batch, self._batch = self._batch, None
+        if self.session.resting or self._broke(_TRAINING if grad else 1.0):
+            self._open = None
+            return
+        began = time.thread_time()
+        try:
+            self._close()
+            module = model.module()
+            if module is None or not inputs or (grad and not module.training):
+                return
+            self._look(model, grad, inputs, batch)
+        finally:
+            self._spent += time.thread_time() - began
+
+    def _look(self, model: Model, grad: bool, inputs: list[torch.Tensor], batch: Any) -> None:
+        first = inputs[0]
+        if first.requires_grad or self.models._source([first]) is not None:
+            return
+        seen = first
+        if first.device.type != "cpu" and batch is not None:
+            seen = next((t for t in batch[1] if t.shape == first.shape), first)
+        rows = rows_of(seen)
+        if rows is None:
+            return
+        stream = self._stream(model, grad, batch, rows, seen)
+        module = model.module()
+        if stream is None or module is None:
+            return
+        stream.quiet = stream.quiet and not module.training
+        labels = None
+        if batch is not None:
+            others = [t for t in batch[1] if t is not seen and t.dim() and t.shape[0] == rows.total]
+            found = [(t, made) for t in others[::-1] if (made := labels_of(t, rows.total)) is not None]
+            labels = found[0][1] if len(found) == 1 else None
+            if labels is not None and not grad and len(inputs) == 1:
+                self.pairs.judged(model.key, seen, found[0][0])
+        self._open = [stream, rows, labels, self.session.step, rows.total]
+
+    def _compared(self, target: torch.Tensor) -> None:
+        """A loss was given this target: that of the forward before."""
+        if self._open is not None and self._open[2] is None:
+            self._open[2] = labels_of(target, self._open[4])
+
+    def _close(self) -> None:
+        """What the last forward was given is known, and perhaps whether a step was made of it."""
+        item, self._open = self._open, None
+        step = self.session.step
+        if self._held and self._held[-1][3] < step:
+            last = self._held[-1][0]
+            for held in self._held:
+                if held[0] is last:
+                    held[0].add(held[1], held[2], held[3])
+            self._held.clear()
+            self._tell_if_due()
+        if item is None:
+            return
+        if not item[0].training:
+            item[0].add(item[1], item[2], item[3])
+        elif item[3] < step:
+            item[0].add(item[1], item[2], item[3])
+            self._tell_if_due()
+        elif len(self._held) < _HELD:
+            self._held.append(item)
+
+    # -- who is it ------------------------------------------------------------------------
+
+    def _stream(self, model: Model, grad: bool, batch: Any, rows: Rows, seen: torch.Tensor) -> Stream | None:
+        key = (batch[0] if batch is not None else (model.key, rows.names), grad)
+        stream = self._streams.get(key)
+        if stream is None:
+            if len(self._streams) >= _MOST_STREAMS:
+                return None
+            stream = self._streams[key] = Stream("", model.key, grad, rows)
+            if batch is not None:
+                self._introduce(stream, batch[0])
+                stream.name = batch[2]
+            stream.name = stream.name or f"the input of {model.name}"
+        if grad:
+            self._largest = max(self._largest, len(seen))
+        if batch is None and stream.looks < _LOOKS and stream.last_look != self.session.step:
+            stream.looks += 1
+            stream.last_look = self.session.step
+            found = self._whole_set(seen, stream)
+            if found is not None:
+                stream.name, stream.length = f"`{found.name}`", found.rows
+                stream.origins.add(found.memory)
+        return stream
+
+    def _whole_set(self, seen: torch.Tensor, stream: Stream) -> Holder | None:
+        """What the rows come from. A batch has a name too: what is many batches large, or comes again at a later step, is a
+        whole set by itself."""
+        own, larger = holders(seen)
+        if own is None:
+            return larger
+        known = (own.memory, own.rows) in stream.seen
+        stream.seen.add((own.memory, own.rows))
+        if own.rows > len(seen) or known or 0 < 4 * self._largest <= len(seen):
+            return own
+        return larger
+
+    def _introduce(self, stream: Stream, key: int) -> None:
+        stream.from_loader = True
+        loader = self.session.loaders.object(key)
+        dataset = getattr(loader, "dataset", None)
+        stream.length = length(dataset) if dataset is not None else None
+        while dataset is not None and getattr(dataset, "dataset", None) is not None:
+            indices = getattr(dataset, "indices", None)
+            if stream.indices is None and indices is not None and (length(indices) or 0) <= 1 << 22:
+                stream.indices = frozenset(int(i) for i in indices)
+            dataset = dataset.dataset
+            stream.total = length(dataset)
+        stream.origins.add(id(dataset))
+
+    def _name(self, key: int) -> str:
+        loader = self.session.loaders.object(key)
+        name = user_name(loader) if loader is not None else None
+        return f"`{name}`" if name else f"loader {key}"
+
+    # -- telling --------------------------------------------------------------------------
+
+    def _broke(self, part: float = 1.0) -> bool:
+        """The time for it is spent, for now."""
+        return self._spent > part * (_FREE + _SHARE * (time.perf_counter() - self._began))
+
+    def _tell_if_due(self) -> None:
+        trained = sum(stream.sample.rows for stream in self._streams.values() if stream.training)
+        judged = sum(stream.visits for stream in self._streams.values() if not stream.training)
+        if self._told < _TOLD and (
+            trained >= self._next or (judged and self._told < 2 and trained >= _FIRST // 8)
+        ):
+            self._next = 8 * max(trained, self._next)
+            self._told += 1
+            self.tell()
+
+    def drain(self) -> None:
+        if self._open is not None or self._held:
+            self._close()
+        if self._streams and not self._over:
+            self._over = True
+            self.tell()
+
+    def tell(self) -> None:
+        streams = [stream for stream in self._streams.values() if stream.sample.rows]
+        if streams:
+            self.session.emit(
+                DataProfiled(
+                    step=self.session.step,
+                    profiles=tuple(stream.profile(self.session.step) for stream in streams),
+                    overlaps=tuple(self._overlaps(streams)),
+                )
+            )
+
+    def _overlaps(self, streams: list[Stream]) -> list[Overlap]:
+        found = []
+        for judged in streams:
+            for trained in streams:
+                if judged.training or not trained.training or judged.names != trained.names:
+                    continue
+                if judged.model != trained.model:
+                    continue
+                if not judged.judges(self.session.step) or (
+                    judged.kind == "tokens" and not judged.from_loader
+                ):
+                    continue
+                if apart(judged, trained) and (
+                    both := overlap(trained.sample, judged.sample, (trained.name, judged.name))
+                ):
+                    found.append(both)
+        return found
+
+
+def apart(one: Stream, two: Stream) -> bool:
+    """Not one and the same data: that is a look at the training accuracy."""
+    if not one.origins or not two.origins:
+        return False  # nobody knows where its rows come from
+    if not one.origins & two.origins:
+        return True
+    return one.indices is not None and two.indices is not None and not one.indices & two.indices

@@ -1,0 +1,114 @@
+"""Tensors as rows for a profile (premortem.profile.arrays), and the variable of the user's that they were cut from."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+
+from premortem.probes.session import is_user_code
+from premortem.profile import arrays
+
+_LARGE = 1 << 23  # elements that are searched for a row
+
+
+def usable(tensor: torch.Tensor) -> bool:
+    return (
+        tensor.device.type == "cpu"
+        and tensor.layout == torch.strided
+        and tensor.dim() >= 1
+        and tensor.numel() > 0
+        and not tensor.requires_grad
+        and not tensor.is_complex()
+        and not tensor.is_quantized
+    )
+
+
+def as_array(tensor: torch.Tensor) -> Any:
+    value = tensor.detach()
+    return value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
+
+
+def rows_of(tensor: torch.Tensor) -> arrays.Rows | None:
+    return arrays.rows_of(as_array(tensor)) if usable(tensor) else None
+
+
+def labels_of(target: torch.Tensor, count: int) -> tuple[list[float], bool] | None:
+    return arrays.labels_of(as_array(target), count) if usable(target) else None
+
+
+class Holder(NamedTuple):
+    """A variable of the user's."""
+
+    name: str
+    memory: int
+    rows: int
+
+
+def holders(tensor: torch.Tensor) -> tuple[Holder | None, Holder | None]:
+    """The variable that is this very tensor, and a larger one that it may have been cut from."""
+    piece = tensor.detach()
+    found = list(tables(piece))
+    own = next((pair for pair in found if same_memory(pair[1], piece)), None)
+    larger = (pair for pair in found if len(pair[1]) > len(piece))
+    cut_from = next((pair for pair in larger if holds(pair[1], piece)), None)
+    made = (
+        None if pair is None else Holder(pair[0], pair[1].untyped_storage().data_ptr(), len(pair[1]))
+        for pair in (own, cut_from)
+    )
+    return next(made), next(made)
+
+
+def holds(whole: torch.Tensor, piece: torch.Tensor) -> bool:
+    """Whether the first row of the piece is one of its rows."""
+    return bool((whole == piece[:1]).reshape(len(whole), -1).all(1).any())
+
+
+def tables(piece: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+    """Tensors in the variables of the user's frames that could hold these rows, the largest first."""
+    found: dict[int, tuple[str, torch.Tensor]] = {}
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_user_code(frame.f_code.co_filename):
+            for name, value in [*frame.f_locals.items(), *frame.f_globals.items()]:
+                for shown, inner in inside(name, value):
+                    if fits(inner, piece):
+                        found.setdefault(id(inner), (shown, inner))
+        frame = frame.f_back
+    yield from sorted(found.values(), key=lambda pair: -len(pair[1]))
+
+
+def inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The value itself, and the tensors that it holds: of `self`, of a TensorDataset, of a dictionary or tuple."""
+    yield name, value
+    if isinstance(value, torch.Tensor):
+        return
+    if isinstance(value, dict) and len(value) <= 32:
+        yield from ((f"{name}[{key!r}]", inner) for key, inner in value.items())
+    elif isinstance(value, (list, tuple)) and len(value) <= 8:
+        yield from ((f"{name}[{at}]", inner) for at, inner in enumerate(value))
+    elif not isinstance(value, (type, types.ModuleType)):
+        for attribute, inner in list(getattr(value, "__dict__", {}).items())[:32]:
+            if isinstance(inner, (tuple, list)) and len(inner) <= 8:
+                yield from ((f"{name}.{attribute}[{at}]", each) for at, each in enumerate(inner))
+            else:
+                yield f"{name}.{attribute}", inner
+
+
+def fits(whole: Any, piece: torch.Tensor) -> bool:
+    return (
+        isinstance(whole, torch.Tensor)
+        and whole.dtype == piece.dtype
+        and usable(whole)
+        and whole.shape[1:] == piece.shape[1:]
+        and whole.shape[0] >= piece.shape[0]
+        and whole.numel() <= _LARGE
+        and (whole.shape[0] > piece.shape[0] or same_memory(whole, piece))
+    )
+
+
+def same_memory(whole: torch.Tensor, piece: torch.Tensor) -> bool:
+    return whole.untyped_storage().data_ptr() == piece.untyped_storage().data_ptr()

@@ -1,0 +1,99 @@
+"""Variables of the environment that the script asks for and that are set: what steers a run from outside.
+
+Its own code is read, not the calls: a script asks for a variable by its name, before torch is there as well as after. Classes
+of pydantic's settings ask for a variable by the name of each field.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from premortem.events import EnvironmentRead, Variable
+from premortem.files.variables import is_plain
+from premortem.probes.session import Session, is_user_code
+
+_MOST_FILES = 64
+_MOST_LINES = 20_000
+
+
+class Steering:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._over = False
+
+    def tell(self) -> None:
+        if self._over:
+            return
+        self._over = True
+        found = {variable.name: variable for path in sources() for variable in asked_for(path)}
+        if found:
+            self.session.emit(EnvironmentRead(step=self.session.step, variables=tuple(found.values())))
+
+
+def sources() -> Iterator[str]:
+    """The files of the user's own modules."""
+    modules: list[Any] = list(sys.modules.values())
+    files = {file for module in modules if isinstance(file := getattr(module, "__file__", None), str)}
+    yield from sorted(file for file in files if file.endswith(".py") and is_user_code(file))[:_MOST_FILES]
+
+
+def asked_for(path: str) -> Iterator[Variable]:
+    lines = linecache.getlines(path)
+    if not lines or len(lines) > _MOST_LINES:
+        return
+    text = "".join(lines)
+    if "environ" not in text and "getenv" not in text and "Settings" not in text:
+        return
+    for name, line in names_in(ast.parse(text)):
+        value = os.environ.get(name)
+        if value is not None and is_plain(name, value):
+            yield Variable(name, value, path, line)
+
+
+def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    set_here = {name.upper(): name for name in os.environ}
+    every = list(ast.walk(tree))
+    written = {
+        id(node.slice)
+        for node in every
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    }
+    for node in every:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) in written or node.value not in os.environ:
+                continue
+            yield node.value, node.lineno
+        elif isinstance(node, ast.ClassDef) and any("Settings" in ast.unparse(base) for base in node.bases):
+            prefix = next((p for p in prefixes(node)), "")
+            for field in node.body:
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                    name = f"{prefix}{field.target.id}".upper()
+                    if name in set_here:
+                        yield set_here[name], field.lineno
+
+
+def prefixes(settings: ast.ClassDef) -> Iterator[str]:
+    """`env_prefix` of a class of settings, wherever in it that stands."""
+    for node in ast.walk(settings):
+        if (
+            isinstance(node, ast.keyword)
+            and node.arg == "env_prefix"
+            and isinstance(node.value, ast.Constant)
+        ):
+            yield str(node.value.value)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            if any(isinstance(target, ast.Name) and target.id == "env_prefix" for target in node.targets):
+                yield str(node.value.value)
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if (
+                    isinstance(key, ast.Constant)
+                    and key.value == "env_prefix"
+                    and isinstance(value, ast.Constant)
+                ):
+                    yield str(value.value)

@@ -1,0 +1,290 @@
+"""What one stream says by itself."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from premortem.profile.arrays import CHANGES
+from premortem.profile.facts import BINS, Column, Giveaway, Placeholder, Profile
+from premortem.profile.sample import Row, Sample
+
+_POINTS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+ENOUGH = 100  # rows, below which hardly anything is said of a column
+# A placeholder: so many distances between the quartiles away from the median. Heavy tails reach ten, a capped income twenty.
+_FAR = 25.0
+_FAR_KNOWN = 8.0  # for a number that people write where they have none
+_KNOWN = frozenset(
+    {-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, -999999.0, -32768.0, -2147483648.0}
+    | {
+        99.0,
+        999.0,
+        9999.0,
+        99999.0,
+        999999.0,
+        32767.0,
+        65535.0,
+        2147483647.0,
+        1e20,
+        -1e20,
+        1e30,
+        -1e30,
+        1e10,
+        -1e10,
+    }
+)
+_TWICE_AS_FAR = 2.0  # times the distance of the next value: nothing lies between it and the rest
+_REPEATED = 3  # rows
+_SHARE = 0.002  # of the rows
+_VARIED = 12  # different values of the rest: a flag has no placeholder
+_SAME = 1e-5  # of the spread, up to which a straight line is exact
+
+
+def summarise(
+    sample: Sample, name: str, *, phase: str = "", source: str = "", kind: str = "table", **known: object
+) -> Profile:
+    """The profile of a sample."""
+    rows = list(sample.kept.values())
+    columns = tuple(
+        column_of(
+            column, [row.values[at] for row in rows], sample.low[at], sample.high[at], sample.missing[at]
+        )
+        for at, column in enumerate(sample.columns)
+    )
+    labels = [row.label for row in rows if row.label is not None]
+    measured = bool(labels) and not sample.discrete
+    return Profile(
+        name=name,
+        phase=phase,
+        source=source,
+        rows=sample.rows,
+        sampled=len(rows),
+        distinct=sample.distinct,
+        kind=kind,
+        columns=columns,
+        classes=tuple(sorted(sample.classes.items(), key=lambda pair: (-pair[1], pair[0]))),
+        target=column_of("target", labels) if measured else None,
+        placeholders=tuple(placeholders(sample.columns, rows)),
+        giveaways=tuple(giveaways(sample.columns, rows, discrete=sample.discrete)),
+        repeated=sample.repeated,
+        contradicting=sample.contradicting,
+        **known,  # type: ignore[arg-type]
+    )
+
+
+def column_of(
+    name: str,
+    values: Sequence[float],
+    low: float = math.inf,
+    high: float = -math.inf,
+    missing: int = 0,
+) -> Column:
+    finite = sorted(v for v in values if math.isfinite(v))
+    if not finite:
+        return Column(name, 0, missing, 0.0, 0.0, 0.0, 0.0)
+    mean = math.fsum(finite) / len(finite)
+    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in finite) / len(finite))
+    counts = Counter(finite)
+    last = len(finite) - 1
+    return Column(
+        name=name,
+        counted=len(finite),
+        missing=missing,
+        mean=mean,
+        spread=spread,
+        low=min(low, finite[0]),
+        high=max(high, finite[-1]),
+        quantiles=tuple(finite[round(point * last)] for point in _POINTS),
+        distinct=len(counts),
+        common=tuple(sorted(counts.most_common(3), key=lambda pair: -pair[1])),
+        histogram=histogram(finite),
+        whole=all(v.is_integer() for v in counts),
+        merged=len(counts) - len({in_32_bits(v) for v in counts}),
+    )
+
+
+def in_32_bits(value: float) -> float:
+    try:
+        return struct.unpack("f", struct.pack("f", value))[0]  # type: ignore[no-any-return]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def histogram(ordered: Sequence[float]) -> tuple[int, ...]:
+    low, high = ordered[0], ordered[-1]
+    if low == high or not math.isfinite(high - low):
+        return (len(ordered),)
+    bins = [0] * BINS
+    for value in ordered:
+        bins[min(BINS - 1, int(BINS * ((value - low) / (high - low))))] += 1
+    return tuple(bins)
+
+
+# --- placeholders ----------------------------------------------------------------------------
+
+
+def placeholders(names: Sequence[str], rows: Sequence[Row]) -> Iterator[Placeholder]:
+    for at, name in enumerate(names):
+        values = sorted(row.values[at] for row in rows if math.isfinite(row.values[at]))
+        if len(values) < ENOUGH:
+            continue
+        counts = Counter(values)
+        for value in {values[0], values[-1]}:
+            number = counts[value]
+            if number >= max(_REPEATED, _SHARE * len(values)) and is_apart(value, number, values):
+                rest = [v for v in values if v != value]
+                first = min((row for row in rows if row.values[at] == value), key=lambda row: row.place)
+                where = f"{first.source} " if first.source else ""
+                yield Placeholder(
+                    name, value, number, len(values), rest[0], rest[-1], f"{where}row {first.place}"
+                )
+
+
+def is_apart(value: float, number: int, ordered: Sequence[float]) -> bool:
+    """Far from all the others, which lie together and are many different ones."""
+    rest = ordered[number:] if value == ordered[0] else ordered[: len(ordered) - number]
+    # The other end may have a placeholder of its own.
+    inner = rest[len(rest) // 50 : len(rest) - len(rest) // 50]
+    if len(rest) < ENOUGH // 2 or len(set(inner)) < _VARIED or number > len(ordered) // 2:
+        return False
+    last = len(inner) - 1
+    median = inner[last // 2]
+    middle = inner[round(0.75 * last)] - inner[round(0.25 * last)]
+    if middle <= 0:
+        return False
+    nearest = rest[0] if value == ordered[0] else rest[-1]
+    if abs(value - median) < _TWICE_AS_FAR * abs(nearest - median):
+        return False
+    return abs(value - median) > (_FAR_KNOWN if value in _KNOWN else _FAR) * middle
+
+
+# --- a column that is the target -------------------------------------------------------------
+
+
+def giveaways(names: Sequence[str], rows: Sequence[Row], *, discrete: bool) -> Iterator[Giveaway]:
+    labelled = [row for row in rows if row.label is not None]
+    if len(labelled) < ENOUGH or len(names) < 3:
+        return
+    labels = [row.label or 0.0 for row in labelled]
+    if len(set(labels)) < 2:
+        return
+    found = []
+    for at, name in enumerate(names):
+        values = [row.values[at] for row in labelled]
+        told = of_classes(values, labels) if discrete else of_quantity(values, labels)
+        if told:
+            found.append(Giveaway(name, *told, len(labelled)))
+    # Where many columns do, the task is made so.
+    if len(found) <= max(1, len(names) // 4):
+        yield from found
+
+
+def of_classes(values: Sequence[float], labels: Sequence[float]) -> tuple[str, str] | None:
+    classes = Counter(labels)
+    if len(classes) > 64 or min(classes.values()) < 5:
+        return None
+    by_value: dict[float, set[float]] = defaultdict(set)
+    for value, label in zip(values, labels, strict=True):
+        by_value[value].add(label)
+    if len(by_value) == len(classes) and all(len(found) == 1 for found in by_value.values()):
+        order = sorted((next(iter(found)), value) for value, found in by_value.items())
+        if len({value for _, value in order}) == len(classes):
+            shown = ", ".join(f"{value:.4g} for class {label:g}" for label, value in order[:3])
+            return "renamed", shown
+    # One value that all rows of one class have, and no other row; the other rows have many values.
+    value, number = Counter(values).most_common(1)[0]
+    if len(by_value) > _VARIED and len(by_value[value]) == 1:
+        label = next(iter(by_value[value]))
+        if number >= 20 and number >= 0.98 * classes[label]:
+            return (
+                "marked",
+                f"{value:.6g} in {number} of {classes[label]} rows of class {label:g}, and in no other row",
+            )
+    return None
+
+
+def of_quantity(values: Sequence[float], labels: Sequence[float]) -> tuple[str, str] | None:
+    pairs = [(v, y) for v, y in zip(values, labels, strict=True) if math.isfinite(v) and math.isfinite(y)]
+    if len(pairs) < ENOUGH or len({y for _, y in pairs}) < _VARIED:
+        return None
+    if all(v == y for v, y in pairs):
+        return "equal", "the same number in every row"
+    fit = line(pairs)
+    if fit is None:
+        return None
+    slope, start, left = fit
+    return ("line", f"target = {slope:.4g} × column {start:+.4g}") if left < _SAME else None
+
+
+def line(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float] | None:
+    """Slope and start of the straight line through them, and what it leaves over, in spreads of the target."""
+    count = len(pairs)
+    x, y = math.fsum(v for v, _ in pairs) / count, math.fsum(t for _, t in pairs) / count
+    xx = math.fsum((v - x) ** 2 for v, _ in pairs)
+    yy = math.fsum((t - y) ** 2 for _, t in pairs)
+    if xx <= 0 or yy <= 0:
+        return None
+    slope = math.fsum((v - x) * (t - y) for v, t in pairs) / xx
+    left = math.fsum((t - y - slope * (v - x)) ** 2 for v, t in pairs)
+    return slope, y - slope * x, math.sqrt(left / yy)
+
+
+# --- questions -------------------------------------------------------------------------------
+
+
+def constants(profile: Profile) -> list[Column]:
+    """Columns that are one number in every row, beside others that are not."""
+    if profile.kind != "table" or profile.sampled < ENOUGH or len(profile.columns) < 3:
+        return []
+    alive = [c for c in profile.columns if c.distinct > _VARIED]
+    dead = [c for c in profile.columns if c.counted >= ENOUGH and c.low == c.high]
+    # 0 and 1 are written on purpose: a place that is kept free, a constant term, a flag that nothing has yet. Among
+    # standardised columns 0 is what is left of any constant.
+    standard = all(abs(c.mean) < 0.3 and 0.7 < c.spread < 1.4 for c in profile.columns if c not in dead)
+    odd = [c for c in dead if c.low != 1.0 and (c.low != 0.0 or standard)]
+    return odd if odd and len(dead) <= max(1, len(profile.columns) // 5) and len(alive) >= 2 else []
+
+
+def collapsed(profile: Profile) -> Column | None:
+    """The widest column, where even that is hardly more than one number: the rows do not differ."""
+    columns = [c for c in profile.columns if c.counted >= ENOUGH and not c.name.startswith("deviation")]
+    if len(columns) != len([c for c in profile.columns if not c.name.startswith("deviation")]) or not columns:
+        return None
+    widest = max(columns, key=lambda c: c.high - c.low)
+    size = max(abs(widest.low), abs(widest.high))
+    if size == 0.0:
+        return widest
+    return widest if (widest.high - widest.low) < NEARLY * size and widest.spread < _NO_SPREAD else None
+
+
+def one_token(profile: Profile) -> bool:
+    """Rows of numbers that stand for words, in nearly all of which one number is repeated and another fills the rest."""
+    changes = next((c for c in profile.columns if c.name == CHANGES), None)
+    if profile.kind != "tokens" or changes is None or changes.counted < ENOUGH:
+        return False
+    return changes.quantiles[5] <= 1.0
+
+
+NEARLY = 0.05  # of its size: what a column may vary at most to be nearly one number
+_NO_SPREAD = 0.05  # standardised inputs have 1
+
+
+def coarse(profile: Profile) -> list[tuple[Column, int]]:
+    """Columns whose values lie closer together than their 32-bit type can tell apart, and the steps it has for them."""
+    found = []
+    for column in profile.columns:
+        if column.counted < ENOUGH or not column.quantiles:
+            continue
+        size = max(abs(column.quantiles[1]), abs(column.quantiles[5]))
+        if size < 1 << 20:
+            continue
+        step = math.ldexp(1.0, math.frexp(size)[1] - 24)
+        steps = int((column.quantiles[5] - column.quantiles[1]) / step)
+        if 0 < steps < COARSE and column.distinct > 4:
+            found.append((column, steps))
+    return found
+
+
+COARSE = 256  # steps for nine tenths of the values: fewer than a pixel has

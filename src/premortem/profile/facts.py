@@ -1,0 +1,107 @@
+"""What is known of a stream of samples, as plain values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+BINS = 12
+
+
+class Column(NamedTuple):
+    """One column of a table, or one statistic of one channel, over the sampled rows."""
+
+    name: str
+    counted: int  # sampled rows with a number in it
+    missing: int  # rows of the stream without one: NaN, infinity, an empty cell
+    mean: float
+    spread: float  # standard deviation
+    low: float  # of the whole stream
+    high: float
+    # at 0, 5, 25, 50, 75, 95 and 100 %
+    quantiles: tuple[float, ...] = ()
+    distinct: int = 0
+    common: tuple[tuple[float, int], ...] = ()  # the most frequent values, and how often
+    histogram: tuple[int, ...] = ()
+    whole: bool = False  # all of its numbers are whole
+    merged: int = 0  # values that become one when they are stored in 32 bits
+
+    @property
+    def median(self) -> float:
+        return self.quantiles[3] if self.quantiles else self.mean
+
+    @property
+    def middle(self) -> float:
+        """The distance between the quartiles."""
+        return self.quantiles[4] - self.quantiles[2] if self.quantiles else 0.0
+
+
+class Placeholder(NamedTuple):
+    """One value, far from all others and repeated, where a missing one was meant."""
+
+    column: str
+    value: float
+    times: int
+    of: int
+    low: float  # of the other values
+    high: float
+    where: str = ""  # a row that has it
+
+
+class Giveaway(NamedTuple):
+    """A column that is the target, or nearly so."""
+
+    column: str
+    how: str  # "equal", "line" (a straight line), "renamed" (one value for each class), "marked" (one value in one class only)
+    detail: str
+    rows: int
+
+
+class Profile(NamedTuple):
+    """One stream: what a loader handed out, what a model was given, or what a file holds."""
+
+    name: str
+    phase: str = (
+        ""  # "training", "evaluation", "step" (without gradients, as a part of each step); "" for a file
+    )
+    source: str = ""  # file, where it is known
+    model: int = 0  # that was given it
+    rows: int = 0  # that were looked at
+    sampled: int = 0
+    distinct: int = 0  # different rows, estimated from the sample
+    length: int | None = None  # of the dataset
+    total: int | None = None  # of the dataset that it is a part of
+    kind: str = "table"  # "table", "channels", "tokens"
+    dtype: str = ""
+    columns: tuple[Column, ...] = ()
+    classes: tuple[tuple[str, int], ...] = ()  # every label that came, and how often
+    target: Column | None = None
+    placeholders: tuple[Placeholder, ...] = ()
+    giveaways: tuple[Giveaway, ...] = ()
+    repeated: int = 0  # rows that had come before in the same pass
+    contradicting: int = 0  # ... with another label
+    passes: int = 1
+
+
+class Overlap(NamedTuple):
+    """Rows of one stream that are rows of another."""
+
+    first: str
+    second: str
+    shared: int
+    of: int  # rows of the second that were compared
+    whole: int = 0  # rows that the second has, as far as known
+    example: str = ""
+    relabelled: int = 0  # shared rows whose labels differ
+
+
+class Shift(NamedTuple):
+    """One column in two streams."""
+
+    column: str
+    how: str  # "shifted", "rescaled", "constant", "exchanged", "missing"
+    first: float  # mean (or what `how` is about) in the one
+    first_spread: float
+    second: float
+    second_spread: float
+    factor: float = 0.0
+    other: str = ""  # of exchanged ones: the other column

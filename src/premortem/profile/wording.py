@@ -1,0 +1,54 @@
+"""What is said of a profile, in the same words by a run and by `premortem check`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from premortem.profile.facts import Giveaway, Placeholder, Shift
+
+
+def amount(value: float) -> str:
+    """As people write it: -9999, 0.804, 1.7e+09."""
+    return f"{value:,.0f}".replace(",", "") if value == int(value) and abs(value) < 1e7 else f"{value:.4g}"
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "0 %"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def placeholder(found: Placeholder) -> str:
+    return (
+        f"`{found.column}` is {amount(found.value)} in {found.times} of {found.of} sampled rows "
+        f"({share(found.times, found.of)}; for example in {found.where}), all others lie between {amount(found.low)} and "
+        f"{amount(found.high)}"
+    )
+
+
+def shift(found: Shift, first: str, second: str) -> str:
+    here = f"{found.first:.4g} ± {found.first_spread:.4g} in {first}"
+    there = f"{found.second:.4g} ± {found.second_spread:.4g} in {second}"
+    if found.how == "exchanged":
+        return f"`{found.column}` and `{found.other}` have changed places: `{found.column}` is {here} and {there}, as `{found.other}` is in {first}"
+    if found.how == "constant":
+        flat, other = (second, first) if not found.second_spread else (first, second)
+        value = found.second if not found.second_spread else found.first
+        return f"`{found.column}` is {amount(value)} in every row of {flat}, and varies in {other}"
+    if found.how == "rescaled":
+        times = found.factor if found.factor >= 1 else 1 / max(found.factor, 1e-12)
+        return f"`{found.column}` is {times:.3g} times as {'wide' if found.factor >= 1 else 'narrow'} in {second}: {here}, {there}"
+    return f"`{found.column}` is {here} and {there}"
+
+
+def giveaway(found: Giveaway) -> str:
+    if found.how == "equal":
+        return f"`{found.column}` is the target itself, in all {found.rows} rows that were compared"
+    if found.how == "line":
+        return f"`{found.column}` gives the target exactly ({found.detail}) in all {found.rows} rows that were compared"
+    if found.how == "renamed":
+        return f"`{found.column}` is the class under other numbers ({found.detail}), in all {found.rows} rows that were compared"
+    return f"`{found.column}` gives a class away: {found.detail}"

@@ -1,0 +1,25 @@
+from premortem.events import EnvironmentRead, EpochEnded, LoaderBuilt, Variable
+from tests.detectors.flows import rows, run, sample
+
+FEW = sample(rows(32) * 10)
+MANY = sample(rows(400, 3))
+LOADER = LoaderBuilt(
+    loader=1, samples=1440, batches=45, batch_size=32, shuffle=True, drop_last=False, workers=0
+)
+
+
+def told(name, value):
+    return EnvironmentRead(variables=(Variable(name, value, "train.py", 9),))
+
+
+EVENTS = [told("QUICK_ROWS", "32"), *run(FEW, MANY, length=32, total=1440)]
+SWITCH = [told("DEBUG", "1"), *run(FEW, MANY, length=32, total=1440)]
+SHARE = [told("PART", "0.05"), *run(sample(rows(72) * 4), MANY, length=72, total=1440)]
+LEFT = EpochEnded(loader=1, batches=2, complete=False)
+BATCHES = [told("LIMIT", "2"), LOADER, LEFT, LEFT, *run(sample(rows(400)), MANY, length=1440)]
+HEALTHY = [
+    [told("BATCH_SIZE", "16"), *run(FEW, MANY, length=32, total=1440)],
+    [told("EPOCHS", "32"), *run(sample(rows(400) * 3), MANY, length=400)],
+    [told("DEBUG", "1"), *run(sample(rows(400) * 3), MANY, length=400)],
+    run(FEW, MANY, length=32, total=1440),
+]

@@ -1,0 +1,56 @@
+"""More of what the detectors of what flows in must say, and in which words."""
+
+import pytest
+
+from premortem.detectors.column_gives_target_away import ColumnGivesTargetAway
+from premortem.detectors.column_is_one_number import ColumnIsOneNumber
+from premortem.detectors.columns_differ_between_phases import ColumnsDifferBetweenPhases
+from premortem.detectors.cut_by_the_environment import CutByTheEnvironment
+from tests.detectors.faults import column_gives_target_away as giveaway
+from tests.detectors.faults import column_is_one_number as constant
+from tests.detectors.faults import columns_differ_between_phases as shifted
+from tests.detectors.faults import cut_by_the_environment as cut
+
+
+def said(cls, events):
+    detector = cls()
+    return [finding for event in events for finding in detector.hear(event)]
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        (shifted.EVENTS, "`input[:, 2]` is -1."),
+        (shifted.RESCALED, "times as wide in evaluation"),
+        (shifted.EXCHANGED, "`input[:, 1]` and `input[:, 2]` have changed places"),
+        (shifted.CONSTANT, "`input[:, 2]` is 5 in every row of evaluation"),
+    ],
+    ids=["shifted", "rescaled", "exchanged", "constant"],
+)
+def test_a_column_that_differs_is_named_with_its_numbers(events, words):
+    (finding,) = said(ColumnsDifferBetweenPhases, events)
+    assert words in finding.message
+
+
+@pytest.mark.parametrize("events", giveaway.SPEAKING)
+def test_a_column_that_is_the_target_in_disguise_is_named(events):
+    (finding,) = said(ColumnGivesTargetAway, events)
+    assert "`input[:, 3]`" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        (cut.SWITCH, "DEBUG=1 is set in the environment, and the run trains on 32 of 1440 rows"),
+        (cut.SHARE, "72 of 1440 rows"),
+        (cut.BATCHES, "2 of 45 batches in each pass"),
+    ],
+)
+def test_it_is_said_how_a_variable_changed_the_run(events, words):
+    (finding,) = said(CutByTheEnvironment, events)
+    assert words in finding.message
+
+
+def test_a_constant_is_0_once_it_is_standardised():
+    (finding,) = said(ColumnIsOneNumber, constant.SQUASHED)
+    assert "`input[:, 1]` is 0 in all 300 rows" in finding.message
