@@ -17,6 +17,7 @@ from premortem.detectors.checkpoint_non_finite import CheckpointNonFinite
 from premortem.detectors.checkpoint_not_saved import CheckpointNotSaved
 from premortem.detectors.class_sorted_batches import ClassSortedBatches
 from premortem.detectors.clipped_after_step import ClippedAfterStep
+from premortem.detectors.clipped_before_more_gradients import ClippedBeforeMoreGradients
 from premortem.detectors.clipped_hard_every_step import ClippedHardEveryStep
 from premortem.detectors.clipping_reaches_nothing import ClippingReachesNothing
 from premortem.detectors.collectives_out_of_order import CollectivesOutOfOrder
@@ -86,6 +87,7 @@ from premortem.detectors.poisoned_checkpoint import PoisonedCheckpoint
 from premortem.detectors.rank_lags_behind import RankLagsBehind
 from premortem.detectors.ranks_apart import RanksApart
 from premortem.detectors.ranks_out_of_step import RanksOutOfStep
+from premortem.detectors.rate_goes_up_and_down import RateGoesUpAndDown
 from premortem.detectors.raw_scores_in_bce import RawScoresInBce
 from premortem.detectors.refused_too_often import RefusedTooOften
 from premortem.detectors.reseeded_every_step import ReseededEveryStep
@@ -187,9 +189,11 @@ ALL: tuple[type[Detector], ...] = (
     LearningRateNotANumber,  # PM214
     LearningRateStuck,  # PM215
     LearningRateSetNowhere,  # PM216
+    RateGoesUpAndDown,  # PM217
     ClippedHardEveryStep,  # PM221
     ClippedAfterStep,  # PM222
     ClippingReachesNothing,  # PM223
+    ClippedBeforeMoreGradients,  # PM224
     WeightDecayCollapse,  # PM231
     SaturatedActivations,  # PM241
     DeadUnits,  # PM242

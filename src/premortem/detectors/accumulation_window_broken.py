@@ -64,6 +64,7 @@ class AccumulationWindowBroken(Detector):
         self._short: Counter[tuple[int, ...]] = Counter()
         self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
         self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
+        self._passes: Counter[int] = Counter()  # ... and backward passes of each optimizer before them
 
     def observe(self, event: Event) -> Iterable[Finding]:
         if isinstance(event, WindowEnded):
@@ -189,12 +190,16 @@ class AccumulationWindowBroken(Detector):
         size = self._shuffled.get(event.at)
         self._shuffled[event.at] = event.size
         trained, self._trained = self._trained, {}
+        passes, self._passes = self._backwards - self._passes, Counter(self._backwards)
         if size != event.size:
             return
         for optimizer, windows in trained.items():
             (k, samples), alike = windows[0], len(set(windows)) == 1
             used = samples * len(windows)
             rest = size - used
+            # What was sent backward after the last step is not lost: the first window of the next epoch holds it.
+            if passes[optimizer] != k * len(windows):
+                continue
             # Leaving out a bit of the data, like drop_last, is a choice; a quarter of it is not.
             if not alike or k < 2 or not size / 4 <= rest < samples or self.said(optimizer):
                 continue

@@ -92,6 +92,7 @@ class SchedulerSteppedPerBatch(Detector):
         severity=Severity.ERROR,
         explains=(
             "scheduler-past-horizon",
+            "rate-goes-up-and-down",
             "learning-rate-zero",
             "updates-too-small",
             "metric-frozen",

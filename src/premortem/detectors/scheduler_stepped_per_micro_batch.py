@@ -54,6 +54,7 @@ class SchedulerSteppedPerMicroBatch(Detector):
         explains=(
             "scheduler-stepped-per-batch",
             "scheduler-past-horizon",
+            "rate-goes-up-and-down",
             "scheduler-before-optimizer",
             "learning-rate-zero",
             "updates-too-small",

@@ -53,8 +53,25 @@ def own_order(*, size, k=6):
     return play.end()
 
 
+def carried_over(*, batches=10, k=6):
+    """One window after the other, whatever the epoch: what is left over is the beginning of the next one."""
+    play = Rehearsal()
+    play.optimizer(1, 2)
+    done = 0
+    for _ in range(12):
+        play.add(Shuffled(step=play.step, at=line(5), size=32 * batches))
+        for _ in range(batches):
+            micro(play, 1, 1 / k)
+            done += 1
+            if done % k == 0:
+                play.stepped(backwards=k, pending=k)
+                play.zero()
+    return play.end()
+
+
 EVENTS = run()
 HEALTHY = [
+    carried_over(),
     run(batches=12),
     run(end="stepped"),
     run(batches=12, end="leaks"),
