@@ -94,8 +94,10 @@ from premortem.detectors.reseeded_every_step import ReseededEveryStep
 from premortem.detectors.reshape_as_transpose import ReshapeAsTranspose
 from premortem.detectors.restored_own_live_weights import RestoredOwnLiveWeights
 from premortem.detectors.rounded_away import RoundedAway
+from premortem.detectors.rows_treated_differently import RowsTreatedDifferently
 from premortem.detectors.same_batch_every_step import SameBatchEveryStep
 from premortem.detectors.same_data_on_every_rank import SameDataOnEveryRank
+from premortem.detectors.sample_depends_on_batch import SampleDependsOnBatch
 from premortem.detectors.saturated_activations import SaturatedActivations
 from premortem.detectors.saved_weights_never_change import SavedWeightsNeverChange
 from premortem.detectors.scaled_gradients_stepped import ScaledGradientsStepped
@@ -110,6 +112,7 @@ from premortem.detectors.scheduler_stepped_per_batch import SchedulerSteppedPerB
 from premortem.detectors.scheduler_stepped_per_epoch import SchedulerSteppedPerEpoch
 from premortem.detectors.scheduler_stepped_per_micro_batch import SchedulerSteppedPerMicroBatch
 from premortem.detectors.scheduler_stepped_twice import SchedulerSteppedTwice
+from premortem.detectors.sees_its_own_target import SeesItsOwnTarget
 from premortem.detectors.settings_overwritten_by_file import SettingsOverwrittenByFile
 from premortem.detectors.shapes_do_not_fit import ShapesDoNotFit
 from premortem.detectors.shuffle_repeats_every_epoch import ShuffleRepeatsEveryEpoch
@@ -260,10 +263,13 @@ ALL: tuple[type[Detector], ...] = (
     AttentionOverWrongDimension,  # PM416
     MemoryFormatOfOtherRank,  # PM417
     PaddingInTheLoss,  # PM418
+    RowsTreatedDifferently,  # PM419
+    SampleDependsOnBatch,  # PM420
     ConstantLabels,  # PM421
     UninformativeLabels,  # PM422
     LabelsOutsideTheLoss,  # PM423
     LabelsNumberedDifferently,  # PM424
+    SeesItsOwnTarget,  # PM426
     UnnormalisedInputs,  # PM431
     UnscaledTargets,  # PM432
     TrainAndEvalInputsDiffer,  # PM433

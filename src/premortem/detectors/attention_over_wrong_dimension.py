@@ -37,6 +37,8 @@ class AttentionOverWrongDimension(Detector):
         explains=(
             "over-the-batch-dimension",
             "uninformative-labels",
+            "sample-depends-on-batch",
+            "rows-treated-differently",
             "updates-too-small",
             "vanishing-gradients",
         ),

@@ -34,7 +34,14 @@ class BatchTakenForTime(Detector):
         name="batch-taken-for-time",
         family="shape",
         severity=Severity.ERROR,
-        explains=("uninformative-labels", "updates-too-small", "vanishing-gradients", "reshape-as-transpose"),
+        explains=(
+            "uninformative-labels",
+            "sample-depends-on-batch",
+            "rows-treated-differently",
+            "updates-too-small",
+            "vanishing-gradients",
+            "reshape-as-transpose",
+        ),
     )
     listens = (SequenceLayer, LossCall)
 

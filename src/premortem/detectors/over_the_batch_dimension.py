@@ -37,6 +37,8 @@ class OverTheBatchDimension(Detector):
         explains=(
             "nll-without-log-probabilities",
             "uninformative-labels",
+            "sample-depends-on-batch",
+            "rows-treated-differently",
             "updates-too-small",
             "vanishing-gradients",
             "softmax-before-cross-entropy",

@@ -37,8 +37,8 @@ class PaddingInTheLoss(Detector):
     `CrossEntropyLoss(ignore_index=PAD)`, or multiply with the mask and divide by its sum.
 
     ## When it stays silent
-    Unless the model embeds these very tokens with a `padding_idx`, its inputs end in it, and at least three in ten
-    targets are padding. Losses with `reduction="none"` and with class weights are left alone.
+    Unless the model embeds these very tokens with a `padding_idx` and its inputs end in it, or targets and inputs are filled
+    up in the same places, by a value that stands nowhere else; and at least three in ten targets are padding. Losses with `reduction="none"` and with class weights are left alone.
     """
 
     card = Card(
@@ -65,9 +65,10 @@ class PaddingInTheLoss(Detector):
             return
         self.over = True
         share, index = seen.padding / seen.all, int(event.padding)
+        known = "which inputs and targets end in" if event.padded else "the embedding's `padding_idx`"
         yield self.finding(
             event,
-            f"{share:.0%} of the targets are padding (token {index}, the embedding's `padding_idx`), and the loss counts them",
+            f"{share:.0%} of the targets are padding (token {index}, {known}), and the loss counts them",
             cause="What comes after the end of a sequence is predicted like any word: the loss is mostly that of the padding.",
             remedy=f"Pass `ignore_index={index}` to the loss.",
             share=round(share, 3),

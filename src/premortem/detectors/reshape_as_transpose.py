@@ -34,7 +34,13 @@ class ReshapeAsTranspose(Detector):
         name="reshape-as-transpose",
         family="shape",
         severity=Severity.ERROR,
-        explains=("uninformative-labels", "updates-too-small", "class-sorted-batches"),
+        explains=(
+            "uninformative-labels",
+            "sample-depends-on-batch",
+            "rows-treated-differently",
+            "updates-too-small",
+            "class-sorted-batches",
+        ),
     )
     listens = (Reshaped,)
 

@@ -59,6 +59,8 @@ class LossCall(Event):
     # padding_idx of an embedding with as many rows as there are classes, when rows of the model's input end in it and
     # no class weights were given
     padding: float | None = None
+    # ... or, where there is none, what targets and inputs alike are filled up with at their ends
+    padded: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

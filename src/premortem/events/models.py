@@ -74,6 +74,7 @@ class Forward(Event):
     # of the first floating-point argument (CPU: now and then in training, at first in each evaluation)
     input_mean: float | None = None
     input_std: float | None = None
+    input_min: float | None = None
     source: int | None = None  # the model whose output this input is (D(G(z)), or its detached twin)
     number: int = 0  # counts all forwards of the run
     tracked: bool = True  # the output has a graph (never without `grad`; not for an all-frozen model)
@@ -110,6 +111,29 @@ class LayerStats(Event):
     probability: float = 0.0  # dropout's p
     twins: float = 0.0  # share of output units whose incoming weights equal another unit's
     half: bool = False  # the output is in float16
+
+
+@dataclass(slots=True, kw_only=True)
+class Experimented(Event):
+    """Audit gear: a model was run again, in eval mode, on inputs of which one thing was changed (probes/experiments.py).
+
+    `effects` has, for each change, the largest change of those outputs that it must not touch, in units of the spread
+    of all outputs; exactly 0 where nothing changed."""
+
+    model: int
+    name: str
+    effects: dict[str, float]
+    noisy: bool  # it draws random numbers in eval mode too
+    samples: int  # rows of its first input
+    shape: tuple[int, ...]  # of that
+    batched: bool  # a loader made the rows, and each has a target
+    same_input: bool  # the very tensor of the experiment before: the whole data set, not a batch
+    own_rows: bool  # some parameter or list of layers has as many entries as there are rows
+    statistics: bool  # a layer normalises by the batch in eval mode too, because it was told so
+    source: int | None  # the model whose output it is given
+    relation: str = ""  # of the target to an input: "shifted" by one place, the "same", or ""
+    length: int = 0  # of that sequence
+    tokens: bool = False  # it holds whole numbers
 
 
 @dataclass(slots=True, kw_only=True)
