@@ -71,6 +71,7 @@ from premortem.detectors.nll_without_log_probabilities import NllWithoutLogProba
 from premortem.detectors.no_batches import NoBatches
 from premortem.detectors.non_finite_input import NonFiniteInput
 from premortem.detectors.non_finite_training import NonFiniteTraining
+from premortem.detectors.normalised_over_one_value import NormalisedOverOneValue
 from premortem.detectors.optimizer_holds_other_parameters import OptimizerHoldsOtherParameters
 from premortem.detectors.optimizer_rebuilt_every_step import OptimizerRebuiltEveryStep
 from premortem.detectors.optimizer_refused_parameters import OptimizerRefusedParameters
@@ -269,6 +270,7 @@ ALL: tuple[type[Detector], ...] = (
     UninformativeLabels,  # PM422
     LabelsOutsideTheLoss,  # PM423
     LabelsNumberedDifferently,  # PM424
+    NormalisedOverOneValue,  # PM425
     SeesItsOwnTarget,  # PM426
     UnnormalisedInputs,  # PM431
     UnscaledTargets,  # PM432

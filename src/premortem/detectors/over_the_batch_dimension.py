@@ -62,6 +62,8 @@ class OverTheBatchDimension(Detector):
             yield from self._compared(event)
 
     def _softmaxed(self, event: Softmaxed) -> Iterator[Finding]:
+        if event.dimension != 0:
+            return
         rows, rest = event.shape[0], event.shape[1:]
         if rows < 2 or max(rest) < 2 or rows in rest:
             self._clear.add(event.at)  # a list, a bag, a square of similarities

@@ -175,9 +175,11 @@ class ShapesMet(Event):
 
 @dataclass(slots=True, kw_only=True)
 class Softmaxed(Event):
-    """Audit gear: softmax or log_softmax over the first dimension of a tensor with more than one."""
+    """Audit gear: softmax or log_softmax over the first dimension of a tensor with more than one, or over a dimension
+    with a single entry; and then of all others at that line, which may have had one by chance."""
 
     op: str
+    dimension: int = 0
     shape: tuple[int, ...]
     samples: int | None  # size of the first dimension of the current model's input
     inside: bool  # called inside a model
