@@ -47,6 +47,7 @@ from premortem.detectors.gradients_thrown_away import GradientsThrownAway
 from premortem.detectors.graph_used_twice import GraphUsedTwice
 from premortem.detectors.graphs_kept_alive import GraphsKeptAlive
 from premortem.detectors.hidden_submodules import HiddenSubmodules
+from premortem.detectors.input_without_effect import InputWithoutEffect
 from premortem.detectors.kept_by_reference import KeptByReference
 from premortem.detectors.kl_arguments import KlArguments
 from premortem.detectors.labels_numbered_differently import LabelsNumberedDifferently
@@ -90,6 +91,7 @@ from premortem.detectors.ranks_apart import RanksApart
 from premortem.detectors.ranks_out_of_step import RanksOutOfStep
 from premortem.detectors.rate_goes_up_and_down import RateGoesUpAndDown
 from premortem.detectors.raw_scores_in_bce import RawScoresInBce
+from premortem.detectors.reconstruction_ignores_input import ReconstructionIgnoresInput
 from premortem.detectors.refused_too_often import RefusedTooOften
 from premortem.detectors.reseeded_every_step import ReseededEveryStep
 from premortem.detectors.reshape_as_transpose import ReshapeAsTranspose
@@ -164,6 +166,7 @@ ALL: tuple[type[Detector], ...] = (
     GraphUsedTwice,  # PM114
     ChangedBeforeBackward,  # PM115
     FrozenOnlyInName,  # PM116
+    InputWithoutEffect,  # PM117
     GradientsClearedBeforeStep,  # PM121
     GradientsNeverCleared,  # PM122
     StepNeverCalled,  # PM123
@@ -272,6 +275,7 @@ ALL: tuple[type[Detector], ...] = (
     LabelsNumberedDifferently,  # PM424
     NormalisedOverOneValue,  # PM425
     SeesItsOwnTarget,  # PM426
+    ReconstructionIgnoresInput,  # PM427
     UnnormalisedInputs,  # PM431
     UnscaledTargets,  # PM432
     TrainAndEvalInputsDiffer,  # PM433

@@ -134,6 +134,7 @@ class Experimented(Event):
     relation: str = ""  # of the target to an input: "shifted" by one place, the "same", or ""
     length: int = 0  # of that sequence
     tokens: bool = False  # it holds whole numbers
+    ignored: tuple[str, ...] = ()  # inputs, as `forward` calls them, that have no effect on any output
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,7 +5,8 @@
     loss.backward()
     optimizer.step()        <- before it: the same weights, eval mode, no gradients, all state put back
 
-Which input is changed how, and which outputs must stay as they are, is the table `EXPERIMENTS`. All that came out is one event,
+Which input is changed how, and which outputs must stay as they are, is in
+`experiment_table.py`. All that came out is one event,
 `Experimented`. A model is asked until its answer was clear twice, which is a handful of forward passes in a run; never
 under a compiler, among ranks, with hooks, or where a forward pass does anything that cannot be put back.
 """
@@ -14,14 +15,21 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from premortem.events import Experimented, Forward
+from premortem.probes.experiment_table import (
+    EXPERIMENTS,
+    Call,
+    Case,
+    by_rows,
+    distance,
+    names_of,
+    without_effect,
+)
 from premortem.probes.microscope_schedule import among_ranks
 from premortem.probes.modules import Model, Models
 from premortem.probes.optimizers import Optimizers
@@ -35,9 +43,7 @@ _TRIES = 5  # a model whose output does not move yet is asked again later
 _AT = (2, 5, 16, 64, 256)  # steps from which on each try is made
 _SECONDS = 1.0  # a model that takes longer for one try is asked once
 _MOST = 1 << 24  # elements of an input
-_FEW = 4  # samples: with fewer, rows may be streams, views or players
 _TARGETS = _ROOTS = 4  # of one step
-_TINY = 1e-12
 
 
 class Given(NamedTuple):
@@ -49,89 +55,6 @@ class Given(NamedTuple):
     kwargs: dict[str, Any]
     versions: list[int]
     result: Any
-
-
-class Case(NamedTuple):
-    """What an experiment works on: the tensors by their place, how many rows, and how the target relates to them."""
-
-    tensors: list[torch.Tensor]
-    rows: int
-    relation: Relation
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """`change` gives the tensors of a changed call; `effect` how much of the output changed that must not have, in units of
-    its spread, None where that cannot be said."""
-
-    name: str
-    applies: Callable[[Case], bool]
-    change: Callable[[Case], list[torch.Tensor]]
-    effect: Callable[[Case, torch.Tensor, torch.Tensor], float | None]
-
-
-def _by_rows(case: Case) -> bool:
-    """Every tensor has one row per sample, and none of them joins samples with samples."""
-    return case.rows >= _FEW and all(
-        t.dim() >= 1 and t.shape[0] == case.rows and t.shape[1:2] != (case.rows,) for t in case.tensors
-    )
-
-
-def _other_last_row(case: Case) -> list[torch.Tensor]:
-    return [torch.cat([t[:-1], t[:1]]) for t in case.tensors]
-
-
-def _all_but_the_last(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | None:
-    if before.dim() < 1 or before.shape[0] != case.rows or before.shape[1:2] == (case.rows,):
-        return None
-    if distance(before[-1:], after[-1:], before) == 0:
-        return None  # it does not depend on its own row: not yet, or these two are equal
-    return distance(before[:-1], after[:-1], before)
-
-
-def _rows_rotated(case: Case) -> list[torch.Tensor]:
-    return [t.roll(1, 0) for t in case.tensors]
-
-
-def _rotated_back(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | None:
-    if before.dim() < 1 or before.shape[0] != case.rows or before.shape[1:2] == (case.rows,):
-        return None
-    return distance(before, after.roll(-1, 0), before)
-
-
-def _in_order(case: Case) -> bool:
-    return bool(case.relation.kind)
-
-
-def _other_future(case: Case) -> list[torch.Tensor]:
-    which, axis, half = case.relation.which, case.relation.axis, case.relation.length // 2
-    given = case.tensors[which]
-    other = (
-        given.roll(1, 0 if axis else 1)
-        if given.dim() > 1 and given.shape[0 if axis else 1] > 1
-        else given.flip(axis)
-    )
-    changed = torch.cat(
-        [given.narrow(axis, 0, half), other.narrow(axis, half, given.shape[axis] - half)], axis
-    )
-    return [changed if place == which else t for place, t in enumerate(case.tensors)]
-
-
-def _the_past(case: Case, before: torch.Tensor, after: torch.Tensor) -> float | None:
-    axis = case.relation.axis_of(before)
-    if axis is None:
-        return None
-    half, rest = case.relation.length // 2, before.shape[axis] - case.relation.length // 2
-    if distance(before.narrow(axis, half, rest), after.narrow(axis, half, rest), before) == 0:
-        return None  # the outputs do not depend on that input at all
-    return distance(before.narrow(axis, 0, half), after.narrow(axis, 0, half), before)
-
-
-EXPERIMENTS = (
-    Experiment("another sample in the batch", _by_rows, _other_last_row, _all_but_the_last),
-    Experiment("another order of the samples", _by_rows, _rows_rotated, _rotated_back),
-    Experiment("another future", _in_order, _other_future, _the_past),
-)
 
 
 class Experiments:
@@ -205,27 +128,27 @@ class Experiments:
         relations = (related(inputs, target) for target in targets)
         case = Case(inputs, rows, next((each for each in relations if each.kind), Relation()))
         effects: dict[str, float] = {}
+        ignored: tuple[str, ...] = ()
+        noisy = False
         with apart(module) as kept:
-            state = torch.get_rng_state()
-            call = Call(module, given, inputs, state)
+            call = Call(module, given.args, given.kwargs, inputs, torch.get_rng_state())
             base = call(inputs)
-            noisy = bool(distance(base, call(inputs, other_noise=True), base)) if base is not None else True
-            for experiment in EXPERIMENTS if base is not None else ():
-                if experiment.applies(case) and not (noisy and experiment.change is _rows_rotated):
-                    after = call(experiment.change(case))
-                    effect = (
-                        None
-                        if after is None or after.shape != base.shape
-                        else experiment.effect(case, base, after)
-                    )
-                    if effect is not None:
-                        effects[experiment.name] = effect
-        if not kept.clean or base is None:
-            self._pure[given.model.key] = kept.clean
-            return
-        if effects:
+            if base and base[0].dim():
+                noisy = bool(distance(base[0], call(inputs, other_noise=True)[0], base[0]))
+                for experiment in EXPERIMENTS:
+                    if experiment.applies(case) and not (noisy and experiment.reorders):
+                        after = call(experiment.change(case))
+                        alike = bool(after) and after[0].shape == base[0].shape
+                        effect = experiment.effect(case, base[0], after[0]) if alike else None
+                        if effect is not None:
+                            effects[experiment.name] = effect
+                if by_rows(case):
+                    ignored = without_effect(call, case, base, names_of(module, given.args, given.kwargs))
+        if not kept.clean:
+            self._pure[given.model.key] = False
+        elif effects or ignored:
             self._answers[given.model.key] = self._answers.get(given.model.key, 0) + 1
-            self.session.emit(self._event(given, module, case, targets, effects, noisy))
+            self.session.emit(self._event(given, module, case, targets, effects, ignored, noisy))
 
     def _event(
         self,
@@ -234,6 +157,7 @@ class Experiments:
         case: Case,
         targets: list[torch.Tensor],
         effects: dict[str, float],
+        ignored: tuple[str, ...],
         noisy: bool,
     ) -> Experimented:
         first = case.tensors[0]
@@ -252,6 +176,7 @@ class Experiments:
             name=given.model.name,
             effects=effects,
             noisy=noisy,
+            ignored=ignored,
             samples=case.rows,
             shape=tuple(first.shape),
             # A loader made the first dimension, and there is a target for each of its rows.
@@ -265,46 +190,3 @@ class Experiments:
             length=relation.length,
             tokens=not case.tensors[relation.which].is_floating_point(),
         )
-
-
-class Call:
-    """The model's call once more, with other tensors in the places of the old ones."""
-
-    def __init__(
-        self, module: nn.Module, given: Given, inputs: list[torch.Tensor], state: torch.Tensor
-    ) -> None:
-        self.module, self.given, self.inputs, self.state = module, given, inputs, state
-
-    def __call__(self, tensors: list[torch.Tensor], other_noise: bool = False) -> torch.Tensor | None:
-        """The output that says most: the largest floating-point tensor."""
-        torch.set_rng_state(self.state)
-        if other_noise:
-            torch.rand(1)
-        # A copy even of what is not changed: a forward pass may write into what it is given.
-        instead = {id(old): new.clone() for old, new in zip(self.inputs, tensors, strict=True)}
-        args, kwargs = swapped((self.given.args, self.given.kwargs), instead)
-        result = self.module(*args, **kwargs)
-        made = [
-            t for t in tensors_in(result) if t.is_floating_point() and t.dim() and t.layout == torch.strided
-        ]
-        return max(made, key=torch.Tensor.numel).detach() if made else None
-
-
-def swapped(thing: Any, instead: dict[int, torch.Tensor]) -> Any:
-    if isinstance(thing, torch.Tensor):
-        return instead.get(id(thing), thing)
-    if isinstance(thing, dict):
-        return {key: swapped(value, instead) for key, value in thing.items()}
-    if type(thing) in (list, tuple):
-        return type(thing)(swapped(value, instead) for value in thing)
-    return thing
-
-
-def distance(a: torch.Tensor, b: torch.Tensor, whole: torch.Tensor) -> float:
-    """The largest difference, in units of the spread of all outputs; what rounding makes of equal sums is 0."""
-    spread = float(whole.float().std()) if whole.numel() > 1 else 0.0
-    size = float(whole.float().abs().max())
-    difference = float((a.float() - b.float()).abs().max()) if a.numel() else 0.0
-    if difference <= 1e-5 * max(size, _TINY):
-        return 0.0
-    return difference / max(spread, 1e-3 * size, _TINY)

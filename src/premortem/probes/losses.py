@@ -150,6 +150,9 @@ class Losses:
         ):
             event.target_sum_error = float((wanted.detach().float().sum(1) - 1).abs().mean())
         event.target_is_input = self._is_input(wanted)
+        if event.target_is_input and given.shape == wanted.shape and given.dim() > 1 and given.shape[0] > 1:
+            event.input_spread = float(given.detach().float().std(0).mean())
+            event.target_spread = float(wanted.detach().float().std(0).mean())
         event.target_is_data = self.recent.holds(wanted, event.at)
 
     def _inputs(self) -> list[torch.Tensor]:

@@ -103,7 +103,7 @@ class Kept:
     def __init__(self, module: nn.Module) -> None:
         self.parts = list(module.modules())
         self.attributes = [dict(vars(part)) for part in self.parts]
-        self.tables = [
+        self.tables: list[tuple[dict[str, Any], dict[str, Any]]] = [
             (table, dict(table))
             for part in self.parts
             for table in (part._parameters, part._buffers, part._modules)
@@ -137,12 +137,12 @@ class Kept:
                 clean = False
                 table.clear()
                 table.update(then)
-        for container, then in self.containers:
-            if len(container) != len(then):
+        for container, held in self.containers:
+            if len(container) != len(held):
                 clean = False
-                _refill(container, then)
-        for tensor, then in self.versions:
-            if version(tensor) != then:
+                _refill(container, held)
+        for tensor, number in self.versions:
+            if version(tensor) != number:
                 clean = False
                 if id(tensor) in self.copies:
                     tensor.data.copy_(self.copies[id(tensor)])
@@ -167,7 +167,7 @@ def apart(module: nn.Module) -> Iterator[Kept]:
     said = io.StringIO()
     try:
         sys.stdout = sys.stderr = said
-        warnings.warn = lambda *_args, **_kwargs: None  # type: ignore[assignment]
+        warnings.warn = lambda *_args, **_kwargs: None
         torch.backends.mha.set_fastpath_enabled(False)  # its nested tensors warn
         for part in kept.parts:
             vars(part)["training"] = False
