@@ -9,6 +9,7 @@ from premortem.detectors.average_not_restored import AverageNotRestored
 from premortem.detectors.base import Detector
 from premortem.detectors.batch_split import BatchSplit
 from premortem.detectors.batch_taken_for_time import BatchTakenForTime
+from premortem.detectors.better_loss_worse_score import BetterLossWorseScore
 from premortem.detectors.broadcast_in_loss import BroadcastInLoss
 from premortem.detectors.changed_before_backward import ChangedBeforeBackward
 from premortem.detectors.checkpoint_did_not_match import CheckpointDidNotMatch
@@ -49,6 +50,7 @@ from premortem.detectors.graphs_kept_alive import GraphsKeptAlive
 from premortem.detectors.hidden_submodules import HiddenSubmodules
 from premortem.detectors.input_without_effect import InputWithoutEffect
 from premortem.detectors.kept_by_reference import KeptByReference
+from premortem.detectors.kept_the_worst import KeptTheWorst
 from premortem.detectors.kl_arguments import KlArguments
 from premortem.detectors.labels_numbered_differently import LabelsNumberedDifferently
 from premortem.detectors.labels_outside_the_loss import LabelsOutsideTheLoss
@@ -247,6 +249,7 @@ ALL: tuple[type[Detector], ...] = (
     DataChangedInPlace,  # PM341
     WorkersShareGenerator,  # PM342
     DamagedCheckpointLoaded,  # PM343
+    KeptTheWorst,  # PM344
     OutOfMemory,  # PM360
     BatchSplit,  # PM361
     SoftmaxBeforeCrossEntropy,  # PM401
@@ -276,6 +279,7 @@ ALL: tuple[type[Detector], ...] = (
     NormalisedOverOneValue,  # PM425
     SeesItsOwnTarget,  # PM426
     ReconstructionIgnoresInput,  # PM427
+    BetterLossWorseScore,  # PM428
     UnnormalisedInputs,  # PM431
     UnscaledTargets,  # PM432
     TrainAndEvalInputsDiffer,  # PM433
