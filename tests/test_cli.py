@@ -1,5 +1,6 @@
 """The command line: what belongs to premortem, what to the script, and what a wrong call is told."""
 
+import json
 import subprocess
 import sys
 import types
@@ -30,6 +31,7 @@ class RunOptions:
     mirror: str | None = None
     deadline: object = None
     sinks: list[object] = field(default_factory=list)
+    settings: object = field(default=None, compare=False)
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def launched(monkeypatch):
     room = types.ModuleType("premortem.run.launch")
     room.RunOptions, room.run = RunOptions, run
     monkeypatch.setitem(sys.modules, "premortem.run.launch", room)
-    monkeypatch.setattr(premortem, "launch", room, raising=False)
+    monkeypatch.setattr(premortem.run, "launch", room, raising=False)
     return calls
 
 
@@ -101,7 +103,7 @@ def test_the_script_gets_its_arguments_as_they_were(words):
         ("rnu train.py", "there is no verb `rnu`; did you mean `run`?"),
         (
             "fly",
-            "there is no verb `fly`; there are run, check, fit, replay, report, ui, lint, server, ckpt, drill, casebook, explain, completion, demo",
+            "there is no verb `fly`; there are run, check, fit, replay, report, ui, lint, server, ckpt, drill, casebook, config, explain, completion, demo",
         ),
         ("train.py --epochs 3", "there is no verb `train.py`; did you mean `premortem run train.py`?"),
         ("--verison", "`premortem` has no option `--verison`; did you mean `--version`?"),
@@ -252,3 +254,11 @@ def test_the_casebook_is_run_where_it_is_at_hand(tmp_path, monkeypatch, capfd):
     (tmp_path / "casebook" / "run.py").write_text("import sys\nprint(sys.argv[1:])\nsys.exit(7)\n")
     assert cli.main(["casebook", "--only", "ris,I3"]) == 7
     assert capfd.readouterr().out == "['--only', 'ris,I3']\n"
+
+
+def test_explain_as_json_has_the_page_and_the_card(capsys):
+    assert cli.main(["explain", "--format", "json", "PM211"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert (entry["code"], entry["name"], entry["severity"]) == ("PM211", "learning-rate-zero", "error")
+    assert "learning-rate-zero" in entry["page"]
+    assert cli.main(["explain", "--format", "xml", "PM211"]) == 2

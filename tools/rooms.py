@@ -53,6 +53,7 @@ VOCABULARY = (
         "",
         "ruamel tomli",
     ),
+    Room("settings", "what a project says in pyproject.toml and in comments; which findings it silences"),
     Room("derived", "pure: events to phases, windows and failures; findings to root causes (folding)"),
 )
 
@@ -103,7 +104,7 @@ ROOMS = (
     Room(
         "run",
         "`premortem run` and `premortem.watch`: the watcher, which joins everything",
-        "actions detectors journal notebook parts policy probes program ranks replay sinks startup terminal vault",
+        "actions catalog detectors journal notebook parts policy probes program ranks replay sinks startup terminal vault",
     ),
     Room(
         "scriptrun",
@@ -149,12 +150,12 @@ ROOMS = (
         "lint",
         "reads code and configs before they run; one file per rule",
         "",
-        "rich ruamel tomli pygls lsprotocol",
+        "rich ruamel pygls lsprotocol",
     ),
     Room(
         "preflight",
         "`premortem check`: what can be known before the first epoch; one file per check",
-        "lint program proof rehearsal terminal vault",
+        "catalog lint program proof rehearsal terminal vault",
         "rich numpy PIL h5py pyarrow",
     ),
     Room(
@@ -179,11 +180,12 @@ ROOMS = (
         "notebook run testing",
         "lightning pytorch_lightning transformers pytest",
     ),
+    Room("agents", "for coding agents: an MCP server over the verbs", "journal report ui", "mcp"),
     Room("testing", "the door for tests", "run"),
     Room(
         "cli",
         "the command; each verb is imported from its room when it is called",
-        "catalog terminal vault",
+        "catalog lint terminal vault",
         "rich shtab",
     ),
 )

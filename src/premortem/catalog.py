@@ -10,6 +10,8 @@ from premortem import detectors, preflight
 from premortem.cards import Card, page
 from premortem.errors import UsageError
 from premortem.lint import problems, rules
+from premortem.settings import Shared
+from premortem.settings.matching import check_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +54,9 @@ def _sentence(word: str, known: tuple[Entry, ...]) -> str:
     near = difflib.get_close_matches(word.strip().lower(), spellings, n=1)
     hint = f"did you mean `{spellings[near[0]]}`?" if near else "`premortem explain --all` lists them"
     return f"no finding is called `{word}`; {hint}"
+
+
+def check(settings: Shared) -> None:
+    """Raises UsageError for a word of the settings that names no finding."""
+    if settings.words():
+        check_words(settings.words(), [entry.card for entry in entries()], "finding")

@@ -7,6 +7,7 @@ import difflib
 import importlib.util
 from collections import deque
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from premortem.errors import MissingExtra, UsageError
@@ -45,6 +46,19 @@ class Command(NamedTuple):
     target: str
     module: bool
     argv: list[str]  # the script's own
+
+    @property
+    def folder(self) -> Path:
+        """Where the settings of its project are looked for."""
+        here = Path(self.target).parent if self.target and not self.module else Path()
+        return here.absolute()
+
+
+def silencing(parser: Parser) -> None:
+    """The options of every verb that reports findings."""
+    words = "codes, names or families, with commas"
+    parser.add_argument("--select", action="append", metavar="FINDINGS", help=f"report only these: {words}")
+    parser.add_argument("--ignore", action="append", metavar="FINDINGS", help="do not report these")
 
 
 def split(parser: Parser, tokens: Sequence[str]) -> Command:

@@ -54,3 +54,19 @@ def test_a_number_is_bytes():
 def test_what_is_no_card_is_a_sentence(word, sentence):
     with pytest.raises(UsageError, match=sentence):
         gpus.by_name(word)
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("RTX 4090", "4090"),
+        ("NVIDIA GeForce RTX 4090", "4090"),
+        ("A100-80GB", "a100-80g"),
+        ("NVIDIA A100-SXM4-40GB", "a100-40g"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("rtx_3090", "3090"),
+        ("6000 Ada", "6000-ada"),
+    ],
+)
+def test_a_card_is_known_however_it_is_written(written, name):
+    assert gpus.by_name(written).name == name

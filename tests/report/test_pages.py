@@ -69,7 +69,7 @@ def test_the_verdict_is_the_first_error(journal):
     )
     told, page, text = both(path)
     assert told.verdict.sentence == "This run is broken from step 7 on: the loss is NaN from here on."
-    assert [each.finding.severity.value for each in told.told] == ["error", "warning"]
+    assert [each.finding.severity.value for each in told.findings] == ["error", "warning"]
     assert "1 error, 1 warning" in page.text
     assert "### error PM442 non-finite-training" in text
 
@@ -195,8 +195,8 @@ def test_a_million_findings(journal):
     began = time.process_time()
     told, page, text = both(path)
     assert time.process_time() - began < 20
-    assert 1 <= len(told.told) <= 12
-    assert [each.others for each in told.told if each.others] == [1_000_001 - 12]
+    assert 1 <= len(told.findings) <= 12
+    assert [each.others for each in told.findings if each.others] == [1_000_001 - 12]
     assert "999,989 more of PM442 are in the journal" in page.text
     assert len(text) < 50_000
 
@@ -273,7 +273,7 @@ def test_the_line_is_shown_as_it_was_and_not_as_it_is(journal, tmp_path):
     path = journal(losses=CALM, findings=[finding(where=Where(str(script), 3))])
     script.write_text("# rewritten since\n" * 20)
     told, page, text = both(path)
-    assert [(line.number, line.text) for line in told.told[0].code if line.blamed] == [
+    assert [(line.number, line.text) for line in told.findings[0].code if line.blamed] == [
         (3, "y = torch.log(x)")
     ]
     assert "y = torch.log(x)" in page.text
@@ -286,7 +286,7 @@ def test_a_remedy_that_lint_can_make_is_a_diff(journal, tmp_path):
         "from torch import nn\n\n\ndef criterion(output, target):\n    return nn.MSELoss(output, target)\n"
     )
     told, page, text = both(journal(losses=CALM, findings=[finding(where=Where(str(script), 5))]))
-    assert "+    return nn.MSELoss()(output, target)\n" in told.told[0].patch
+    assert "+    return nn.MSELoss()(output, target)\n" in told.findings[0].patch
     assert "```diff" in text
     assert "nn.MSELoss()(output, target)" in page.text
 

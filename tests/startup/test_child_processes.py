@@ -168,7 +168,7 @@ def test_a_child_that_never_trains_imports_nothing_of_ours(place):
     """,
     )
     _, out, _ = place.run([*QUIET, "script.py"])
-    assert out.split() == ["['premortem.startup.import_hook',", "'premortem.startup.children']", "False"]
+    assert out.split() == ["['premortem.startup.children',", "'premortem.startup.import_hook']", "False"]
 
 
 COMMANDS = [

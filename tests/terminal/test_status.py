@@ -264,7 +264,7 @@ def test_who_gets_a_line(
         for name, value in {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}.items():
             monkeypatch.setenv(name, value)
     made = SimpleNamespace(start=lambda: None)
-    monkeypatch.setattr("premortem.run.status.vitals_for", lambda *_: made)
+    monkeypatch.setattr("premortem.run.status.status_for", lambda *_: made)
     supervision = Supervision(RunOptions(target="train.py", **options), Console(options.get("quiet", False)))
     assert (supervision._make_vitals(SimpleNamespace()) is made) is wanted
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from premortem.command_line import Parser
 from premortem.errors import UsageError
+from premortem.files.plain import dumps
+
+if TYPE_CHECKING:
+    from premortem.catalog import Entry
 
 
 def parser() -> Parser:
@@ -17,6 +22,7 @@ def parser() -> Parser:
         description="What a finding means, why it matters and what to do.",
     )
     made.add_argument("words", nargs="*", metavar="CODE|NAME", help="as a finding shows them")
+    made.add_argument("--format", default="text", metavar="text|json", help="default: text")
     made.add_argument("--all", action="store_true", help="the whole catalog")
     return made
 
@@ -28,8 +34,26 @@ def call(tokens: Sequence[str]) -> int:
     if not options.words and not options.all:
         raise UsageError("which finding? premortem explain CODE|NAME, or --all")
     chosen = catalog.entries() if options.all else tuple(map(catalog.lookup, options.words))
-    show([entry.page for entry in chosen])
+    if options.format == "json":
+        show([dumps([_record(entry) for entry in chosen], indent=2) + "\n"], rendered=False)
+    elif options.format == "text":
+        show([entry.page for entry in chosen])
+    else:
+        raise UsageError(f"there is no format `{options.format}`; there are text and json")
     return 0
+
+
+def _record(entry: Entry) -> dict[str, Any]:
+    card = entry.card
+    return {
+        "code": card.code,
+        "name": card.name,
+        "family": card.family,
+        "severity": card.severity.value,
+        "since": card.since,
+        "explains": [*card.explains, *card.explains_here, *card.explains_later],
+        "page": entry.page,
+    }
 
 
 def show(pages: Sequence[str], *, rendered: bool = True) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from premortem import settings
 from premortem.command_line import Parser, needs_torch, split
 
 
@@ -29,7 +30,7 @@ def parser() -> Parser:
 def call(tokens: Sequence[str]) -> int:
     known = parser()
     command = split(known, tokens)
-    options = known.parse(command.options)
+    options = settings.defaults(known, "drill", command.folder).parse(command.options)
     needs_torch("`premortem drill`")
 
     from premortem.drill import verb

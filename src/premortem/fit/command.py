@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from premortem import settings
 from premortem.command_line import Parser, needs_torch, split
 
 
@@ -43,7 +44,7 @@ def parser() -> Parser:
 def call(tokens: Sequence[str]) -> int:
     known = parser()
     command = split(known, tokens)
-    options = known.parse(command.options)
+    options = settings.defaults(known, "fit", command.folder).parse(command.options)
     needs_torch("`premortem fit`")
     if options.speed:
         from premortem.fit.speed import verb as speed

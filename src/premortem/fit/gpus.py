@@ -72,13 +72,13 @@ ALL = (
     _gpu("b200", "NVIDIA B200", 178.35, (10, 0), 148),
 )
 DEFAULT = "h100"
-_OTHER_NAMES = {
-    "a100": "a100-80g",
-    "v100": "v100-16g",
-    "rtx3090": "3090",
-    "rtx4090": "4090",
-    "rtx5090": "5090",
-}
+# A card has one name however it is written: "RTX 4090", "rtx4090", "NVIDIA GeForce RTX 4090".
+_DECORATION = re.compile(r"nvidia|geforce|tesla|quadro|rtx|pcie|hbm\d?|sxm\d?|generation|[^a-z0-9]")
+_USUAL = {"a100": "a100-80g", "v100": "v100-16g"}  # where the size is not said
+
+
+def _key(word: str) -> str:
+    return re.sub(r"(\d)(gib|gb)", r"\1g", _DECORATION.sub("", word.lower()))
 
 
 def by_name(word: object) -> Gpu:
@@ -87,13 +87,13 @@ def by_name(word: object) -> Gpu:
         raise UsageError(f"a card is a name such as h100, or a size such as 24GiB, not {word!r}")
     word = str(word)
     known = {gpu.name: gpu for gpu in ALL}
-    name = word.strip().lower().replace("_", "-").replace(" ", "-")
-    name = _OTHER_NAMES.get(name, name)
-    if name in known:
-        return known[name]
+    spelled = {_key(text): gpu for gpu in ALL for text in (gpu.title, gpu.name)}
+    spelled |= {short: known[name] for short, name in _USUAL.items()}
+    if _key(word) in spelled:
+        return spelled[_key(word)]
     size = parse_size(word)
     if size is None:
-        hint = did_you_mean(name, known) or f"there are {', '.join(known)}, or a size such as 24GiB"
+        hint = did_you_mean(word.lower(), known) or f"there are {', '.join(known)}, or a size such as 24GiB"
         raise UsageError(f"there is no card `{word}` in the table; {hint}")
     if size < 2 * GIB:
         raise UsageError(

@@ -19,8 +19,8 @@ from premortem.lint.project_facts import Facts, NotYet, Summary
 from premortem.lint.rule import ConfigRule, Rule
 from premortem.lint.source import Source, Unreadable
 from premortem.lint.summaries import summarise
-from premortem.lint.suppress import Suppressions
 from premortem.lint.target import Target
+from premortem.settings.comments import Suppressions
 
 TOO_LARGE = 4_000_000  # bytes of code: no file written by hand, and its tree would fill the memory
 SMALL_CONFIG = 50_000  # bytes of YAML: written by hand, and read in a moment
@@ -91,7 +91,9 @@ def _check_python(
         if silent:
             _tell_of_unknown_words(silent, path, checked, source)
             checked.diagnostics = [
-                one for one in checked.diagnostics if not silent.silences(one, source.lines_before(one.cell))
+                one
+                for one in checked.diagnostics
+                if not _silenced(silent, one, source.lines_before(one.cell))
             ]
     finally:
         source.release()
@@ -126,7 +128,12 @@ def _check_config(
     silent = Suppressions(config.data, python=False)
     if silent:
         _tell_of_unknown_words(silent, config.path, checked)
-        checked.diagnostics = [one for one in checked.diagnostics if not silent.silences(one)]
+        checked.diagnostics = [one for one in checked.diagnostics if not _silenced(silent, one)]
+
+
+def _silenced(silent: Suppressions, one: Diagnostic, before: int = 0) -> bool:
+    """`before`: how many lines precede its cell in the joined source of a notebook."""
+    return silent.silences({one.line + before, one.end_line + before}, one.card.code, one.card.name)
 
 
 def _tell_of_unknown_words(

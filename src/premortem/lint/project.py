@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from premortem.cards import Card
 from premortem.files import untrusted
+from premortem.findings import Severity
 from premortem.lint import cache as caching
 from premortem.lint import engine, files, problems, selection, summaries
 from premortem.lint.cache import Cache
@@ -25,6 +26,7 @@ from premortem.lint.settings import Settings
 from premortem.lint.summaries import Summary
 from premortem.lint.target import Targets
 from premortem.lint.workers import Progress, Task, Workers
+from premortem.settings import matching
 
 NEIGHBOURS = 1000  # files around the named ones that are summed up at most
 LOOKED_AT = 20_000  # names of files read to find them: a folder can hold anything
@@ -155,7 +157,7 @@ def around(entries: Iterable[str], plan: Plan, folder: Path | None, workers: Wor
 
 
 def is_excluded(path: str, plan: Plan) -> bool:
-    return any(selection.matches_path(path, pattern, str(plan.root)) for pattern in plan.settings.exclude)
+    return any(matching.matches_path(path, pattern, str(plan.root)) for pattern in plan.settings.exclude)
 
 
 def _collect(entries: dict[str, dict[str, Any]], cards: dict[str, Card], plan: Plan) -> list[Diagnostic]:
@@ -168,8 +170,10 @@ def _collect(entries: dict[str, dict[str, Any]], cards: dict[str, Card], plan: P
 
 
 def wanted(found: Iterable[Diagnostic], plan: Plan) -> Iterator[Diagnostic]:
-    """Without what the settings ignore, here or everywhere."""
+    """Without what the settings ignore, here or everywhere; as grave as they say."""
     for one in found:
         if not selection.ignored_here(one.card, one.path, plan.root, plan.settings):
-            if not any(selection.matches(one.card, word) for word in plan.settings.ignore):
-                yield one
+            if not any(matching.matches(one.card, word) for word in plan.settings.ignore):
+                severities = plan.settings.severity.items()
+                said = [severity for word, severity in severities if matching.matches(one.card, word)]
+                yield replace(one, severity=Severity(said[-1])) if said else one

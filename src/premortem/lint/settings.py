@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from premortem.errors import UsageError
-from premortem.files import untrusted
+from premortem.settings import project
 
-MOST = 4 << 20  # bytes of a pyproject.toml
 TABLE = "[tool.premortem.lint]"
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
@@ -27,6 +25,9 @@ class Settings:
     torch: str | None = None
     exclude: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Of all verbs, in `[tool.premortem]`: words that may name findings which are not lint's.
+    severity: Mapping[str, str] = field(default_factory=dict)
+    inherited: frozenset[str] = frozenset()
 
     def changed(self, **given: Any) -> Settings:
         """With what the command line says; None means that it says nothing."""
@@ -35,52 +36,31 @@ class Settings:
 
 def project_root(start: Path) -> Path | None:
     """The folder with the settings at or above `start`, else the nearest one that looks like the top of a project."""
-    marked = None
-    for here in _upwards(start):
-        if _settings_of(here) is not None:
-            return here
-        if marked is None and any((here / marker).exists() for marker in MARKERS):
-            marked = here
-    return marked
+    table = project.nearest(start)
+    if table is not None:
+        return table.root
+    folder = start if start.is_dir() else start.parent
+    marked = (here for here in (folder, *folder.parents) if any((here / m).exists() for m in MARKERS))
+    return next(marked, None)
 
 
 def read(start: Path) -> Settings:
-    """The settings of the nearest pyproject.toml that has the table; else the defaults."""
-    for here in _upwards(start):
-        if (table := _settings_of(here)) is not None:
-            return from_table(table, here / "pyproject.toml")
-    return Settings()
-
-
-def _upwards(start: Path) -> tuple[Path, ...]:
-    folder = start if start.is_dir() else start.parent
-    return (folder, *folder.parents)
-
-
-def _settings_of(folder: Path) -> Mapping[str, Any] | None:
-    """The table of this folder's pyproject.toml, if there is one."""
-    file = folder / "pyproject.toml"
-    try:
-        data = untrusted.read(file, MOST)
-    except OSError:
-        return None
-    return _table(data, file) if b"premortem" in data else None
-
-
-def _table(data: bytes, file: Path) -> Mapping[str, Any] | None:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        found: Any = tomllib.loads(data.decode())
-    except RecursionError:
-        raise UsageError(f"{file} is not valid TOML: it is nested too deeply") from None
-    except ValueError as error:  # not TOML, not UTF-8, a number that is none
-        raise UsageError(f"{file} is not valid TOML: {error}") from None
-    for part in ("tool", "premortem", "lint"):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else None
+    """The nearest table for lint, with what `[tool.premortem]` says for all verbs; else the defaults."""
+    found = ((table, table.values.get("lint")) for table in project.tables(start))
+    own = next(((table, values) for table, values in found if isinstance(values, Mapping)), None)
+    settings = from_table(own[1], own[0].file) if own is not None else Settings()
+    common = project.shared(start)
+    per_file = {**settings.per_file_ignores}
+    for pattern, words in common.per_file_ignores.items():
+        per_file[pattern] = (*per_file.get(pattern, ()), *words)
+    return replace(
+        settings,
+        select=settings.select or common.select,
+        ignore=(*settings.ignore, *common.ignore),
+        per_file_ignores=per_file,
+        severity=common.severity,
+        inherited=frozenset(common.words()),
+    )
 
 
 def from_table(table: Mapping[str, Any], file: Path) -> Settings:
@@ -126,4 +106,4 @@ _READERS: dict[str, tuple[Callable[[Any], bool], str]] = {
         'a table of lists, such as {"tests/*" = ["PM501"]}',
     ),
 }
-assert set(_READERS) == {one.name for one in fields(Settings)}  # noqa: S101 - every setting can be written
+assert set(_READERS) == {one.name for one in fields(Settings)} - {"severity", "inherited"}  # noqa: S101 - every setting can be written

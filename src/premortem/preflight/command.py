@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from premortem.command_line import Parser, split
+from premortem import settings
+from premortem.command_line import Parser, silencing, split
 
 
 def parser() -> Parser:
@@ -30,6 +31,8 @@ def parser() -> Parser:
     add("--no-rehearsal", action="store_true", help="run nothing of the script's")
     add("--findings", type=Path, metavar="FILE.json", help="write what was found to this file")
     add("--json", type=Path, metavar="FILE.json", help="write the whole page to this file")
+    add("--strict", action="store_true", help="exit with 1 for warnings too")
+    silencing(made)
     add("--quiet", action="store_true", help="print nothing")
     add("-m", action="store_true", help="the name is a module's, as in `python -m`")
     return made
@@ -38,7 +41,7 @@ def parser() -> Parser:
 def call(tokens: Sequence[str]) -> int:
     known = parser()
     command = split(known, tokens)
-    options = known.parse(command.options)
+    options = settings.defaults(known, "check", command.folder).parse(command.options)
 
     from premortem.preflight import verb
 

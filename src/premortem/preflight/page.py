@@ -35,9 +35,11 @@ def verdict(parts: Sequence[Part]) -> str:
     return DOUBTFUL if Severity.WARNING in severities else FINE
 
 
-def show(project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool = False) -> None:
+def show(
+    project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool = False, silenced: int = 0
+) -> None:
     """Everything on stdout: the page is what was asked for."""
-    _Page(sys.stdout).show(project, parts, seconds, interrupted=interrupted)
+    _Page(sys.stdout).show(project, parts, seconds, interrupted=interrupted, silenced=silenced)
 
 
 class _Page:
@@ -46,13 +48,15 @@ class _Page:
         self._terminal = Terminal(file=stream, highlight=False, markup=False, emoji=False)
         self._width = min(self._terminal.width, WIDTH) if self._terminal.is_terminal else WIDTH
 
-    def show(self, project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool) -> None:
+    def show(
+        self, project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool, silenced: int
+    ) -> None:
         self._line(Text(_title(project), "dim"))
         room = max((len(label) for part in parts for label, _text in part.facts), default=0)
         for part in parts:
             self._section(part, room)
         self._line(Text())
-        self._line(_verdict_line(project, parts, seconds, interrupted=interrupted))
+        self._line(_verdict_line(project, parts, seconds, interrupted=interrupted, silenced=silenced))
 
     def _section(self, part: Part, room: int) -> None:
         self._line(Text())
@@ -104,11 +108,15 @@ def _title(project: Project) -> str:
     return _printable(f"premortem check {shlex.join([*data, *redaction.argv(words)])}")
 
 
-def _verdict_line(project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool) -> Text:
+def _verdict_line(
+    project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool, silenced: int
+) -> Text:
     pattern, colour = _VERDICTS[verdict(parts)]
     sentence = pattern.format("run" if project.target else "data")
     found = _counted([finding for part in parts for finding in part.findings])
     text = Text(f"{sentence}{': ' + found if found else ''}.", colour)
+    if silenced:
+        text.append(f" {silenced} silenced.", "dim")
     if interrupted:
         text.append(" Interrupted: the rest was not looked at.", "yellow")
     missing = [part.title.lower() for part in parts if part.skipped]

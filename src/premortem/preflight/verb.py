@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from premortem import preflight
+from premortem import preflight, settings
 from premortem.command_line import Command
 from premortem.derived.folding import fold
 from premortem.errors import PremortemError, UsageError
@@ -20,6 +20,7 @@ from premortem.lint import rules
 from premortem.preflight import conclusion, config, data, environment, page, rehearsal
 from premortem.preflight.project import Part, Project, Survey, Tell
 from premortem.program.running import INTERRUPTED, Program
+from premortem.settings import Silence, shown
 from premortem.terminal.console import Console
 from premortem.terminal.status_line import status_line
 from premortem.vault import deadline
@@ -40,6 +41,9 @@ class Checking:
 
     project: Project
     rehearses: bool = True
+    strict: bool = False  # warnings fail it too
+    silence: Silence = field(default_factory=Silence)
+    silenced: int = 0
     parts: list[Part] = field(default_factory=list)
     started: float = field(default_factory=time.time)
     interrupted: bool = False
@@ -75,7 +79,11 @@ class Checking:
     def _fold(self) -> None:
         """One root cause, one finding, whichever part saw it."""
         cards = {unit.card.code: unit.card for unit in (*preflight.ALL, *rules.ALL)}
-        kept = {_key(finding): finding for finding in fold(self.findings, cards)}
+        for part in self.parts:
+            part.findings = list(map(self.silence.apply, part.findings))
+        folded = fold(self.findings, cards)
+        kept = {_key(finding): finding for finding in shown(folded)}
+        self.silenced = len(folded) - len(kept)
         for part in self.parts:
             part.findings = [kept.pop(_key(one)) for one in part.findings if _key(one) in kept]
 
@@ -85,7 +93,10 @@ class Checking:
 
     @property
     def exit_code(self) -> int:
-        return INTERRUPTED if self.interrupted else int(page.verdict(self.parts) == page.BROKEN)
+        if self.interrupted:
+            return INTERRUPTED
+        failing = {page.BROKEN, page.DOUBTFUL} if self.strict else {page.BROKEN}
+        return int(page.verdict(self.parts) in failing)
 
     @property
     def seconds(self) -> float:
@@ -99,6 +110,7 @@ class Checking:
             "seconds": round(self.seconds, 3),
             "exit_code": self.exit_code,
             "reason": "interrupted" if self.interrupted else "finished",
+            "silenced": self.silenced,
         }
 
 
@@ -113,7 +125,17 @@ def _key(finding: Finding) -> tuple[str, str, str]:
 
 
 def run(options: argparse.Namespace, command: Command) -> int:
-    checking = Checking(project(options, command), rehearses=not options.no_rehearsal)
+    asked = settings.shared(command.folder, options.select, options.ignore)
+    if asked.words():
+        from premortem import catalog
+
+        catalog.check(asked)
+    checking = Checking(
+        project(options, command),
+        rehearses=not options.no_rehearsal,
+        strict=options.strict,
+        silence=Silence(asked),
+    )
     with status_line("looking", quiet=options.quiet) as tell:
         checking.run(tell)
     if options.findings is not None:
@@ -121,7 +143,13 @@ def run(options: argparse.Namespace, command: Command) -> int:
     if options.json is not None:
         _write(options.json, page.record(checking.project, checking.parts, checking.record()))
     if not options.quiet:
-        page.show(checking.project, checking.parts, checking.seconds, interrupted=checking.interrupted)
+        page.show(
+            checking.project,
+            checking.parts,
+            checking.seconds,
+            interrupted=checking.interrupted,
+            silenced=checking.silenced,
+        )
     return checking.exit_code
 
 

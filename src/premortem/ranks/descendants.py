@@ -29,8 +29,8 @@ _PERIOD = 0.5  # seconds between two looks
 class Descendants:
     """Of one run."""
 
-    def __init__(self, folder: Path, policy: str, news: Callable[[], None]) -> None:
-        facts = json.dumps({"folder": str(folder), "policy": policy})
+    def __init__(self, folder: Path, policy: str, settings: dict[str, Any], news: Callable[[], None]) -> None:
+        facts = json.dumps({"folder": str(folder), "policy": policy, "settings": settings})
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         self.folder = folder
         self.started = False  # a process that may be watched

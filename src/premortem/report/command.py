@@ -23,10 +23,10 @@ def parser() -> Parser:
     made.add_argument(
         "-o",
         "--output",
-        metavar="FILE.html|FILE.md|-",
+        metavar="FILE.html|FILE.md|FILE.json|-",
         help="where to (default: report.html beside the journal)",
     )
-    made.add_argument("--format", metavar="html|md", help="when the file's name does not say it")
+    made.add_argument("--format", metavar="html|md|json", help="when the file's name does not say it")
     return made
 
 

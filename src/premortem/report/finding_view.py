@@ -17,6 +17,7 @@ from premortem.findings import Finding, Severity
 from premortem.journal import Run
 from premortem.report import curves, words
 from premortem.report.curves import Curve
+from premortem.settings import shown
 
 PER_CODE = 12  # findings of one diagnosis that are shown
 CONTEXT = 4  # lines of code on either side
@@ -61,21 +62,21 @@ def roots(run: Run) -> list[Finding]:
     found: list[Finding] = []
     for finding in run.first_findings(PER_CODE):
         found = [*without_surpassed(found, finding), finding]
-    return fold(found, {entry.card.code: entry.card for entry in catalog.entries()}) if found else []
+    return shown(fold(found, {entry.card.code: entry.card for entry in catalog.entries()})) if found else []
 
 
 def tell(run: Run) -> list[FindingView]:
     """Each root cause with all that belongs to it."""
     known, sources, kept = run.codes(), run.sources(), roots(run)
-    shown: Counter[str] = Counter(finding.code for finding in kept)
+    left: Counter[str] = Counter(finding.code for finding in kept)
     listed: list[FindingView] = []
     for finding in kept:
         told = FindingView(finding, evidence(finding))
         told.code = excerpt(finding, sources)
         told.patch = patch(finding, sources)
         told.page = page(finding.code)
-        shown[finding.code] -= 1
-        if not shown[finding.code]:  # the last of its kind tells of the others
+        left[finding.code] -= 1
+        if not left[finding.code]:  # the last of its kind tells of the others
             told.others = max(0, known.get(finding.code, 0) - PER_CODE)
         if len([each for each in listed if each.window]) < WINDOWS:
             told.window = window(run, finding)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from premortem.errors import PremortemError, UsageError
 from premortem.files import private
-from premortem.report import comparison, html, markdown, story
+from premortem.report import comparison, html, markdown, record, story
 from premortem.report.find import journal_of
 
-FORMATS = ("html", "md")
-_SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
+FORMATS = {"html": html, "md": markdown, "json": record}
+_SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json"}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -27,11 +27,11 @@ def run(options: argparse.Namespace) -> int:
     with story.telling(*journals):
         if len(journals) == 2:
             told = comparison.compare(*journals)
-            render = {"html": html.comparison_page, "md": markdown.comparison_page}[form](told)
+            render = FORMATS[form].comparison_page(told)
             default = f"{told.left.name}-{told.right.name}"
         else:
             one = story.read(journals[0])
-            render = {"html": html.page, "md": markdown.page}[form](one)
+            render = FORMATS[form].page(one)
             default = ""
     if options.output == "-":
         return _print(render)
@@ -45,7 +45,7 @@ def form_of(asked: str | None, output: str | None) -> str:
     """What is asked for; else what the name of the file says; else HTML in a file, Markdown on a screen."""
     if asked is not None:
         if asked not in FORMATS:
-            raise UsageError(f"there is no format `{asked}`; there are {' and '.join(FORMATS)}")
+            raise UsageError(f"there is no format `{asked}`; there are {', '.join(FORMATS)}")
         return asked
     if output == "-":
         return "md"
@@ -53,7 +53,9 @@ def form_of(asked: str | None, output: str | None) -> str:
         return "html"
     suffix = Path(output).suffix.lower()
     if suffix not in _SUFFIXES:
-        raise UsageError(f"`{output}` ends in neither .html nor .md; say which with --format html|md")
+        raise UsageError(
+            f"`{output}` ends in none of {', '.join(_SUFFIXES)}; give --format {'|'.join(FORMATS)}"
+        )
     return _SUFFIXES[suffix]
 
 

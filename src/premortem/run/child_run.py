@@ -23,6 +23,7 @@ from premortem.program.running import Ending, forget_our_frames
 from premortem.ranks.processes import FILE, rank_here
 from premortem.run.launch import RunOptions, Supervision
 from premortem.run.watcher import abandon_others, watched
+from premortem.settings import Shared
 from premortem.startup.children import Family
 from premortem.terminal.console import Console
 
@@ -35,7 +36,7 @@ def begin(family: Family) -> None:
     if watched():
         return  # the script watches itself
     order = json.loads(family.order.split("\n", 2)[2])
-    ChildSupervision(Path(order["folder"]), order["policy"]).begin_here()
+    ChildSupervision(Path(order["folder"]), order["policy"], Shared.from_json(order["settings"])).begin_here()
 
 
 class _Silent(Console):
@@ -52,7 +53,7 @@ class _Silent(Console):
 class ChildSupervision(Supervision):
     """All that accompanies one child."""
 
-    def __init__(self, folder: Path, policy: str) -> None:
+    def __init__(self, folder: Path, policy: str, settings: Shared) -> None:
         target, *argv = sys.argv or [""]
         spec = getattr(sys.modules.get("__main__"), "__spec__", None)
         self._silent = _Silent()
@@ -63,6 +64,7 @@ class ChildSupervision(Supervision):
             policy=policy,
             quiet=True,
             status=False,
+            settings=settings,
         )
         super().__init__(options, self._silent, alone=True)
         self._run = folder

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from premortem import policy
-from premortem.command_line import Parser, split
+from premortem import policy, settings
+from premortem.command_line import Parser, silencing, split
 from premortem.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def parser() -> Parser:
         help="protect refuses updates that would ruin the weights (default), "
         "observe only reports, strict stops at the first error",
     )
+    silencing(made)
     made.add_argument("--quiet", action="store_true", help="print nothing")
     made.add_argument("--no-status", action="store_true", help="no line about the run on the terminal")
     made.add_argument("--folder", type=Path, metavar="DIR", help="keep the journal here")
@@ -74,7 +75,7 @@ def parser() -> Parser:
 def call(tokens: Sequence[str]) -> int:
     known = parser()
     command = split(known, tokens)
-    options = known.parse(command.options)
+    options = settings.defaults(known, "run", command.folder).parse(command.options)
     if command.module and (not command.target or command.target.startswith("-")):
         raise UsageError("`-m` needs the name of a module: premortem run -m package.module")
     if not command.target:
@@ -85,6 +86,12 @@ def call(tokens: Sequence[str]) -> int:
         raise UsageError(
             f"`--findings {options.findings}` would overwrite a Python file; give it a .json file"
         )
+
+    asked = settings.shared(command.folder, options.select, options.ignore)
+    if asked.words():
+        from premortem import catalog
+
+        catalog.check(asked)
 
     deadline = None
     if options.deadline is not None:
@@ -132,6 +139,7 @@ def call(tokens: Sequence[str]) -> int:
             mirror=_absolute(options.mirror),
             deadline=deadline,
             sinks=sinks,
+            settings=asked,
         )
     )
 

@@ -39,6 +39,7 @@ from premortem.ranks.processes import LAUNCHED, Ranks, Report, place, rank_here,
 from premortem.run.coverage import LookedAt, looked_at
 from premortem.run.environment import revision
 from premortem.run.termination import Termination
+from premortem.settings import Shared, Silence
 from premortem.startup.children import family
 from premortem.terminal.console import Console
 from premortem.terminal.printed_lines import Tee
@@ -71,6 +72,7 @@ class RunOptions:
     mirror: str | None = None  # a URL that can be connected to
     deadline: Deadline | None = None
     sinks: list[Sink] = field(default_factory=list)
+    settings: Shared = field(default_factory=Shared)
 
 
 def run(options: RunOptions) -> int:
@@ -180,7 +182,10 @@ class Supervision:
         with never_fatal("children", self.journal):
             if self.journal is not None and self.journal.keeps:
                 self._descendants = Descendants(
-                    self.journal.path.parent, self.options.policy, self._children_told
+                    self.journal.path.parent,
+                    self.options.policy,
+                    self.options.settings.to_json(),
+                    self._children_told,
                 )
                 self._descendants.follow()
 
@@ -198,6 +203,7 @@ class Supervision:
             have_done=self._termination.have_done,
             relay=self._relay,
             audience=self._audience,
+            silence=Silence(self.options.settings),
         )
         self.watcher.emit(RunStarted(argv=tuple(redaction.argv(self._command)), torch=_torch_version() or ""))
         self.watcher.attach_when_torch_arrives()
@@ -466,6 +472,7 @@ class Supervision:
             here=self.watcher is not None and self.watcher.steps > 0,
             reason=self._looked_at().reason,
             missed=self._looked_at().missed,
+            silenced=self.watcher.silenced if self.watcher is not None else 0,
         )
 
     def _where_to_read(self, folder: Path) -> Path:
@@ -523,6 +530,7 @@ class Supervision:
             "python": platform.python_version(),
             "folder": str(self.journal.path.parent) if self.journal else None,
             "policy": self.options.policy,
+            "silenced": self.watcher.silenced if self.watcher is not None else 0,
             "watched": {
                 **self._looked_at().to_json(),
                 "children": [descendants.brief(run) for run, _ in self._reports()],

@@ -32,6 +32,8 @@ from premortem.events import OUT_OF_MEMORY, Event, LogLine, RunEnded, RunStarted
 from premortem.findings import Finding, Where
 from premortem.policy import Decision
 from premortem.run import environment
+from premortem.settings import Silence, shared
+from premortem.settings import shown as shown_findings
 from premortem.startup.import_hook import ImportHook
 
 if TYPE_CHECKING:
@@ -111,6 +113,7 @@ class Watcher:
         have_done: Callable[[Callable[[], None]], bool] = lambda _errand: False,
         relay: Relay | None = None,
         audience: Audience | None = None,
+        silence: Silence | None = None,
     ) -> None:
         self.policy = policy.by_name(policy_name)
         self.journal = journal
@@ -120,6 +123,7 @@ class Watcher:
         self.on_step = on_step
         self._have_done = have_done
         self._audience = audience
+        self._silence = silence or Silence()
         self.mirror = mirror
         self.deadline = deadline
         self.safekeeping: Safekeeping | None = None
@@ -244,7 +248,7 @@ class Watcher:
         self._counts[finding.code, finding.where] += 1
         if self._counts[finding.code, finding.where] > MOST_OF_A_PLACE:
             return  # `close` says how many
-        finding = with_capsule(finding, self.capsules)
+        finding = self._silence.apply(with_capsule(finding, self.capsules))
         past, self._found = self._found, [*without_surpassed(self._found, finding), finding]
         if self.journal is not None:
             self.journal.finding(finding)
@@ -253,6 +257,8 @@ class Watcher:
         told = next((f for f in self.findings if self._identity(f) == same), None)
         if told is not None:  # else a finding before it explains it
             self._tell(told)
+        if not shown_findings([finding]):
+            return
         if finding.name in policy.ASKED_FOR or self.policy.decide(finding, past) is Decision.STOP:
             self.stopping = finding
 
@@ -293,7 +299,12 @@ class Watcher:
     @property
     def findings(self) -> list[Finding]:
         """Root causes, errors first."""
-        return fold(self._found, self._cards)
+        return shown_findings(fold(self._found, self._cards))
+
+    @property
+    def silenced(self) -> int:
+        """Root causes that the settings or a comment silence."""
+        return len(fold(self._found, self._cards)) - len(self.findings)
 
     def gaps(self) -> list[str]:
         """What was not looked at, although steps were seen."""
@@ -576,7 +587,10 @@ class watch:  # noqa: N801 - used like a function: `with premortem.watch(model, 
 
             relay = Relay(chosen(sinks, notify), console.problem)
         told = console.finding if self._face is None else self._found
-        self._watcher = Watcher(policy, on_finding=told, on_problem=console.problem, relay=relay)
+        silence = Silence(shared(Path(working_folder())))
+        self._watcher = Watcher(
+            policy, on_finding=told, on_problem=console.problem, relay=relay, silence=silence
+        )
         self._watcher.attach()
         if self._face is not None:
             self._face.began()

@@ -95,6 +95,7 @@ class Console:
         here: bool = True,  # ... and whether that one trained
         reason: str = "",  # why no step was seen
         missed: Sequence[str] = (),  # what was not looked at
+        silenced: int = 0,  # findings that settings or comments silence
     ) -> None:
         """One line about the run, one for all that was not looked at, and one about where to read on."""
         if self.quiet:
@@ -103,6 +104,7 @@ class Console:
         if worst is None and (missed or not steps):
             worst = Severity.WARNING
         said = _verdict(findings, steps, stopped, _places(children, here), reason)
+        said += f" ({silenced} silenced)" if silenced else ""
         verdict = Text(said, COLOURS[worst] if worst else "bold")
         gaps = [
             line for gap in missed for line in self._wrapped(gap, indent="    ", first="  not looked at: ")

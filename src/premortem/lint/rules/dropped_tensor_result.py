@@ -13,7 +13,7 @@ from premortem.lint.project_facts import Facts
 from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else, is_surely_tensor
 from premortem.lint.rule import Rule
 from premortem.lint.source import TRIES, Source, dotted, last_name
-from premortem.lint.suppress import comments
+from premortem.settings.comments import comments
 
 # Only tensors have these, or hardly anything else.
 TENSORS_ONLY = frozenset("permute unsqueeze contiguous clamp masked_fill nan_to_num".split())

@@ -10,12 +10,11 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 
-from premortem.lint.diagnostics import Diagnostic
-
 MARKS = re.compile(rb"premortem:|noqa[^\n]*PM\d", re.IGNORECASE)
 _NOQA = re.compile(r"#\s*noqa\s*:(?P<words>[\s,A-Za-z0-9]*)", re.IGNORECASE)
 _COMMENT = re.compile(r"#\s*premortem:\s*ignore(?P<rest>-file)?\s*(?:\[(?P<words>[^\]]*)\])?", re.IGNORECASE)
 _CODE = re.compile(r"pm\d+")
+_ELSEWHERE = re.compile(r"pm[1-467]\d\d")
 EVERYTHING = frozenset(("*",))
 
 
@@ -50,18 +49,18 @@ class Suppressions:
     def __bool__(self) -> bool:
         return bool(self._lines or self._file)
 
-    def silences(self, diagnostic: Diagnostic, first_line: int = 0) -> bool:
-        """`first_line`: how many lines precede the diagnostic's cell in the joined source."""
-        if _named(self._file, diagnostic):
-            return True
-        lines = {diagnostic.line + first_line, diagnostic.end_line + first_line}
-        return any(_named(self._lines.get(line, frozenset()), diagnostic) for line in lines)
+    def silences(self, lines: Iterable[int], code: str, name: str) -> bool:
+        """Whether a comment for one of these lines, or for the whole file, names this code."""
+        words = self._file.union(*(self._lines.get(line, ()) for line in lines))
+        return not words.isdisjoint({"*", code.lower(), name})
 
     def unknown(self, known: frozenset[str]) -> Iterator[tuple[int, int, int, str]]:
-        """Words that name no rule: line, column, end column, word. Reasons may stand beside a word that does."""
+        """Words that name no rule: line, column, end column, word. Reasons may stand beside a word that does.
+
+        Codes that are not lint's are for `run` and `check`."""
         for line, column, end, words in self._said:
             named = words & (known | EVERYTHING)
-            for word in sorted(words - named):
+            for word in sorted(word for word in words - named if not _ELSEWHERE.fullmatch(word)):
                 if not named or _CODE.fullmatch(word):
                     yield line, column, end, word
 
@@ -80,9 +79,3 @@ def _words(given: str | None) -> frozenset[str]:
     if given is None:
         return EVERYTHING
     return frozenset(word.strip().lower() for word in re.split(r"[,\s]+", given) if word.strip())
-
-
-def _named(words: frozenset[str], diagnostic: Diagnostic) -> bool:
-    if not words:
-        return False
-    return "*" in words or diagnostic.card.code.lower() in words or diagnostic.card.name in words

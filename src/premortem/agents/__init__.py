@@ -1,0 +1,1 @@
+"""premortem for coding agents: a Model Context Protocol server on stdio, and a text for AGENTS.md."""

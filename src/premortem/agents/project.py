@@ -1,0 +1,224 @@
+"""One project, as the tools of an agent see it: verbs of premortem as JSON, cut to what fits a context window.
+
+Every tool is a verb in a process of its own, as a person would call it: one mechanism, and nothing of a script's can
+reach the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from premortem.errors import PremortemError, UsageError
+from premortem.files import run_requests
+from premortem.journal.folders import HOME
+from premortem.report.find import journal_of
+from premortem.ui.runs import Runs
+
+MOST = 10  # findings, runs or lines in one answer
+OUTPUT = 4000  # characters of what a verb printed
+Progress = Callable[[float, str], Awaitable[None]]
+_PERIOD = 2.0  # seconds between two words about how far a verb is
+_SHORT = ("code", "name", "severity", "certainty", "step", "where", "message", "cause", "remedy")
+
+
+class Project:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def inside(self, path: str) -> Path:
+        """A path of the project. Raises UsageError for one that leads out of it."""
+        found = (self.root / path).resolve()
+        if not found.is_relative_to(self.root):
+            raise UsageError(f"`{path}` is outside of {self.root}; the server reads nothing there")
+        return found
+
+    # --- what only reads ----------------------------------------------------------------------
+
+    async def lint(self, paths: Sequence[str], limit: int) -> dict[str, Any]:
+        named = [str(self.inside(path)) for path in paths or ["."]]
+        done = await self._verb(["lint", "--format", "json", *named], seconds=300)
+        return _listed(json.loads(done.out or "[]"), limit, _of_lint)
+
+    async def explain(self, words: Sequence[str]) -> list[dict[str, Any]]:
+        done = await self._verb(["explain", "--format", "json", *words], seconds=60)
+        pages: list[dict[str, Any]] = json.loads(done.out)
+        return pages
+
+    def runs(self, limit: int) -> dict[str, Any]:
+        folder = self.root / HOME / "runs"
+        listed = Runs(folder).listing() if folder.is_dir() else None
+        entries = listed.entries if listed is not None else ()
+        rows = [
+            {
+                "run": entry.name,
+                "script": entry.script,
+                "started": entry.started,
+                "state": entry.state,
+                "steps": entry.steps,
+                "loss": entry.loss,
+                "verdict": entry.tone,
+                "found": entry.found,
+            }
+            for entry in entries[:limit]
+        ]
+        return {"runs": rows, "more": (listed.total if listed is not None else 0) - len(rows)}
+
+    async def findings(self, run: str | None, code: str | None, limit: int) -> dict[str, Any]:
+        told = await self._report(run)
+        found = [each for each in told["findings"] if code in {None, each["code"], each["name"]}]
+        shape = _short if code is None else dict
+        return {
+            "run": {key: told["run"].get(key) for key in ("argv", "reason", "steps", "exit_code", "folder")},
+            "verdict": told["verdict"]["sentence"],
+            **_listed(found, limit, shape),
+            "patches": {
+                each["code"]: told["patches"].get(each["code"]) for each in found if code is not None
+            },
+        }
+
+    async def numbers(self, run: str | None) -> dict[str, Any]:
+        told = await self._report(run)
+        return {key: told[key] for key in ("verdict", "curves", "metrics", "checkpoints", "command")}
+
+    async def checkpoints(self, path: str) -> Any:
+        done = await self._verb(["ckpt", "list", "--json", str(self.inside(path))], seconds=120)
+        return json.loads(done.out)
+
+    async def _report(self, run: str | None) -> dict[str, Any]:
+        done = await self._verb(
+            ["report", "--format", "json", "-o", "-", str(self._journal(run))], seconds=120
+        )
+        told: dict[str, Any] = json.loads(done.out)
+        return told
+
+    def _journal(self, run: str | None) -> Path:
+        """By its name, or the newest one."""
+        runs = self.root / HOME / "runs"
+        return journal_of(str(runs if run is None else self.inside(str(HOME / "runs" / run))))
+
+    # --- what starts a script -----------------------------------------------------------------
+
+    async def check(
+        self, script: str, arguments: Sequence[str], seconds: float, tell: Progress
+    ) -> dict[str, Any]:
+        told, done = await self._with_file(
+            "--json", ["check"], [str(self.inside(script)), *arguments], seconds, tell
+        )
+        found = [finding for part in told.get("parts", ()) for finding in part["findings"]]
+        facts = {part["title"]: part["facts"] or part["skipped"] for part in told.get("parts", ())}
+        return {"verdict": told.get("verdict"), **_listed(found, MOST, _short), "facts": facts, **done.ending}
+
+    async def fit(
+        self, script: str, arguments: Sequence[str], device: str, seconds: float, tell: Progress
+    ) -> dict[str, Any]:
+        verb = ["fit", "--device", device, "--seconds", str(seconds)]
+        told, done = await self._with_file(
+            "--json", verb, [str(self.inside(script)), *arguments], seconds, tell
+        )
+        return {**told, **done.ending}
+
+    async def replay(self, run: str | None, seconds: float, tell: Progress) -> dict[str, Any]:
+        capsules = sorted(self._journal(run).parent.glob("capsules/step-*"))
+        if not capsules:
+            raise UsageError("no step of this run failed, so there is nothing to replay")
+        told, done = await self._with_file("--json", ["replay"], [str(capsules[0])], seconds, tell)
+        return {**told, **done.ending}
+
+    async def run(
+        self, script: str, arguments: Sequence[str], seconds: float, tell: Progress
+    ) -> dict[str, Any]:
+        verb = ["run", "--deadline", f"{max(int(seconds) - 10, 20)}s"]
+        told, done = await self._with_file(
+            "--findings", verb, [str(self.inside(script)), *arguments], seconds, tell
+        )
+        return {"run": told.get("run"), **_listed(told.get("findings", []), MOST, _short), **done.ending}
+
+    def stop(self, run: str) -> dict[str, Any]:
+        folder = self._journal(run).parent
+        run_requests.ask(folder, run_requests.STOP)
+        return {"asked": run, "note": "the run saves its state and ends after its current step"}
+
+    # --- one verb -----------------------------------------------------------------------------
+
+    async def _with_file(
+        self, option: str, verb: Sequence[str], rest: Sequence[str], seconds: float, tell: Progress
+    ) -> tuple[dict[str, Any], _Done]:
+        with tempfile.TemporaryDirectory(prefix="premortem-mcp-") as folder:
+            file = Path(folder, "out.json")
+            done = await self._verb([*verb, option, str(file), *rest], seconds=seconds, tell=tell, fails=True)
+            told = _json(file)
+        return told, done
+
+    async def _verb(
+        self, words: Sequence[str], *, seconds: float, tell: Progress | None = None, fails: bool = False
+    ) -> _Done:
+        """Runs it to its end, or ends it with all that it has started when its time is over or the agent leaves."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "premortem", *words),
+            cwd=self.root,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        reading = asyncio.ensure_future(process.communicate())
+        waited = 0.0
+        try:
+            while not (await asyncio.wait({reading}, timeout=_PERIOD))[0]:
+                waited += _PERIOD
+                if waited > seconds:
+                    os.killpg(process.pid, signal.SIGINT)  # what it has found so far is worth having
+                    await asyncio.wait({reading}, timeout=10.0)
+                    break
+                if tell is not None:
+                    await tell(waited, f"premortem {words[0]}: {waited:.0f} s")
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        out, err = await reading
+        done = _Done(out.decode(errors="replace"), err.decode(errors="replace"), process.returncode or 0)
+        if done.code == 2 or (done.code and not done.out.strip() and not fails):
+            raise PremortemError(done.err.strip().removeprefix("premortem: ") or f"exit code {done.code}")
+        return done
+
+
+class _Done:
+    """A verb that has ended."""
+
+    def __init__(self, out: str, err: str, code: int) -> None:
+        self.out, self.err, self.code = out, err, code
+
+    @property
+    def ending(self) -> dict[str, Any]:
+        """The end of what it printed: that is where the verdict stands."""
+        return {"exit_code": self.code, "printed": (self.out + self.err)[-OUTPUT:]}
+
+
+def _json(file: Path) -> dict[str, Any]:
+    """What a verb has written; nothing where it ended before."""
+    told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return told
+
+
+def _listed(found: Sequence[Mapping[str, Any]], limit: int, shape: Callable[[Any], Any]) -> dict[str, Any]:
+    shown = [shape(each) for each in found[:limit]]
+    return {"findings": shown, "more": len(found) - len(shown)}
+
+
+def _short(finding: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: finding[key] for key in _SHORT if finding.get(key)}
+
+
+def _of_lint(report: Mapping[str, Any]) -> dict[str, Any]:
+    keys = ("path", "line", "column", "code", "name", "severity", "message", "remedy", "fixable")
+    return {key: report[key] for key in keys if key in report}

@@ -1,0 +1,135 @@
+"""`premortem mcp`, asked by the SDK's own client over a real pipe."""
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+
+mcp = pytest.importorskip("mcp")
+
+BROKEN = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(model[0].parameters(), lr=0.1)
+criterion = nn.CrossEntropyLoss()
+for _ in range(40):
+    x = torch.randn(16, 4)
+    loss = criterion(model(x), x[:, :3].argmax(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+LINTED = """
+from torch import nn
+criterion = nn.CrossEntropyLoss()
+def loss(model, x, y):
+    out = model(x)
+    out = nn.functional.softmax(out, dim=1)
+    return criterion(out, y)
+"""
+
+
+def asked(folder, ask, *options):
+    """What `ask` returns, which is given a client."""
+    server = mcp.StdioServerParameters(
+        command=sys.executable, args=["-m", "premortem", "mcp", "--folder", str(folder), *options]
+    )
+
+    async def session():
+        async with mcp.Client(server) as client:
+            return await ask(client)
+
+    return asyncio.run(asyncio.wait_for(session(), 300))
+
+
+async def call(client, tool, **arguments):
+    done = await client.call_tool(tool, arguments)
+    text = "".join(getattr(each, "text", "") for each in done.content)
+    assert not done.is_error, text
+    return done.structured_content or json.loads(text)
+
+
+def test_without_permission_there_are_only_tools_that_read(tmp_path):
+    async def ask(client):
+        return (await client.list_tools()).tools
+
+    tools = {tool.name: tool for tool in asked(tmp_path, ask)}
+    assert set(tools) == {"lint", "explain", "runs", "findings", "numbers", "ckpt_list"}
+    assert all(tool.annotations.read_only_hint for tool in tools.values())
+    more = {tool.name: tool for tool in asked(tmp_path, ask, "--allow-run")}
+    assert set(more) - set(tools) == {"check", "fit", "replay", "run", "stop"}
+    assert not any(more[name].annotations.read_only_hint for name in set(more) - set(tools))
+
+
+def test_an_agents_session_from_a_model_that_does_not_learn_to_its_cause(tmp_path):
+    (tmp_path / "train.py").write_text(BROKEN)
+    (tmp_path / "losses.py").write_text(LINTED)
+    subprocess.run(
+        [sys.executable, "-m", "premortem", "run", "--quiet", "train.py"],
+        cwd=tmp_path,
+        check=True,
+        timeout=120,
+    )
+
+    async def ask(client):
+        linted = await call(client, "lint", paths=["losses.py"])
+        listed = await call(client, "runs")
+        found = await call(client, "findings")
+        whole = await call(
+            client, "findings", run=listed["runs"][0]["run"], code=found["findings"][0]["code"]
+        )
+        page = await call(client, "explain", finding=found["findings"][0]["code"])
+        numbers = await call(client, "numbers")
+        resource = await client.read_resource(f"premortem://findings/{page['name']}")
+        return linted, listed, found, whole, page, numbers, resource
+
+    linted, listed, found, whole, page, numbers, resource = asked(tmp_path, ask)
+    assert [each["code"] for each in linted["findings"]] == ["PM517"]
+    assert [(each["script"], each["steps"]) for each in listed["runs"]] == [("train.py", 40)]
+    assert found["findings"][0]["code"] == "PM103"
+    assert "evidence" not in found["findings"][0]
+    assert whole["findings"][0]["evidence"]
+    assert page["name"] == "parameter-without-optimizer"
+    assert numbers["curves"]["loss"]
+    assert "parameter-without-optimizer" in resource.contents[0].text
+
+
+@pytest.mark.parametrize("path", ["../other", "/etc", "link"])
+def test_nothing_outside_of_the_project_is_read(tmp_path, path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "project" / "link").symlink_to(tmp_path / "other")
+
+    async def ask(client):
+        return await client.call_tool("lint", {"paths": [path]})
+
+    done = asked(tmp_path / "project", ask)
+    assert done.is_error
+    assert "outside" in done.content[0].text
+
+
+def test_what_goes_wrong_is_a_sentence(tmp_path):
+    async def ask(client):
+        return [
+            await client.call_tool("findings", {}),
+            await client.call_tool("explain", {"finding": "PM999"}),
+        ]
+
+    nothing, unknown = asked(tmp_path, ask)
+    assert nothing.is_error
+    assert unknown.is_error
+    assert "PM999" in unknown.content[0].text
+
+
+def test_the_text_for_agents_names_verbs_that_exist(capsys):
+    from premortem import cli
+
+    assert cli.main(["agents"]) == 0
+    text = capsys.readouterr().out
+    named = {line.split("`premortem ")[1].split()[0] for line in text.splitlines() if "| `premortem " in line}
+    assert named
+    assert named <= set(cli.VERBS)
