@@ -2,7 +2,13 @@ import pytest
 
 from premortem.derived.windows import with_windows
 from premortem.detectors.accumulation_window_broken import AccumulationWindowBroken
-from tests.detectors.faults.accumulation_window_broken import EVENTS, LEAKS, NEVER_YIELDED, OWN_ORDER
+from tests.detectors.faults.accumulation_window_broken import (
+    CLEARED_BETWEEN_EPOCHS,
+    EVENTS,
+    LEAKS,
+    NEVER_YIELDED,
+    OWN_ORDER,
+)
 from tests.detectors.test_contract import observe
 
 
@@ -12,6 +18,10 @@ from tests.detectors.test_contract import observe
         (
             EVENTS,
             "the last 2 micro-batches of every epoch are cleared before a step uses them (windows of 4)",
+        ),
+        (
+            CLEARED_BETWEEN_EPOCHS,
+            "12 micro-batches at the ends of 4 epochs were cleared before a step used them (windows of 6)",
         ),
         (LEAKS, "the first window of every epoch holds 6 micro-batches instead of 4"),
         (

@@ -24,7 +24,7 @@ class Lengths:
     site: Site | None = None
     cleared_at: Site | None = None
     weights: set[float | None] = field(default_factory=set)
-    backwards: int = 0
+    at_ends: list[int] = field(default_factory=list)  # micro-batches that were thrown away between two epochs
 
 
 class AccumulationWindowBroken(Detector):
@@ -61,6 +61,7 @@ class AccumulationWindowBroken(Detector):
         self._epochs: dict[
             int, Counter[int]
         ] = {}  # loader -> backward passes of each optimizer before this epoch
+        self._between = False  # no backward pass since an epoch ended
         self._short: Counter[tuple[int, ...]] = Counter()
         self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
         self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
@@ -72,9 +73,11 @@ class AccumulationWindowBroken(Detector):
         elif isinstance(event, Backward):
             if not event.error:
                 self._backwards.update(event.optimizers)
+                self._between = False
         elif isinstance(event, EpochStarted):
             self._epochs[event.loader] = Counter(self._backwards)
         elif isinstance(event, EpochEnded):
+            self._between = event.complete
             yield from self._epoch(event)
         elif isinstance(event, Shuffled):
             yield from self._reshuffled(event)
@@ -99,6 +102,8 @@ class AccumulationWindowBroken(Detector):
         elif lengths.site is not None:
             lengths.thrown[n] += 1
             lengths.cleared_at = window.at
+            if self._between:
+                lengths.at_ends.append(n)
         k, times = lengths.used.most_common(1)[0] if lengths.used else (0, 0)
         if n == k and window.end == STEPPED:
             lengths.full += 1
@@ -107,6 +112,7 @@ class AccumulationWindowBroken(Detector):
             lengths.full = 0
         if k > 1 and times >= REGULAR and not self.said(optimizer):
             yield from self._judge(window, optimizer, lengths, k)
+            yield from self._thrown_away(window, optimizer, lengths, k)
 
     def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
         since = lengths.since
@@ -138,6 +144,22 @@ class AccumulationWindowBroken(Detector):
                     f"{long - k} were left over from the epoch before: no step was made for them at its end",
                     lengths.site,
                 )
+
+    def _thrown_away(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
+        """Windows that do not begin with the epoch leave another rest each time, and it is cleared each time."""
+        rests = lengths.at_ends
+        always = len(rests) == lengths.thrown.total() and max(rests, default=k) < k
+        if always and len(rests) >= REGULAR and not self.said(optimizer):
+            yield self._found(
+                event,
+                optimizer,
+                lengths,
+                k,
+                f"{sum(rests)} micro-batches at the ends of {len(rests)} epochs were cleared before a step used them (windows of "
+                f"{k})",
+                "the window is not full when the epoch ends, and zero_grad() throws it away",
+                lengths.cleared_at,
+            )
 
     def _found(
         self,
