@@ -107,16 +107,19 @@ EXPERIMENTS = (
 class Call:
     """A model's call once more, with other tensors in the places of the old ones."""
 
-    def __init__(
-        self, module: nn.Module, args: Any, kwargs: Any, inputs: list[torch.Tensor], state: torch.Tensor
-    ) -> None:
-        self.module, self.args, self.kwargs, self.inputs, self.state = module, args, kwargs, inputs, state
+    def __init__(self, module: nn.Module, args: Any, kwargs: Any, inputs: list[torch.Tensor]) -> None:
+        self.module, self.args, self.kwargs, self.inputs = module, args, kwargs, inputs
+        self.state = torch.get_rng_state()
+        self.device = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
 
     def __call__(self, tensors: list[torch.Tensor], *, other_noise: bool = False) -> list[torch.Tensor]:
         """The floating-point tensors that came out, the largest first."""
         torch.set_rng_state(self.state)
+        if self.device is not None:
+            torch.cuda.set_rng_state_all(self.device)
         if other_noise:
             torch.rand(1)
+            self.inputs[0].new_empty(4, dtype=torch.float32).uniform_()
         # A copy even of what is not changed: a forward pass may write into what it is given.
         instead = {id(old): new.clone() for old, new in zip(self.inputs, tensors, strict=True)}
         args, kwargs = swapped((self.args, self.kwargs), instead)

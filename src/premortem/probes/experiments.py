@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from premortem.events import Experimented, Forward
 from premortem.probes.experiment_table import (
@@ -47,14 +48,13 @@ _TARGETS = _ROOTS = 4  # of one step
 
 
 class Given(NamedTuple):
-    """One training forward: what the model was given, and what it gave."""
+    """One training forward: what the model was given."""
 
     model: Model
     event: Forward
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     versions: list[int]
-    result: Any
 
 
 class Experiments:
@@ -82,7 +82,8 @@ class Experiments:
         """A root was called in an audited step."""
         if event.tracked and event.training and len(self._given) < _ROOTS and self._wanted(model.key):
             inputs = tensors_in((args, kwargs))
-            self._given[model.key] = Given(model, event, args, kwargs, [version(t) for t in inputs], result)
+            if not any(t.requires_grad for t in inputs):  # else it would keep a graph alive
+                self._given[model.key] = Given(model, event, args, kwargs, [version(t) for t in inputs])
 
     def _wanted(self, key: int) -> bool:
         tries = self._tries.get(key, 0)
@@ -106,8 +107,8 @@ class Experiments:
         inputs = tensors_in((given.args, given.kwargs))
         if module is None or not inputs or [version(t) for t in inputs] != given.versions:
             return
-        if any(t.requires_grad or t.layout != torch.strided or t.numel() > _MOST for t in inputs):
-            return
+        if given.model.hidden or any(t.layout != torch.strided or t.numel() > _MOST for t in inputs):
+            return  # modules that it does not know of keep their mode and their state to themselves
         if key not in self._pure:
             self._pure[key] = may_repeat(module)
         if not self._pure[key]:
@@ -131,9 +132,10 @@ class Experiments:
         ignored: tuple[str, ...] = ()
         noisy = False
         with apart(module) as kept:
-            call = Call(module, given.args, given.kwargs, inputs, torch.get_rng_state())
+            call = Call(module, given.args, given.kwargs, inputs)
             base = call(inputs)
-            if base and base[0].dim():
+            repeats = bool(base) and distance(base[0], call(inputs)[0], base[0]) == 0
+            if repeats and base[0].dim():
                 noisy = bool(distance(base[0], call(inputs, other_noise=True)[0], base[0]))
                 for experiment in EXPERIMENTS:
                     if experiment.applies(case) and not (noisy and experiment.reorders):
@@ -184,7 +186,9 @@ class Experiments:
             and any(y.dim() and y.shape[0] == case.rows for y in targets),
             same_input=known is not None and known[0]() is first and known[1] == version(first),
             own_rows=case.rows in sizes,
-            statistics=any(not getattr(part, "track_running_stats", True) for part in module.modules()),
+            statistics=any(
+                isinstance(part, _BatchNorm) and not part.track_running_stats for part in module.modules()
+            ),
             source=given.event.source,
             relation=relation.kind,
             length=relation.length,

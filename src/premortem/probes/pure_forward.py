@@ -7,6 +7,7 @@ import dis
 import io
 import random
 import sys
+import threading
 import types
 import warnings
 from collections import deque
@@ -39,15 +40,30 @@ def may_repeat(module: nn.Module) -> bool:
             return False
         if any(getattr(part, hooks, None) for hooks in _HOOKS) or "forward" in vars(part):
             return False  # a hook, or a forward of its own that may be anything
-        if any(isinstance(value, torch.Generator) for value in vars(part).values()):
+        if any(_knows_others(value) for value in vars(part).values()):
             return False
         kind = type(part)
         if code_kind(getattr(sys.modules.get(kind.__module__), "__file__", "") or "") == 2:
             continue  # torch's own layers
-        for function in (value for base in kind.__mro__ for value in vars(base).values()):
+        for value in (value for base in kind.__mro__ for value in vars(base).values()):
+            function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
             if isinstance(function, types.FunctionType) and not _plain(function, seen):
                 return False
     return True
+
+
+def _knows_others(value: Any) -> bool:
+    """An attribute through which a forward pass can change what is no part of the module: a generator, a function, an
+    object that holds modules of its own."""
+    if isinstance(value, (nn.Module, torch.Tensor)):
+        return False
+    if isinstance(value, torch.Generator) or (
+        isinstance(value, (types.FunctionType, types.MethodType))
+        and code_kind(value.__code__.co_filename) == 0
+    ):
+        return True
+    held = getattr(value, "__dict__", {})
+    return not isinstance(value, type) and any(isinstance(each, nn.Module) for each in held.values())
 
 
 def _plain(function: types.FunctionType, seen: set[types.CodeType]) -> bool:
@@ -79,7 +95,7 @@ def _plain(function: types.FunctionType, seen: set[types.CodeType]) -> bool:
             if name in cells:
                 with contextlib.suppress(ValueError):
                     value = cells[name].cell_contents
-            if isinstance(value, (torch.Generator, io.IOBase)):
+            if isinstance(value, (torch.Generator, io.IOBase, nn.Module)):
                 return False
             if isinstance(value, _CONTAINERS) and writes:
                 return False
@@ -142,16 +158,35 @@ class Kept:
                 clean = False
                 _refill(container, held)
         for tensor, number in self.versions:
-            if version(tensor) != number:
+            copy = self.copies.get(id(tensor))
+            # Norms write their statistics without counting that as a write.
+            if version(tensor) != number or (copy is not None and not torch.equal(tensor, copy)):
                 clean = False
-                if id(tensor) in self.copies:
-                    tensor.data.copy_(self.copies[id(tensor)])
+                if copy is not None:
+                    tensor.data.copy_(copy)
         return clean
 
 
 def _refill(container: Any, then: Any) -> None:
     container.clear()
     (container.extend if isinstance(container, (list, deque, bytearray)) else container.update)(then)
+
+
+class Hushed(io.TextIOBase):
+    """What this thread writes is not written; others go on as before."""
+
+    def __init__(self, real: Any, said: list[str]) -> None:
+        self._real, self._said, self._thread = real, said, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        if threading.get_ident() != self._thread:
+            return int(self._real.write(text))
+        self._said.append(text)
+        return len(text)
+
+    def flush(self) -> None:
+        if threading.get_ident() != self._thread:
+            self._real.flush()
 
 
 @contextlib.contextmanager
@@ -164,9 +199,9 @@ def apart(module: nn.Module) -> Iterator[Kept]:
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
     out, err, warn = sys.stdout, sys.stderr, warnings.warn
     fast = torch.backends.mha.get_fastpath_enabled()
-    said = io.StringIO()
+    said: list[str] = []
     try:
-        sys.stdout = sys.stderr = said
+        sys.stdout, sys.stderr = Hushed(out, said), Hushed(err, said)
         warnings.warn = lambda *_args, **_kwargs: None
         torch.backends.mha.set_fastpath_enabled(False)  # its nested tensors warn
         for part in kept.parts:
@@ -181,4 +216,4 @@ def apart(module: nn.Module) -> Iterator[Kept]:
             numpy.set_state(states[2])
         if cuda is not None:
             torch.cuda.set_rng_state_all(cuda)
-        kept.clean = kept.put_back() and not said.getvalue()
+        kept.clean = kept.put_back() and not said
