@@ -17,6 +17,19 @@ from premortem.probes.target_relation import related
 from tests.heard import hearing
 
 
+class TimeFirst(nn.Module):
+    """(time, batch): its first dimension is no batch, and its past does not depend on what comes last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(20, 16)
+        self.mix = nn.GRU(16, 16)
+        self.out = nn.Linear(16, 20)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(self.mix(self.tokens(x))[0])
+
+
 class Net(nn.Module):
     """One sequence model, with one thing wrong at a time."""
 
@@ -44,9 +57,9 @@ class Net(nn.Module):
         return self.out(self.mix(h)[0])
 
 
-def train(how: str = "", *, shift: int = 1, steps: int = 8) -> list[Experimented]:
+def train(how: str = "", *, shift: int = 1, steps: int = 8, first: bool = False) -> list[Experimented]:
     with hearing() as (heard, _):
-        model = Net(how)
+        model = TimeFirst() if first else Net(how)
         optimizer = torch.optim.Adam(model.parameters(), 1e-3)
         for _ in range(steps):
             x = torch.randint(0, 20, (12, 9))
@@ -58,7 +71,7 @@ def train(how: str = "", *, shift: int = 1, steps: int = 8) -> list[Experimented
     return [event for event in heard if isinstance(event, Experimented)]
 
 
-OTHER, ORDER, FUTURE = "another sample in the batch", "another order of the samples", "another future"
+OTHER, ORDER, FUTURE = "other samples in the batch", "another order of the samples", "another future"
 
 
 def test_a_sound_model_changes_nothing_it_must_not_change() -> None:
@@ -79,6 +92,11 @@ def test_each_mistake_shows_in_its_experiment(how: str, touched: set[str]) -> No
         changed = {name for name, effect in event.effects.items() if effect > 1e-3}
         assert changed <= touched
         assert changed >= touched - {ORDER, FUTURE} if how == "batch" else changed == touched
+
+
+def test_rows_of_a_sequence_depend_on_each_other() -> None:
+    for event in train(first=True):
+        assert event.effects[OTHER] > 1e-3
 
 
 def test_targets_that_are_the_inputs_are_known() -> None:

@@ -42,7 +42,7 @@ class RowsTreatedDifferently(Detector):
     listens = (Experimented,)
 
     def observe(self, event: Experimented) -> Iterator[Finding]:
-        alone = event.effects.get("another sample in the batch") == 0
+        alone = event.effects.get("other samples in the batch") == 0
         moved = event.effects.get("another order of the samples", 0.0)
         if not alone or moved < NOTICEABLE or event.noisy or event.same_input or event.own_rows:
             return

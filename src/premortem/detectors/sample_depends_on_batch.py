@@ -27,7 +27,7 @@ class SampleDependsOnBatch(Detector):
     Work within a sample (`dim=1` or `dim=-1`), use `nn.LayerNorm`, or `nn.BatchNorm`, which keeps its statistics.
 
     ## How it is measured
-    The model is run again in eval mode with another last sample. It speaks only where a loader made the batch and every
+    The model is run again in eval mode with every other sample replaced. It speaks only where a loader made the batch and every
     sample has a target of its own; not of similarity matrices, graphs, adversarial training, or layers that were told to
     normalise by the batch (`track_running_stats=False`).
     """
@@ -48,14 +48,14 @@ class SampleDependsOnBatch(Detector):
         if isinstance(event, OptimizerBuilt):
             self._optimizers.add(event.optimizer)
             return
-        effect = event.effects.get("another sample in the batch", 0.0)
+        effect = event.effects.get("other samples in the batch", 0.0)
         meant = event.statistics or event.source is not None or event.same_input or len(self._optimizers) > 1
         if effect < NOTICEABLE or not event.batched or meant or self.times(event.model) < TWICE:
             return
         self.over = True
         yield self.finding(
             event,
-            f"in eval mode `{event.name}` gives a sample another output when another sample of its batch is replaced: outputs "
+            f"in eval mode `{event.name}` gives a sample another output when others of its batch are replaced: outputs "
             f"change by {effect:.2g} of their spread",
             cause="Something is computed over the samples of a batch: a mean, a maximum, a softmax or an attention along "
             "dimension 0.",

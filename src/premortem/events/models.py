@@ -117,8 +117,8 @@ class LayerStats(Event):
 class Experimented(Event):
     """Audit gear: a model was run again, in eval mode, on inputs of which one thing was changed (probes/experiments.py).
 
-    `effects` has, for each change, the largest change of those outputs that it must not touch, in units of the spread
-    of all outputs; exactly 0 where nothing changed."""
+    `effects` has, for each change, the change of those outputs that it must not touch (of samples: of the one in the
+    middle), in units of the spread of all outputs; exactly 0 where nothing changed."""
 
     model: int
     name: str

@@ -6,7 +6,7 @@ AT = Site("train.py", 30, "train")
 def experimented(
     step: int, *, other: float | None = 0.0, order: float | None = 0.3, **facts: object
 ) -> Experimented:
-    effects = {"another sample in the batch": other, "another order of the samples": order}
+    effects = {"other samples in the batch": other, "another order of the samples": order}
     known: dict[str, object] = {
         "noisy": False,
         "samples": 32,
