@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from premortem import events
 from tests.global_state import left_behind, snapshot
@@ -24,6 +25,9 @@ def _state_of_our_own() -> None:
 
 
 _state_of_our_own()
+# How long an example takes says how busy the machine is, and nothing about premortem.
+settings.register_profile("premortem", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("premortem")
 
 
 def pytest_configure() -> None:

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from premortem import demo
+from premortem import cli, demo
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_ctrl_c_ends_the_demo_without_a_traceback(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(subprocess, "run", interrupted)
-    assert demo.show() == 130
+    assert cli.main(["demo"]) == 130
 
 
 def test_the_scripts_differ_only_in_the_order_of_two_lines():

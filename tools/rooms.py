@@ -86,7 +86,9 @@ ROOMS = (
     Room(
         "sinks", "findings to trackers and people, on a thread of their own", "", "mlflow wandb tensorboard"
     ),
-    Room("terminal", "what a person sees of a run in the terminal", "", "rich"),
+    Room(
+        "terminal", "what a person sees in the terminal: cards, the status line, progress; Ctrl-C", "", "rich"
+    ),
     Room("notebook", "what a person sees of a run in IPython", "terminal sinks preflight", "IPython"),
     Room(
         "ranks",
@@ -97,7 +99,7 @@ ROOMS = (
     Room(
         "vault",
         "checkpoints: written, read, verified, kept, mirrored, resumed from",
-        "ranks tensors proof",
+        "ranks tensors terminal proof",
         "xxhash fsspec rich numpy typing_extensions",
         Torch.YES,
     ),
@@ -115,7 +117,7 @@ ROOMS = (
     Room(
         "replay",
         "a bad step as a capsule, and what proves its cause",
-        "points probes ranks scriptrun startup tensors vault",
+        "points probes ranks scriptrun startup tensors terminal vault",
         "rich safetensors numpy",
         Torch.YES,
     ),
@@ -149,7 +151,7 @@ ROOMS = (
     Room(
         "lint",
         "reads code and configs before they run; one file per rule",
-        "",
+        "terminal",
         "rich ruamel pygls lsprotocol",
     ),
     Room(

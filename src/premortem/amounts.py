@@ -1,4 +1,4 @@
-"""Bytes in the unit in which a person reads them. How they are written is for each page to say."""
+"""Bytes and seconds in the unit in which a person reads them."""
 
 from __future__ import annotations
 
@@ -13,3 +13,10 @@ def scaled(count: float, largest: str = UNITS[-1]) -> tuple[float, str]:
             return number, unit
         number /= 1024
     return number, largest
+
+
+def roughly(seconds: float) -> str:
+    """How long something will take, for a person who waits for it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

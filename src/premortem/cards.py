@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from premortem.findings import FAMILIES, Finding, Severity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Card:
     """Code and name of a diagnosis; its page is the docstring of the unit that carries it."""
 
@@ -17,6 +17,7 @@ class Card:
     name: str
     family: str
     severity: Severity
+    _: KW_ONLY
     since: str = "0.1"
     # Names of diagnoses that this one causes, anywhere in the run: they are folded under it, so that one root cause is
     # one finding. Without cycles, which a test holds.
@@ -35,6 +36,10 @@ class Card:
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
             raise ValueError(f"{self.code} {self.name}: unknown family {self.family!r}")
+
+    def explaining(self, *names: str) -> Card:
+        """The same card, with the names of what this diagnosis causes."""
+        return replace(self, explains=names)
 
 
 def identity(finding: Finding, card: Card | None) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import pytest
 
 from premortem.configs import load_config
 from premortem.errors import ConfigError
+from tests.facts_of import each_holds
 
 
 class Precision(enum.Enum):
@@ -145,81 +146,65 @@ BASE = "optimizer: {lr: 1}\ndata: {root: x}\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "facts"),
     [
-        ("epoch: 3\n", "c.yaml:3: epoch: there is no such key; did you mean epochs?"),
-        (
-            "zzz: 3\n",
-            "c.yaml:3: zzz: there is no such key; there are optimizer, data, epochs, amp, precision, tag, stages, extra",
-        ),
-        (
-            "epochs: '3'\n",
-            "c.yaml:3: epochs is the text '3', and a whole number is wanted: leave the quotes out",
-        ),
-        ("epochs: 3.5\n", "c.yaml:3: epochs is the number 3.5, and a whole number is wanted"),
-        ("epochs: true\n", "c.yaml:3: epochs is true, and a whole number is wanted"),
-        ("epochs:\n", "c.yaml:3: epochs is empty, and a whole number is wanted"),
-        (
-            "amp: yes\n",
-            "c.yaml:3: amp is the text 'yes', and true or false is wanted: only true and false are that in YAML 1.2",
-        ),
-        ("amp: 1\n", "c.yaml:3: amp is the number 1, and true or false is wanted"),
-        ("precision: fp8\n", "c.yaml:3: precision is the text 'fp8'; there are BF16, FP32"),
-        ("tag: [1]\n", "c.yaml:3: tag is a list, and text or a whole number or nothing is wanted"),
-        ("stages:\n  - lr: 1\n  - lr: x\n", "c.yaml:5: stages.1.lr is the text 'x', and a number is wanted"),
-        ("stages:\n  - name: sgd\n", "c.yaml:4: stages.0: lr is missing (a number)"),
-        ("stages: {lr: 1}\n", "c.yaml:3: stages is a group of keys, and a list is wanted"),
-        ("amp: true\namp: false\n", "c.yaml:4: the key amp is there twice, also in line 3"),
-        ("epochs: &a [*a]\n", "c.yaml:3: an anchor holds itself"),
-        ("---\na: 1\n", "c.yaml:4: this file holds 2 documents, and a configuration is one"),
-        (
-            "extra:\n\ta: 1\n",
-            "c.yaml:4: this file cannot be read as YAML (line 4 is indented with a tab, and YAML allows only spaces there)",
-        ),
-        (
-            "a: [1\n",
-            "c.yaml:4: this file cannot be read as YAML (expected ',' or ']', but got '<stream end>')",
-        ),
+        ("epoch: 3\n", ["c.yaml:3: epoch", "did you mean epochs?"]),
+        ("zzz: 3\n", ["c.yaml:3: zzz", "optimizer, data, epochs, amp, precision, tag, stages, extra"]),
+        ("epochs: '3'\n", ["c.yaml:3: epochs", "text '3'", "whole number", "leave the quotes out"]),
+        ("epochs: 3.5\n", ["c.yaml:3: epochs", "number 3.5", "whole number"]),
+        ("epochs: true\n", ["c.yaml:3: epochs", "true", "whole number"]),
+        ("epochs:\n", ["c.yaml:3: epochs", "empty", "whole number"]),
+        ("amp: yes\n", ["c.yaml:3: amp", "text 'yes'", "true or false", "YAML 1.2"]),
+        ("amp: 1\n", ["c.yaml:3: amp", "number 1", "true or false"]),
+        ("precision: fp8\n", ["c.yaml:3: precision", "text 'fp8'", "BF16, FP32"]),
+        ("tag: [1]\n", ["c.yaml:3: tag", "list", "text or a whole number or nothing"]),
+        ("stages:\n  - lr: 1\n  - lr: x\n", ["c.yaml:5: stages.1.lr", "text 'x'", "number"]),
+        ("stages:\n  - name: sgd\n", ["c.yaml:4: stages.0: lr", "missing", "number"]),
+        ("stages: {lr: 1}\n", ["c.yaml:3: stages", "group of keys", "list"]),
+        ("amp: true\namp: false\n", ["c.yaml:4", "amp", "twice", "line 3"]),
+        ("epochs: &a [*a]\n", ["c.yaml:3", "anchor"]),
+        ("---\na: 1\n", ["c.yaml:4", "2"]),
+        ("extra:\n\ta: 1\n", ["c.yaml:4", "YAML", "line 4", "tab"]),
+        ("a: [1\n", ["c.yaml:4", "YAML", "expected ',' or ']', but got '<stream end>'"]),
     ],
 )
-def test_a_mistake_in_yaml(told, text, sentence):
-    assert told(BASE + text) == [sentence]
+def test_a_mistake_in_yaml(told, text, facts):
+    assert each_holds(told(BASE + text), facts)
 
 
 def test_mistakes_deep_inside_are_told_at_once_in_order(told):
     text = "optimizer:\n  name: adamw\n  beta: [1, 2]\n  betas: [1]\ndata:\n  root: 3\n"
-    assert told(text) == [
-        "c.yaml has 5 mistakes:",
-        "  c.yaml:1: optimizer: lr is missing (a number)",
-        "  c.yaml:2: optimizer.name is the text 'adamw', and 'adam' or 'sgd' is wanted",
-        "  c.yaml:3: optimizer.beta: there is no such key; did you mean betas?",
-        "  c.yaml:4: optimizer.betas has 1 items, and 2 are wanted",
-        "  c.yaml:6: data.root is the number 3, and a path is wanted",
-    ]
+    assert each_holds(
+        told(text),
+        ["c.yaml", "5"],
+        ["c.yaml:1: optimizer: lr", "missing", "number"],
+        ["c.yaml:2: optimizer.name", "text 'adamw'", "'adam' or 'sgd'"],
+        ["c.yaml:3: optimizer.beta", "did you mean betas?"],
+        ["c.yaml:4: optimizer.betas", "1", "2"],
+        ["c.yaml:6: data.root", "number 3", "path"],
+    )
 
 
 def test_mistakes_in_toml_and_json_have_their_lines(told):
-    assert told(TOML.replace("lr = 1e-4", "lr = 'x'"), name="c.toml") == [
-        "c.toml:6: optimizer.lr is the text 'x', and a number is wanted"
-    ]
-    assert told(JSON.replace('"amp"', '"ampp"'), name="c.json") == [
-        "c.json:4: ampp: there is no such key; did you mean amp?"
-    ]
-    assert told("a = \n", name="c.toml") == ["c.toml:1: this file cannot be read as TOML (Invalid value)"]
+    bad = TOML.replace("lr = 1e-4", "lr = 'x'")
+    assert each_holds(told(bad, name="c.toml"), ["c.toml:6: optimizer.lr", "text 'x'", "number"])
+    bad = JSON.replace('"amp"', '"ampp"')
+    assert each_holds(told(bad, name="c.json"), ["c.json:4: ampp", "did you mean amp?"])
+    assert each_holds(told("a = \n", name="c.toml"), ["c.toml:1", "TOML", "Invalid value"])
     assert told('{\n"a": 1,\n}', name="c.json")[0].startswith("c.json:")
 
 
 @pytest.mark.parametrize(
-    ("data", "name", "sentence"),
+    ("data", "name", "facts"),
     [
-        (b"\xff", "c.yaml", "c.yaml:1: this file is not UTF-8 text"),
-        (b"", "c.ini", "c.ini:1: a configuration ends in .yaml, .yml, .toml, .json, not in .ini"),
-        (b"3", "c.yaml", "c.yaml:1: is the number 3, and a group of keys is wanted"),
-        (b"[" * 800, "c.yaml", "c.yaml:1: this file cannot be read as YAML (it is nested too deeply)"),
+        (b"\xff", "c.yaml", ["c.yaml:1", "UTF-8"]),
+        (b"", "c.ini", ["c.ini:1", ".yaml, .yml, .toml, .json", ".ini"]),
+        (b"3", "c.yaml", ["c.yaml:1", "number 3", "group of keys"]),
+        (b"[" * 800, "c.yaml", ["c.yaml:1", "YAML", "nested"]),
     ],
 )
-def test_bad_files(told, data, name, sentence):
-    assert told(data, name=name) == [sentence]
+def test_bad_files(told, data, name, facts):
+    assert each_holds(told(data, name=name), facts)
 
 
 def test_an_empty_file_lacks_what_has_no_default(told):
@@ -236,7 +221,7 @@ def test_a_file_that_is_not_there(tmp_path):
     ):
         load_config(tmp_path / "gone.yaml", Config)
     (tmp_path / "c.yaml").write_text("a: 1")
-    with pytest.raises(TypeError, match="wants a dataclass or a pydantic model"):
+    with pytest.raises(TypeError, match="dataclass or a pydantic model"):
         load_config(tmp_path / "c.yaml", dict)
 
 

@@ -1,4 +1,4 @@
-from premortem.detectors.adversarial_labels import AdversarialLabels
+from premortem.detectors.adversarial_training import AdversarialLabels
 from tests.detectors.faults.adversarial_labels import EVENTS, SAME
 from tests.detectors.test_contract import observe
 

@@ -1,4 +1,4 @@
-from premortem.detectors.changed_before_backward import ChangedBeforeBackward
+from premortem.detectors.refused_by_torch import ChangedBeforeBackward
 from tests.detectors.faults.changed_before_backward import EVENTS
 from tests.detectors.test_contract import observe
 

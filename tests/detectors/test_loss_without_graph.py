@@ -5,15 +5,13 @@ from tests.detectors.test_contract import observe
 
 def test_a_crash_names_what_is_frozen():
     (finding,) = observe(LossWithoutGraph(), CRASHED)
-    assert finding.message == "backward() was called on a loss that has no graph"
-    assert finding.cause == "all 2 parameters of `model` are frozen (`requires_grad` is False)"
+    assert finding.evidence["frozen"] == ["model"]
+    assert "2 parameters of `model`" in finding.cause
     assert finding.where.line == 22
 
 
 def test_a_loss_made_anew_names_the_line_that_cut_it():
     (finding,) = observe(LossWithoutGraph(), EVENTS)
-    assert finding.message == (
-        "backward() reaches no parameter: none of the 2 parameters of the optimizer has a gradient"
-    )
-    assert finding.cause == "the loss was made anew, without its history: `item` at line 21"
+    assert "2 parameters" in finding.message
+    assert "`item` at line 21" in finding.cause
     assert (finding.step, finding.where.line) == (2, 21)

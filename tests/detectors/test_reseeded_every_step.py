@@ -8,4 +8,4 @@ def test_numbers_that_are_drawn_again_in_every_epoch():
     (finding,) = observe(ReseededEveryStep(), list(steps(40, seeds=[0], same=False, rewound=(16, 32))))
     assert finding.severity is Severity.WARNING
     assert finding.step == 32
-    assert "drawn from the same numbers again" in finding.message
+    assert finding.evidence == {"steps": 33, "times": 2}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from premortem.detectors.shared.slips import slip, told, way
+from premortem.detectors.shared.slips import slip, trail, way
 from premortem.events import Passed, ShapesMet, Site
 
 LINE = Site("net.py", 9, "forward")
@@ -16,7 +16,7 @@ def test_a_permute_of_what_is_channels_first_already_is_named_with_its_line():
     turned = Passed("permute", "", (4, 8, 16, 16), (4, 16, 8, 16), LINE)
     found = slip(met(Passed("out", "Conv2d", (4, 16, 8, 16), ()), [turned], channels=8, dims=4))
     assert found.at == LINE
-    assert found.remedy == "Take this `permute` out."
+    assert "`permute`" in found.remedy
 
 
 def test_a_permute_that_was_needed_is_not_blamed():
@@ -68,7 +68,7 @@ def test_without_a_model_nothing_is_guessed():
 
 
 def test_the_trail_ends_where_it_failed():
-    lines = told(met(Passed("out", "Conv2d", (4, 16, 8, 16), ()), channels=8, dims=4))
+    lines = trail(met(Passed("out", "Conv2d", (4, 16, 8, 16), ()), channels=8, dims=4))
     assert lines == [
         "input (4, 3, 32, 32)",
         "out (Conv2d): (4, 16, 8, 16) does not fit, wants 8 channels, 4 dimensions",

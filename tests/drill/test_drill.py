@@ -9,7 +9,7 @@ import pytest
 
 from premortem import cli
 from premortem.drill import director, mutants
-from premortem.drill.director import Drill, DrillOptions, drill
+from premortem.drill.director import DrillOptions, drill
 from premortem.drill.scoring import Clean, Score
 from premortem.errors import UsageError
 
@@ -115,9 +115,13 @@ def test_an_unknown_mutant_gets_a_hint():
 
 @pytest.mark.parametrize(("outcome", "code"), [("caught", 0), ("missed", 1), ("does not apply here", 0)])
 def test_the_exit_code_and_the_record(outcome, code, tmp_path, monkeypatch, capsys):
-    clean = Clean(alone=director.Heard(), watched=director.Heard())
-    done = Drill(clean=clean, scores=[Score(mutant="rate-zero", outcome=outcome)])
-    monkeypatch.setattr(director, "drill", lambda options: done)
+
+    def drilled(options, done):
+        done.clean = Clean(alone=director.Heard(), watched=director.Heard())
+        done.scores.append(Score(mutant="rate-zero", outcome=outcome))
+        options.scored(done.scores[0])
+
+    monkeypatch.setattr(director, "drill", drilled)
     assert cli.main(["drill", "--json", str(tmp_path / "score.json"), sys.executable]) == code
     record = json.loads((tmp_path / "score.json").read_text())
     assert record["mutants"][0]["outcome"] == outcome

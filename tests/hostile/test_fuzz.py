@@ -244,7 +244,7 @@ def told(path: Path) -> None:
     entry = runs.read("run", path, 0.0)
     assert entry.message or entry.tone != "unreadable"
     assert entry.state
-    with suppress(PremortemError), story.telling(path):
+    with suppress(PremortemError), story.readable(path):
         markdown.page(story.read(path))
 
 

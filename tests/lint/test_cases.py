@@ -14,6 +14,7 @@ import pytest
 
 from premortem.lint import engine, fixes, rules
 from premortem.lint.target import Pin, Target
+from tests.lint.reading import lint_files
 
 CASES = Path(__file__).parent / "cases"
 MARK = re.compile(r"#\s*expect:\s*(PM\d+(?:\s*,\s*PM\d+)*)")
@@ -36,7 +37,7 @@ def expected(path):
 def found(paths, rule_name):
     """What the rule of this folder says about these files, by file. Preview rules are on."""
     chosen = [rule for rule in engine.all_rules() if module_of(rule) == rule_name]
-    said = engine.lint([str(path) for path in paths], CASES, chosen, target_of(paths))
+    said = lint_files([str(path) for path in paths], CASES, chosen, target_of(paths))
     places = {path: [] for path in paths}
     for one in said:
         cell = f"{one.cell}:" if one.cell is not None else ""

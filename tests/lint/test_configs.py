@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from premortem.lint.configs import Config
-from premortem.lint.source import Unreadable
+from premortem.lint.parsing import Unreadable
 
 YAML = """\
 # settings of a run

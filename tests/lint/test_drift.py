@@ -3,8 +3,9 @@
 import pytest
 
 from premortem.findings import Severity
-from premortem.lint import drift, engine, target
+from premortem.lint import drift, engine
 from premortem.lint.target import Pin, Target
+from tests.lint.reading import lint_files, target_of
 
 VERBOSE = "from torch.optim.lr_scheduler import StepLR\ns = StepLR(o, 10, verbose=True)\n"
 SIX = "from torch._six import inf\n"
@@ -19,7 +20,7 @@ def said(tmp_path):
         path.write_text(text)
         pins = () if requirement is None else (Pin(distribution, requirement, "uv.lock"),)
         rules = [rule for rule in engine.all_rules() if rule.card.code == code]
-        return engine.lint([str(path)], tmp_path, rules, Target(pins))
+        return lint_files([str(path)], tmp_path, rules, Target(pins))
 
     return lint
 
@@ -115,7 +116,7 @@ def test_a_readme_is_enough_to_stay_silent_and_too_little_to_call_code_too_new(t
         (tmp_path / "train.py").write_text(text)
         (tmp_path / "README.md").write_text(f"pip install torch{version}\n")
         rules = [rule for rule in engine.all_rules() if rule.card.code == code]
-        return engine.lint([str(tmp_path / "train.py")], tmp_path, rules, target.find(tmp_path))
+        return lint_files([str(tmp_path / "train.py")], tmp_path, rules, target_of(tmp_path))
 
     assert found(VERBOSE, "PM580", "==2.3") == []
     assert len(found(VERBOSE, "PM580", "==2.9")) == 1

@@ -73,14 +73,14 @@ def test_the_end_and_the_next_turn():
         """
     )
     assert flow.reaches(at["a"], flow.end)
-    assert flow.next_iteration(at["a"], parsed.loops[0], avoiding=[at["c"]])
-    assert not flow.next_iteration(at["c"], parsed.loops[0], avoiding=[parsed.loops[0]])
+    assert flow.reaches(at["a"], parsed.loops[0], avoiding=[at["c"]])
+    assert not flow.reaches(at["c"], parsed.loops[0], avoiding=[parsed.loops[0]])
 
 
-def test_always_before():
+def test_every_path_from_the_beginning():
     _parsed, flow, at = marked("a()  # a\nif x:\n    b()  # b\nc()  # c\n")
-    assert flow.always_before(at["a"], at["c"])
-    assert not flow.always_before(at["b"], at["c"])
+    assert not flow.reaches(flow.scope, at["c"], avoiding=[at["a"]])
+    assert flow.reaches(flow.scope, at["c"], avoiding=[at["b"]])
 
 
 def test_any_node_stands_for_its_statement():

@@ -3,8 +3,9 @@
 import pytest
 
 from premortem.findings import Severity
-from premortem.lint import engine, files
+from premortem.lint import files
 from premortem.lint.rules.number_read_as_string import NumberReadAsString
+from tests.lint.reading import lint_files
 
 LOADS = "import yaml\nconfig = yaml.safe_load(open('c.yaml'))\n"
 
@@ -13,7 +14,7 @@ def severity(folder, code, config="optim:\n  min_lr: 1e-7\n"):
     (folder / "c.yaml").write_text(config)
     (folder / "load.py").write_text(LOADS)
     (folder / "other.py").write_text(code)
-    found = engine.lint(files.find([str(folder)]), folder, [NumberReadAsString()], None)
+    found = lint_files(files.find([str(folder)]), folder, [NumberReadAsString()], None)
     return [one.severity for one in found]
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from premortem.lint import engine, notebooks
+from premortem.lint.parsing import Unreadable
 from premortem.lint.project_facts import Facts
-from premortem.lint.source import Unreadable
 from tests.lint.test_cases import CASES
 
 

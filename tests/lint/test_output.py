@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from premortem.findings import Severity
-from premortem.lint.diagnostics import Edit, Fix
+from premortem.lint.diagnostics import Edit, Fix, edited
 from premortem.lint.listing import Listing
 from premortem.lint.output import (
     FORMATS,
@@ -376,7 +376,7 @@ def test_every_format_shows_every_report(name):
 
 def test_edits_apply_from_the_end():
     listing = Listing(b"a b c")
-    assert listing.edited((Edit(0, 1, "xx"), Edit(4, 5, ""), Edit(2, 3, "yyy"))) == b"xx yyy "
+    assert edited(listing.data, (Edit(0, 1, "xx"), Edit(4, 5, ""), Edit(2, 3, "yyy"))) == b"xx yyy "
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from premortem.lint import engine, fixes, target
+from premortem.lint import engine, fixes
 from premortem.lint.project_facts import Facts
 from premortem.lint.summaries import Summary
+from tests.lint.reading import target_of
 
 CASES = Path(__file__).parent / "cases"
-EVERYTHING = Summary(marks={"fp16", "ddp", "compile", "saves-module", "yaml:pyyaml"}, packages={"torch"})
+EVERYTHING = Summary(marks={"fp16", "compile", "yaml:pyyaml"})
 WRAPPERS = [
     "if ready:\n    {}",
     "if ready:\n    {}\nelse:\n    {}",
@@ -39,7 +40,7 @@ def rules():
 
 @cache
 def where():
-    return target.find(CASES, "2.6")
+    return target_of(CASES, "2.6")
 
 
 @cache
@@ -106,12 +107,12 @@ def test_no_rule_breaks_on_any_program(program):
 def test_what_is_fixed_parses_and_fixing_again_changes_nothing(program, unsafe):
     data = program.encode()
     for _turn in range(fixes.TURNS):
-        mended = fixes.mend("train.py", data, check("train.py", data), unsafe=unsafe)
+        mended = fixes.fixed("train.py", data, check("train.py", data), unsafe=unsafe)
         if not mended.fixes:
             break
         data = mended.data
         ast.parse(data)
-    assert fixes.mend("train.py", data, check("train.py", data), unsafe=unsafe) == fixes.Mended(data, 0)
+    assert fixes.fixed("train.py", data, check("train.py", data), unsafe=unsafe) == fixes.Fixed(data, 0)
 
 
 @many

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from premortem.lint import text, tree
-from premortem.lint.source import Source, Unreadable, argument, constant, dotted, last_name
+from premortem.lint.parsing import Unreadable
+from premortem.lint.source import Source
+from premortem.lint.tree import argument, constant, dotted, last_name
 from tests.lint.reading import source
 
 LOOP = """
@@ -282,20 +284,6 @@ KINDS = [
 def test_kinds(program, expected):
     parsed = source(f"import torch\nfrom torch import nn\n{program}\n")
     assert parsed.kinds.of("x") == expected
-
-
-def test_kinds_at_a_place():
-    parsed = source(
-        """
-        import torch
-        x = torch.zeros(1)
-        first(x)
-        x = torch.optim.SGD(p)
-        second(x)
-        """
-    )
-    at = {last_name(call): parsed.kinds.at(call.args[0]) for call in parsed.calls_to("first", "second")}
-    assert at == {"first": {"tensor"}, "second": {"optimizer"}}
 
 
 def test_a_released_source_holds_nothing():

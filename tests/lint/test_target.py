@@ -5,6 +5,7 @@ import pytest
 from premortem.errors import UsageError
 from premortem.lint import signatures, target, versions
 from premortem.lint.target import Pin, Target
+from tests.lint.reading import target_of
 
 KNOWN = [(2, minor) for minor in range(16)]
 
@@ -58,15 +59,15 @@ def test_a_requirement_that_nothing_known_satisfies():
 
 def test_asked_for_comes_first(project):
     (project / "requirements.txt").write_text("torch==2.1.0\n")
-    found = target.find(project, "2.4")
-    assert (found.version, found.said_by) == ((2, 4), "as asked")
-    assert target.find(project, "v2.4.1+cu121").version == (2, 4)
+    found = target_of(project, "2.4")
+    assert (found.version, found.pin("torch").source) == ((2, 4), "as set")
+    assert target_of(project, "v2.4.1+cu121").version == (2, 4)
 
 
 @pytest.mark.parametrize("text", ["newest", "2", "two.four", ">=2.1"])
 def test_asked_for_nonsense(project, text):
     with pytest.raises(UsageError, match="is not a version of torch"):
-        target.find(project, text)
+        target_of(project, text)
 
 
 @pytest.mark.parametrize("text", ["9.9", "1.8", "1.13.1"])
@@ -74,11 +75,11 @@ def test_asked_for_what_is_not_known(project, text):
     known = signatures.releases("torch")
     first, last = (f"{major}.{minor}" for major, minor in (known[0], known[-1]))
     with pytest.raises(UsageError, match=rf"^torch {text} is not known .* knows torch {first} to {last}$"):
-        target.find(project, text)
+        target_of(project, text)
 
 
 def test_nothing_is_known_then_the_newest(project):
-    found = target.find(project)
+    found = target_of(project)
     assert found == Target(())
     assert found.version == signatures.releases("torch")[-1]
     assert "newest known" in str(found.pin("torch"))
@@ -88,52 +89,52 @@ def test_the_environment_of_the_project(project):
     install(
         project / ".venv", "torch-2.3.1+cpu", "torchvision-0.18.1", "numpy-2.0.0", "torch_geometric-2.8.1"
     )
-    found = target.find(project)
-    assert (found.version, found.said_by) == ((2, 3), "installed in .venv")
+    found = target_of(project)
+    assert (found.version, found.pin("torch").source) == ((2, 3), "installed in .venv")
     assert found.pin("torchvision").minors == ((0, 18),)
 
 
 def test_the_active_environment(project, tmp_path, monkeypatch):
     install(tmp_path / "active", "torch-2.5.1")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
-    assert target.find(project).version == (2, 5)
+    assert target_of(project).version == (2, 5)
 
 
 def test_what_is_written_counts_more_than_an_environment_elsewhere(project, tmp_path, monkeypatch):
     install(tmp_path / "active", "torch-2.13.0")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
     (project / "requirements.txt").write_text("torch>=2.1.0\n")
-    assert target.find(project).pin("torch") == Pin("torch", ">=2.1.0", "requirements.txt")
+    assert target_of(project).pin("torch") == Pin("torch", ">=2.1.0", "requirements.txt")
 
 
 def test_where_lint_is_installed_counts_only_inside_the_project(project, tmp_path, monkeypatch):
     for place, found in ((tmp_path / "tools", ""), (project / "own", "==2.5.1")):
         install(place, "torch-2.5.1")
         monkeypatch.setattr(target.sys, "prefix", str(place))
-        assert target.find(project).pin("torch").requirement == found
+        assert target_of(project).pin("torch").requirement == found
     (project / "inner").mkdir()
     install(project / "inner" / "env", "torch-2.4.1")
     monkeypatch.setattr(target.sys, "prefix", str(project / "inner" / "env"))
-    assert target.find(project).pin("torch").requirement == ""  # that one is the inner project's
-    assert target.find(project / "inner").pin("torch").requirement == "==2.4.1"
+    assert target_of(project).pin("torch").requirement == ""  # that one is the inner project's
+    assert target_of(project / "inner").pin("torch").requirement == "==2.4.1"
 
 
 def test_metadata_must_be_there(project):
     install(project / ".venv", "torch-2.3.1")
     (project / ".venv/lib/python3.11/site-packages/torch-2.3.1.dist-info/METADATA").unlink()
-    assert target.find(project) == Target(())
+    assert target_of(project) == Target(())
 
 
 def test_an_environment_that_the_project_rules_out_is_another_project_s(project, tmp_path, monkeypatch):
     install(tmp_path / "active", "torch-2.13.0")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
     (project / "requirements.txt").write_text("torch==2.1.0\n")
-    assert target.find(project).pin("torch") == Pin("torch", "==2.1.0", "requirements.txt")
+    assert target_of(project).pin("torch") == Pin("torch", "==2.1.0", "requirements.txt")
     install(project / ".venv", "torch-2.12.0", "torchvision-0.27.0")
-    assert target.find(project).pin("torch") == Pin("torch", "==2.1.0", "requirements.txt")
-    assert target.find(project).pin("torchvision").minors == ((0, 16),)  # the one that belongs to torch 2.1
+    assert target_of(project).pin("torch") == Pin("torch", "==2.1.0", "requirements.txt")
+    assert target_of(project).pin("torchvision").minors == ((0, 16),)  # the one that belongs to torch 2.1
     (project / "requirements.txt").write_text("torch>=2.1.0\n")
-    assert target.find(project).pin("torch") == Pin("torch", "==2.12.0", "installed in .venv")
+    assert target_of(project).pin("torch") == Pin("torch", "==2.12.0", "installed in .venv")
 
 
 LOCKED = {
@@ -162,8 +163,8 @@ WRITTEN = {
 @pytest.mark.parametrize("name", [*LOCKED, *WRITTEN])
 def test_written_down(project, name):
     (project / name).write_text({**LOCKED, **WRITTEN}[name])
-    found = target.find(project)
-    assert (found.version, found.said_by) == ((2, 4), name)
+    found = target_of(project)
+    assert (found.version, found.pin("torch").source) == ((2, 4), name)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_written_down(project, name):
 )
 def test_other_ways_to_write_it(project, name, text, newest):
     (project / name).write_text(text)
-    assert target.find(project).version == newest
+    assert target_of(project).version == newest
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ def test_other_ways_to_write_it(project, name, text, newest):
 )
 def test_what_says_nothing_about_torch(project, text):
     (project / "requirements.txt").write_text(text)
-    assert target.find(project).pin("torch").requirement == ""
+    assert target_of(project).pin("torch").requirement == ""
 
 
 INSTRUCTIONS = {
@@ -210,9 +211,9 @@ INSTRUCTIONS = {
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 def test_what_people_are_told_to_install(project, name):
     (project / name).write_text(INSTRUCTIONS[name])
-    assert str(target.find(project).pin("torch")) == f"torch 2.4 ({name})"
+    assert str(target_of(project).pin("torch")) == f"torch 2.4 ({name})"
     (project / "setup.py").write_text('setup(install_requires=["torch==2.2.0"])\n')
-    assert target.find(project).said_by == "setup.py"
+    assert target_of(project).pin("torch").source == "setup.py"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +229,7 @@ def test_what_people_are_told_to_install(project, name):
 )
 def test_what_a_readme_says_besides(project, text):
     (project / "README.md").write_text(text)
-    assert target.find(project) == Target(())
+    assert target_of(project) == Target(())
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,7 @@ def test_what_a_readme_says_besides(project, text):
 )
 def test_what_a_readme_says_to_people(project, text, requirement):
     (project / "README.md").write_text(text)
-    pin = target.find(project).pin("torch")
+    pin = target_of(project).pin("torch")
     assert (pin.requirement, pin.advice) == (requirement, True)
 
 
@@ -257,12 +258,12 @@ def test_what_a_readme_says_to_people(project, text, requirement):
 )
 def test_a_pin_by_its_address(project, line, requirement):
     (project / "requirements.txt").write_text(f"numpy\n{line}\n")
-    assert target.find(project).pin("torch").requirement == requirement
+    assert target_of(project).pin("torch").requirement == requirement
 
 
 def test_a_commit_is_no_known_version(project):
     (project / "requirements.txt").write_text("transformers @ git+https://git.example/transformers@4f1c2a9\n")
-    pin = target.find(project).pin("transformers")
+    pin = target_of(project).pin("transformers")
     assert pin.unknown
     assert pin.minors == ()
     assert not pin.assumed
@@ -270,7 +271,7 @@ def test_a_commit_is_no_known_version(project):
 
 def test_an_old_torch_says_that_nothing_is_new(project):
     (project / "requirements.txt").write_text("torch==1.4.0\n")
-    found = target.find(project)
+    found = target_of(project)
     assert found.pin("torchvision").newest is None
     assert found.pin("transformers").newest is None
 
@@ -282,7 +283,7 @@ def test_every_file_has_the_versions_of_its_own_folder(project):
     (project / "detection" / "requirement.txt").write_text("torch==0.4.0\n")
     (project / "other").mkdir()
     targets = target.Targets(project)
-    assert targets.of(str(project / "train.py")).said_by == "requirements.txt"
+    assert targets.of(str(project / "train.py")).pin("torch").source == "requirements.txt"
     assert targets.of(str(project / "other" / "train.py")).version == (2, 5)
     deep = targets.of(str(inner / "build.py"))
     assert str(deep.pin("torch")) == "torch ==0.4.0 (detection/requirement.txt)"
@@ -293,12 +294,15 @@ def test_a_requirement_above_counts_more_than_a_readme_beside(project):
     (project / "requirements.txt").write_text("torch==2.5.0\n")
     (project / "model").mkdir()
     (project / "model" / "README.md").write_text("pip install torch==1.4\n")
-    assert target.Targets(project).of(str(project / "model" / "net.py")).said_by == "requirements.txt"
+    assert (
+        target.Targets(project).of(str(project / "model" / "net.py")).pin("torch").source
+        == "requirements.txt"
+    )
 
 
 def test_what_lies_above_the_project_says_nothing(project):
     (project.parent / "requirements.txt").write_text("torch==2.1.0\n")
-    assert target.find(project) == Target(())
+    assert target_of(project) == Target(())
 
 
 def test_a_folder_is_read_once_until_it_is_forgotten(project):
@@ -316,13 +320,13 @@ def test_a_folder_is_read_once_until_it_is_forgotten(project):
 def test_folders_that_speak_for_the_one_above(project, name):
     (project / name).parent.mkdir()
     (project / name).write_text("torch==2.1.0\n")
-    assert str(target.find(project).pin("torch")) == f"torch 2.1 ({name})"
+    assert str(target_of(project).pin("torch")) == f"torch 2.1 ({name})"
 
 
 def test_a_lock_binds_more_than_a_requirement(project):
     (project / "requirements.txt").write_text("torch>=2.0\n")
     (project / "uv.lock").write_text(LOCKED["uv.lock"])
-    assert target.find(project).said_by == "uv.lock"
+    assert target_of(project).pin("torch").source == "uv.lock"
 
 
 def test_the_files_of_the_repository_above_count(project):
@@ -330,14 +334,14 @@ def test_the_files_of_the_repository_above_count(project):
     (project / "requirements.txt").write_text("torch==2.1.0\n")
     inner = project / "src" / "model"
     inner.mkdir(parents=True)
-    assert target.find(inner).version == (2, 1)
+    assert target_of(inner).version == (2, 1)
 
 
 def test_other_distributions(project):
     (project / "requirements.txt").write_text(
         "pytorch-lightning==1.9.5\ntransformers>=4.40,<4.50\naccelerate==1.2.1\n"
     )
-    found = target.find(project)
+    found = target_of(project)
     assert found.pin("lightning").minors == ((1, 9),)
     assert found.pin("transformers").newest == (4, 49)
     assert found.pin("accelerate").minors == ((1, 2),)

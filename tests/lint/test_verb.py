@@ -267,24 +267,25 @@ def test_wrong_settings_get_a_hint(project, lint, text, sentence):
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "names"),
     [
-        (["nowhere.py"], "there is no file or folder `nowhere.py`"),
-        (["--select", "XY", "."], "no lint rule is called `XY`; `premortem explain --all` lists them"),
-        (
-            ["--ignore", "droped-tensor-result", "."],
-            "no lint rule is called `droped-tensor-result`; did you mean `dropped-tensor-result`?",
-        ),
-        (["--format", "xml", "."], "`--format xml`: there are text, json, sarif, github"),
-        (["--fixx", "."], "`premortem lint` has no option `--fixx`; did you mean `--fix`?"),
-        (["notes.txt"], "`notes.txt` is no Python file, no notebook and no config (YAML, TOML, JSON)"),
-        (["loose"], "`loose` is a link that leads nowhere"),
+        (["nowhere.py"], ["`nowhere.py`"]),
+        (["--select", "XY", "."], ["`XY`", "`premortem explain --all`"]),
+        (["--ignore", "droped-tensor-result", "."], ["`droped-tensor-result`", "`dropped-tensor-result`?"]),
+        (["--format", "xml", "."], ["`--format xml`", "text, json, sarif, github"]),
+        (["--fixx", "."], ["`--fixx`", "`--fix`?"]),
+        (["notes.txt"], ["`notes.txt`", "YAML, TOML, JSON"]),
+        (["loose"], ["`loose`", "link"]),
     ],
 )
-def test_wrong_calls_are_one_sentence_and_exit_code_2(project, lint, words, sentence):
+def test_wrong_calls_are_one_sentence_and_exit_code_2(project, lint, words, names):
     (project / "notes.txt").write_text("buy milk\n")
     (project / "loose").symlink_to("gone")
-    assert lint(*words) == (2, "", f"premortem: {sentence}\n")
+    code, out, err = lint(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith("premortem: ")
+    assert err.count("\n") == 1
+    assert all(name in err for name in names)
 
 
 def only(out):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import premortem.lint
-from premortem.lint import engine
 from premortem.lint.rules import ALL
+from tests.lint.reading import lint_files
 
 CASES = Path(__file__).parent / "cases"
 ROOM = Path(premortem.lint.__file__).parent
@@ -42,7 +42,7 @@ PROSE = '_TEXT_OF_THE_TEST = """\n' + "\n".join(line[2:].replace("\\", "") for l
 def _said(path, text, tmp_path):
     copy = tmp_path / path.name
     copy.write_text(text)
-    found = engine.lint([str(copy)], tmp_path, [rule() for rule in ALL])
+    found = lint_files([str(copy)], tmp_path, [rule() for rule in ALL])
     return sorted((one.card.code, one.line, one.message) for one in found)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torchmetrics.functional.image import multiscale_structural_similarity_index_measure as reference
 
 from premortem.parts import MSSSIM, Charbonnier
+from tests.facts_of import holds
 
 
 def images(side=192, seed=0, batch=2):
@@ -138,9 +139,7 @@ def test_too_small_for_any_scale():
 
 def test_images_from_minus_one_to_one():
     target = 2 * images() - 1
-    with pytest.raises(
-        ValueError, match=r"told that images reach from 0 to 1, and this target reaches from -0\.99"
-    ):
+    with pytest.raises(ValueError, match=r"\b0 to 1\b.*\b-0\.99"):
         MSSSIM()(target, target)
     prediction = (target + 0.1 * images(192, 1)).clamp(-1, 1)
     shifted = MSSSIM()((prediction + 1) / 2, (target + 1) / 2)
@@ -154,10 +153,7 @@ def test_a_data_range_that_is_far_too_wide_is_said():
         for seed in range(9):
             similarity(images(192, seed), images(192, seed))
     (sentence,) = (str(each.message) for each in said)
-    assert sentence == (
-        "MSSSIM was told that images reach to 255, and the brightest pixel of 8 batches is 1. "
-        "With so wide a data range everything looks alike."
-    )
+    assert holds(sentence, "MSSSIM", "255", "8 batches", "1")
 
 
 @settings(max_examples=25, deadline=None)

@@ -70,7 +70,7 @@ assert float(new["own"]["bank"].weight[0, 0]) == 10 + rank
 assert any("step-000000002" in remark.text for remark in report.remarks)
 
 told = refusal(lambda: resumed(folder if rank == 0 else folder / "elsewhere"))
-assert "rank 1 finds no whole checkpoint" in told, told
+assert told.startswith("rank 1 "), told
 dist.barrier()
 print("all as it should be", rank)
 dist.destroy_process_group()

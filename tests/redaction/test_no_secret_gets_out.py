@@ -25,7 +25,7 @@ from premortem.redaction import Redactor
 from premortem.sinks.words import as_markdown, in_one_line
 from premortem.terminal.console import Console
 from premortem.terminal.printed_lines import parse
-from premortem.vault.mirror import _first_line
+from premortem.vault.remote import first_line
 
 VISIBLE = "".join(map(chr, range(33, 127)))
 FEW, MANY = 60, 3000
@@ -103,7 +103,7 @@ def written(folder, secret):
     journal.note(error=texts(secret)[1])
     error = RuntimeError(texts(secret)[0], secret)
     journal.fault("unit", error)
-    said.append(_first_line(error))
+    said.append(first_line(error))
     journal.finding(finding)
     journal.event(MirrorSeen(url="s3://x", problem=secret, pending=1, failures=1, minutes=0.0, ended=False))
     if (line := parse(f"login {secret} loss 3")) is not None:

@@ -23,6 +23,7 @@ from premortem.sinks import chosen, notifier, tracker
 from premortem.sinks.base import Outcome
 from premortem.sinks.relay import Relay
 from tests import starting
+from tests.facts_of import each_holds, holds
 
 BROKEN = Path(__file__).with_name("broken.py")
 
@@ -115,7 +116,7 @@ def test_a_busy_webhook_is_tried_again(hook: Hook) -> None:
 def test_a_webhook_that_refuses_is_one_sentence_without_its_address(hook: Hook) -> None:
     hook.answers = [404] * 9
     (problem,) = told([hook.url], finding(), finding(1), finding(2), finding(3))
-    assert problem == "the webhook at 127.0.0.1 could not be told (it answered 404); the run goes on"
+    assert holds(problem, "the webhook at 127.0.0.1", "404")
     assert len(hook.answers) >= 5, "after three failures it is left alone"
 
 
@@ -195,7 +196,7 @@ def test_mail_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_mail_server_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREMORTEM_SMTP", "smtp://user:swordfish@127.0.0.1:9")
     (problem,) = told(["mailto:a@example.org"], finding())
-    assert problem == ("the mail server could not be told (ConnectionRefusedError of SMTP); the run goes on")
+    assert holds(problem, "the mail server", "ConnectionRefusedError of SMTP")
 
 
 def test_a_command_gets_the_message(tmp_path: Path) -> None:
@@ -209,9 +210,7 @@ def test_a_command_gets_the_message(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_is_one_sentence() -> None:
-    assert told(["false"], finding()) == [
-        "the command `false` could not be told (it ended with 1); the run goes on"
-    ]
+    assert each_holds(told(["false"], finding()), ["the command `false`", "it ended with 1"])
 
 
 @pytest.mark.parametrize(
@@ -222,7 +221,7 @@ def test_a_command_that_fails_is_one_sentence() -> None:
         (notifier, "ftp://host/x", "takes https://, mailto: or a command, not ftp://"),
         (notifier, "mailto:nobody", "needs an address"),
         (notifier, "https://", "the whole address of the webhook"),
-        (notifier, "no-such-command-here --x", "neither https://, nor mailto:, nor a command"),
+        (notifier, "no-such-command-here --x", "no-such-command-here.*https://.*mailto:.*command"),
     ],
 )
 def test_a_wrong_wish_is_one_sentence(make, word: str, sentence: str) -> None:

@@ -231,19 +231,22 @@ def test_where_there_is_no_line(how: dict[str, Any], tmp_path: Path) -> None:
 def test_a_verb_that_takes_its_time(tmp_path: Path) -> None:
     script = """
 import os, subprocess
-from premortem.terminal.status_line import status_line
-with status_line("looking around") as tell:
+from premortem.terminal.progress import progress
+with progress("fit", "looking around") as shown:
     print("said meanwhile")
-    tell("looking closer")
+    pause(1.5)
+    shown.count(4, "parts")
+    shown.advance(2)
+    shown.say("looking closer")
     subprocess.run(["true"])
     os.write(1, b"still ")
     pause(1.5)
 print("done")
 """
     shown = driven("without", script, tmp_path)
-    assert b"looking around" in shown.raw
-    assert any({"said meanwhile", "still", "looking closer"} <= {*frame} for frame in shown.frames)
-    assert "looking closer · 1 s" in shown.seen
+    assert any(line.startswith("fit: looking around · ") for line in shown.seen)
+    halfway = f"fit {10 * '█'}{10 * '░'} 2 of 4 parts · looking closer · about "
+    assert any(line.startswith(halfway) for line in shown.seen)
     assert shown.lines == ["said meanwhile", "still done"]
 
 

@@ -290,7 +290,7 @@ def test_a_run_that_is_over_cannot_be_asked(serve, journal, tmp_path):
     journal("over", losses=[1.0])
     server = serve(tmp_path / "runs")
     status, _headers, text = server.ask("over", "save")
-    assert (status, json.loads(text)) == (409, {"said": "This run is over."})
+    assert (status, json.loads(text)) == (409, {"status": "This run is over."})
     assert server.ask("over", "dance")[0] == 404
     assert server.ask("none", "save")[0] == 404
     assert not list((tmp_path / "runs" / "over").glob("asked-*"))

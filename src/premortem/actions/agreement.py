@@ -6,7 +6,7 @@ up, in one message of eight bytes for each parameter, the squares of the norms o
 those of the whole parameters, the same on all ranks, and not finite if one piece is not.
 
 On the CPU this goes over connections of our own: it never comes between the user's collectives, and a rank that
-does not come keeps the others waiting for a while, once. On a GPU nobody may wait for an answer: there a flag is
+does not join keeps the others waiting once, for a while. On a GPU the host must not wait for an answer: there a flag is
 raised on the device, over the mesh's own groups, in the stream of the step.
 """
 
@@ -41,7 +41,7 @@ class Circle(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the ranks have said together."""
+    """What the ranks agreed on."""
 
     norms: list[float]  # of the parameters that were asked about
     total: float  # of all that are in pieces: the same number on all ranks
@@ -83,7 +83,7 @@ class Agreement:
         return summed is not None and summed[0] > 0
 
     def on_device(self, circle: Circle, flag: torch.Tensor) -> None:
-        """Raise a flag on the device where one of the ranks has. Nobody waits on the host."""
+        """Raise a flag on the device when a rank has raised its own. The host does not wait."""
         for dimension in range(circle.mesh.ndim):
             # Not the sum: torch's kernels leave a step out when the flag is 1, and make it when it is 2.
             dist.all_reduce(flag, dist.ReduceOp.MAX, circle.mesh.get_group(dimension))
@@ -125,7 +125,7 @@ def _laid_out(
 
 
 def circle_of(parameters: Sequence[torch.Tensor]) -> Circle | None:
-    """Who must agree on a step of these parameters; None when nobody else has a piece of them.
+    """Who must agree on a step of these parameters; None when no other rank has a piece of them.
 
     Of several meshes the largest: parameters of a smaller one within it are copies on the rest of it."""
     sharded: list[Any] = [p for p in parameters if is_shard(p)]

@@ -86,7 +86,7 @@ def run_in_parts(run: Call, given: Given, parts: int) -> Any:
 
 
 def rehearse(run: Call, part: Given, weights: list[torch.Tensor]) -> None:
-    """Forward and backward of one part, which nobody keeps: raises if there is no memory for it."""
+    """Forward and backward of one part, whose results are not kept: raises if there is no memory for it."""
     output = part.call(run)
     made = [
         leaf for leaf in tree.tree_leaves(output) if isinstance(leaf, torch.Tensor) and leaf.requires_grad

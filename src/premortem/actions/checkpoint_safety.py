@@ -37,10 +37,10 @@ _LONGEST_GAP = (
     900.0  # seconds between two steps that are planned for: an evaluation, not a whole other training
 )
 _PATIENCE = 60.0  # seconds for which a mirror that only fails is waited for ...
-_NO_ANSWER = 20.0  # ... and one that has never said anything: it is not there
-_WORTH_A_REMARK = 600.0  # seconds of training; before that, a place that only might go is nobody's worry
+_NO_ANSWER = 20.0  # ... and one that has never answered: it is not there
+_WORTH_A_REMARK = 600.0  # seconds of training; before that, a folder that may be lost is not reported
 _LOOK_EVERY = 1.0  # seconds between two looks at the room that is left
-_TROUBLE = 3  # attempts in a row after which a mirror is said to fail
+_TROUBLE = 3  # attempts in a row after which a mirror is reported as failing
 
 
 class Safekeeping:
@@ -95,7 +95,7 @@ class Safekeeping:
 
     @property
     def saves(self) -> bool:
-        """Whether a save of ours is wanted when a signal comes: not from somebody who only observes."""
+        """Whether a save of ours is wanted when a signal comes: not under the policy `observe`."""
         return self.saving.changes or self.mirror is not None or self.deadline is not None
 
     @property
@@ -125,9 +125,9 @@ class Safekeeping:
         self.saving.settle()
         self.loading.settle()
         if step == 1 and not self.mirror and (storage := nothing_lasts()):
-            self._tell_storage(Path.cwd(), storage)
+            self._report_storage(Path.cwd(), storage)
         if self._doubtful is not None and now - self._began > _WORTH_A_REMARK:
-            self._tell_storage(*self._doubtful)
+            self._report_storage(*self._doubtful)
             self._doubtful = None
         if self.saved_at is None and (self.mirror or self.deadline):
             self.saved_at = step
@@ -152,13 +152,13 @@ class Safekeeping:
         return None
 
     def _save(self, step: int) -> Path | None:
-        """Our own save of models, optimizers, schedulers and scaler. A failure is told, never raised."""
+        """Our own save of models, optimizers, schedulers and scaler. A failure is reported, never raised."""
         began = time.monotonic()
         if not whose_turn():
             return None
         try:
             if is_sharded(self.attachment.in_training()[0]):
-                raise VaultError("the model is spread over several processes")  # noqa: TRY301 - told like the rest
+                raise VaultError("the model is spread over several processes")  # noqa: TRY301 - reported like the rest
             path = keep(self.folder, step, self.attachment.training_state())
             self.saved_at, self._seconds = step, time.monotonic() - began
             if self.sending is not None:
@@ -223,11 +223,11 @@ class Safekeeping:
             self._judged.add(folder)
             storage = judge(folder)
             if storage is not None and storage.certain:
-                self._tell_storage(folder, storage)
+                self._report_storage(folder, storage)
             elif storage is not None:
                 self._doubtful = (folder, storage)
 
-    def _tell_storage(self, folder: Path, storage: Storage) -> None:
+    def _report_storage(self, folder: Path, storage: Storage) -> None:
         self.session.emit(
             StorageSeen(
                 step=self.session.step,
@@ -245,7 +245,7 @@ class Safekeeping:
             return
         failures = self.mirror.failures
         if failures >= _TROUBLE and not self._failing:
-            self._tell_mirror(ended=False)
+            self._report_mirror(ended=False)
         self._failing = failures >= _TROUBLE
 
     def flush(self, seconds: float) -> bool:
@@ -253,15 +253,15 @@ class Safekeeping:
         if self.mirror is None:
             return True
         began = time.monotonic()
-        told = False
+        announced = False
         while not self._flushed(min(1.0, seconds)):
             waited = time.monotonic() - began
             failing = self.mirror.failures and waited > _PATIENCE
             silent = not self.mirror.remote.answered and waited > _NO_ANSWER
             if waited > seconds or self._impatient or failing or silent:
                 return False
-            if not told and waited > 2.0:
-                told = True
+            if not announced and waited > 2.0:
+                announced = True
                 self._say(f"waiting for the mirror {self.mirror.remote.shown}")
         return True
 
@@ -280,7 +280,7 @@ class Safekeeping:
         if self.mirror is None:
             return
         if not self.flush(seconds):
-            self._tell_mirror(ended=True)
+            self._report_mirror(ended=True)
             self._say(self._unsent(self.mirror))
         self.mirror.close()
 
@@ -299,7 +299,7 @@ class Safekeeping:
         self._closed.set()
         self.doors.remove()
 
-    def _tell_mirror(self, *, ended: bool) -> None:
+    def _report_mirror(self, *, ended: bool) -> None:
         if self.mirror is None:
             return
         status = self.mirror.status()

@@ -91,7 +91,7 @@ def dependence(module: nn.Module, run: Call, given: Given) -> tuple[str, bool]:
 
 
 def _differs(module: nn.Module, run: Call, few: Given, restart: Callable[[], bool], *, chance: bool) -> str:
-    own = max(1, 3 * few.samples // 8)  # uneven, so that a mean of means is told from a mean
+    own = max(1, 3 * few.samples // 8)  # uneven, so that a mean of means differs from a mean
     for calm in (_as_it_is,) if not chance else (without_dropout, in_evaluation):
         with calm(module), in_full_precision(module):
             restart()
@@ -148,7 +148,7 @@ def _close(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def _shortened() -> bool:
     """Whether products of float32 may be computed with fewer bits (TF32), as convolutions are by default."""
-    with suppress(RuntimeError):  # somebody mixes the old way of asking with the new one
+    with suppress(RuntimeError):  # the script mixes the old and the new way of asking
         return bool(torch.get_float32_matmul_precision() != "highest" or torch.backends.cudnn.allow_tf32)
     return True
 

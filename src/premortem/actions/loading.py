@@ -4,7 +4,7 @@
         look up        does the file hold checksums, or is its print known?
         load           as ever: what it returns, and what it raises, is the library's own
         compare        a small file at once; a large one in another thread, which is waited for for a twentieth of
-                       the load's time. What is not compared by then is told between two steps
+                       the load's time. What is not compared by then is reported between two steps
 
 A damaged file is loaded all the same: a script that meets an exception here may start over from nothing, and which
 earlier version should stand in for the file is for a person to say. The finding names it.
@@ -49,7 +49,7 @@ class Check:
     step: int
     at: Site | None
     look: Callable[[], Alteration | None]
-    identity: Callable[[], object]  # changes when somebody writes there
+    identity: Callable[[], object]  # changes when the file is written
     close: Callable[[], None]
     known: object  # the identity before the load
     small: bool
@@ -58,7 +58,7 @@ class Check:
     done: threading.Event = field(default_factory=threading.Event)
 
     def unfinished(self) -> bool:
-        """Somebody may still be writing it, and the script be waiting for that."""
+        """Another process may still be writing it, and the script may wait for that."""
         if self.damaged is None or not (self.raised and self.damaged.torn):
             return False
         try:
@@ -102,7 +102,7 @@ class Loading:
         while self._found:
             check = self._found.popleft()
             if not check.unfinished():
-                self._tell(check)
+                self._report(check)
 
     def finish(self, seconds: float) -> None:
         """The run is over: what is still being compared is waited for."""
@@ -125,7 +125,7 @@ class Loading:
         try:
             size = os.fstat(file.fileno()).st_size
             same = named or os.path.samestat(os.fstat(source.fileno()), os.fstat(file.fileno()))
-            if not same or self._spared(size) or not load_checks.can_tell(file, path, self.home):
+            if not same or self._spared(size) or not load_checks.is_checkable(file, path, self.home):
                 file.close()
                 return None
         except BaseException:
@@ -193,7 +193,7 @@ class Loading:
             self._looked += time.thread_time() - began
             check.done.set()
 
-    def _tell(self, check: Check) -> None:
+    def _report(self, check: Check) -> None:
         shelf, sending = self.saving.shelf, self.saving.sending
         kept = load_checks.newest_whole(shelf.folder.parent, check.path)
         self.session.emit(

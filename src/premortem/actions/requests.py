@@ -49,7 +49,7 @@ class Requests:
             raise Stopped(run_requests.REASON)
 
     def _save(self) -> Path | None:
-        """A failure has been told, and costs nothing but the save."""
+        """A failure is reported, and costs nothing but the save."""
         path = self._safe.save_now()
         if path is None and self._safe.saved_at == self._safe.session.step:
             return self._folder / NAME  # this very step was saved already

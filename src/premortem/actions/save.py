@@ -22,7 +22,7 @@ class Save:
     given: str  # as the script wrote it
     write: Callable[[Path], Any]  # the library's own way; what it returns is returned
     check: Callable[[Path], str]  # what is wrong with what was written; "" when nothing is
-    measure: Callable[[], int | None]  # how many bytes it will have; None when nobody can tell
+    measure: Callable[[], int | None]  # how many bytes it will have; None when it is not known
     printed: tuple[str, ...] = ()  # of files like these in it, which have no checksums, prints are taken
     looked: Looked = UNKNOWN
 

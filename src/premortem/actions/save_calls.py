@@ -173,7 +173,7 @@ class Doors:
         group: _Group | None = None,
     ) -> Any:
         def unseen(to: Path) -> Any:
-            """The probe of `torch.save` is told afterwards, when the file has its name."""
+            """The probe of `torch.save` is called afterwards, when the file has its name."""
             return self._unseen(lambda: write(to))
 
         save = Save(thing, path, os.fspath(given), unseen, check, measure, prints)
@@ -289,7 +289,7 @@ def _taken(state: Any) -> Any:
 
 
 def _has_checksums(kwargs: Any) -> bool:
-    """Whether `torch.save` writes any: not in the old format, and not when it was told to leave them out."""
+    """Whether `torch.save` writes any: not in the old format, and not when it was set to leave them out."""
     options = getattr(torch.serialization, "get_crc32_options", lambda: True)
     return kwargs.get("_use_new_zipfile_serialization", True) and bool(options())
 

@@ -86,7 +86,7 @@ class Saving:
             result = self._careful(save) if self.changes else self._plain(save)
         if save.looked.checkpoint:
             self.seconds = time.monotonic() - began
-        self._tell_saved(save)
+        self._report_saved(save)
         return result
 
     def save_jointly(self, save: Save, group: Any, *, possible: bool) -> Any:
@@ -94,7 +94,7 @@ class Saving:
         with self.inside():
             result = Jointly(self).save(save, group, possible=possible)
         if whose_turn():
-            self._tell_saved(save)
+            self._report_saved(save)
         return result
 
     def written_by_hand(self, save: Save) -> None:
@@ -130,7 +130,7 @@ class Saving:
                     raise
                 full = error
             else:
-                self._tell(save, RoomShort(path=save.given, given_up=given_up, in_place=False))
+                self._emit(save, RoomShort(path=save.given, given_up=given_up, in_place=False))
                 return result
         return self.without_room(save, given_up, full)
 
@@ -147,7 +147,7 @@ class Saving:
         if save.looked.poisoned and self.shelf.good_at(save.path):
             if not self.attempt("quarantine", lambda: self._quarantined_elsewhere(save), default=False):
                 short.in_place, short.failed = False, "it is not finite, and the old file is good"
-                self._tell(save, short)
+                self._emit(save, short)
             return None
         put_back = self.attempt("room", lambda: disk_space.set_aside(save.path, self.shelf))
         try:
@@ -159,10 +159,10 @@ class Saving:
         except BaseException as error:
             if self._full(save, error):
                 short.in_place, short.failed = False, one_line(error)
-                self._tell(save, short)
+                self._emit(save, short)
             raise
         self.shelf.published(save.path, self.session.step, save.looked.poisoned)
-        self._tell(save, short)
+        self._emit(save, short)
         return result
 
     def _quarantined_elsewhere(self, save: Save) -> bool:
@@ -316,10 +316,10 @@ class Saving:
             self.sending.later(save.path, self.session.step)
 
     def damaged(self, save: Save, problem: str) -> None:
-        self._tell(save, SaveChecked(path=save.given, damaged=problem))
+        self._emit(save, SaveChecked(path=save.given, damaged=problem))
 
     def judge(self, save: Save, *, quarantined: str = "", overwrote: bool = False) -> None:
-        self._tell(
+        self._emit(
             save,
             SaveChecked(
                 path=save.given,
@@ -331,14 +331,14 @@ class Saving:
             ),
         )
 
-    def _tell(self, save: Save, event: Event) -> None:
+    def _emit(self, save: Save, event: Event) -> None:
         event.step, event.at = self.session.step, save.looked.at
         if self._in_the_run():
             self.attempt("saved", lambda: self.session.emit(event))
         else:
             self._events.append(event)
 
-    def _tell_saved(self, save: Save) -> None:
+    def _report_saved(self, save: Save) -> None:
         if self._in_the_run():
             self.attempt("saved", lambda: self.saved.told(save.thing, save.given))
             for listener in self.met if save.looked.checkpoint else ():

@@ -7,7 +7,7 @@
     optimizer.step()     once, as always
 
 No rank has to ask another: what comes out of a split forward is what would have come out of a whole one, and it takes
-part in the same number of collective operations. A backward pass that failed on one rank cannot be mended by it alone,
+part in the same number of collective operations. A backward pass that failed on one rank cannot be repaired by that rank alone,
 so that there it stays an error.
 """
 
@@ -94,7 +94,7 @@ class Splitter:
             result, why, fits = self._attempt(run, given, parts)
             if fits:
                 self._limit(module, given.size / parts)
-                self._tell(event, module, given.samples, parts)
+                self._emit(event, module, given.samples, parts)
                 return result, ""
         self._why_not[self._key(module)] = why
         return None, why
@@ -226,7 +226,7 @@ class Splitter:
         for module, samples, size in chosen:
             parts = 2 * max(1, math.ceil(size / self._room.get((self._key(module), True), math.inf)))
             self._limit(module, size / parts)
-            self._tell(event, module, samples, min(samples, parts), lost=True)
+            self._emit(event, module, samples, min(samples, parts), lost=True)
         self._lost += 1
         self._give_up([module for module, _, _ in chosen])
         return ""
@@ -265,7 +265,7 @@ class Splitter:
     def _key(self, module: nn.Module) -> int:
         return self.session.modules.of(module)
 
-    def _tell(
+    def _emit(
         self, event: OutOfMemory, module: nn.Module, samples: int, parts: int, *, lost: bool = False
     ) -> None:
         known = self.models.known.get(self._key(module))

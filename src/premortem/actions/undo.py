@@ -64,7 +64,7 @@ class Before:
 
 
 class Shadow:
-    """Weights and state of an optimizer whose steps are decided about on a device, where nobody waits.
+    """Weights and state of an optimizer whose steps are decided on a device, without waiting.
 
     One copy is kept, overwritten before each step; afterwards it is copied back by a kernel that looks at the flag
     itself and, on a sound step, ends before it has read anything. Making the copy is left to a stream of its own while
@@ -144,7 +144,7 @@ class Shadow:
         return gained
 
     def _version(self) -> int:
-        """Goes up when somebody writes one of them."""
+        """Goes up when one of them is written."""
         return sum(map(_VERSION, self._live))
 
     def _outgrown(self, optimizer: torch.optim.Optimizer) -> bool:

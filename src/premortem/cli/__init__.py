@@ -9,11 +9,13 @@ import argparse
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from premortem import __version__, redaction
 from premortem.cli.verbs import VERBS
 from premortem.command_line import Parser, did_you_mean
 from premortem.errors import PremortemError, UsageError
+from premortem.terminal.interruption import exit_code, interruptible
 
 __all__ = ["FAILURE", "USAGE_ERROR", "VERBS", "main", "top_parser"]
 
@@ -26,7 +28,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     tokens = list(sys.argv[1:] if argv is None else argv)
     redaction.argv(tokens)  # what is secret in it is known from here on
     try:
-        return _dispatch(tokens)
+        # In `run` the script has its own idea of signals, and premortem saves before they end it.
+        with nullcontext() if tokens[:1] == ["run"] else interruptible():
+            return _dispatch(tokens)
+    except KeyboardInterrupt as error:
+        if tokens[:1] == ["run"]:
+            raise
+        return exit_code(error)
     except PremortemError as error:
         from premortem.terminal.console import Console
 

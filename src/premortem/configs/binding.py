@@ -31,7 +31,7 @@ class Mistake(NamedTuple):
 
 
 class Binder:
-    """Binds as much as it can, so that all mistakes of a file are told at once."""
+    """Binds as much as it can, so that all mistakes of a file are reported at once."""
 
     def __init__(self) -> None:
         self.mistakes: list[Mistake] = []
@@ -89,7 +89,7 @@ class Binder:
         try:
             return kind(value)
         except ValueError:
-            return self._note(key, f"is {shown(value)}; there are {', '.join(kind.__members__)}")
+            return self._note(key, f"is {shown(value)}; the values are {', '.join(kind.__members__)}")
 
     def _one_of(self, value: Any, kinds: tuple[Any, ...], key: Key) -> Any:
         tried = []
@@ -114,7 +114,7 @@ class Binder:
         if not kinds:
             return tuple(value)
         if kinds[-1] is not Ellipsis and len(value) != len(kinds):
-            return self._note(key, f"has {len(value)} items, and {len(kinds)} are wanted")
+            return self._note(key, f"has {len(value)} items instead of {len(kinds)}")
         each = [kinds[0]] * len(value) if kinds[-1] is Ellipsis else kinds
         pairs = zip(value, each, strict=True)
         return tuple(self.bind(item, kind, (*key, str(place))) for place, (item, kind) in enumerate(pairs))
@@ -161,13 +161,13 @@ class Binder:
             advice = ": leave the quotes out"
         elif isinstance(value, str) and kind is bool:
             advice = (
-                ": only true and false are that in YAML 1.2"
+                ": in YAML 1.2 only true and false are booleans"
                 if value.lower() in {"yes", "no", "on", "off"}
                 else ""
             )
         elif kind is str and isinstance(value, (int, float)):
             advice = ": put it in quotes"
-        return self._note(key, f"is {shown(value)}, and {named(kind)} is wanted{advice}")
+        return self._note(key, f"is {shown(value)}, but must be {named(kind)}{advice}")
 
     def _note(self, key: Key, text: str) -> Any:
         self.mistakes.append(Mistake(key, text))

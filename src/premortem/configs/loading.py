@@ -18,12 +18,12 @@ Schema = TypeVar("Schema")
 
 
 def load_config(path: str | os.PathLike[str], schema: type[Schema]) -> Schema:
-    r"""Reads YAML, TOML or JSON into a dataclass or a pydantic model. All mistakes are told at once, as file:line: key.
+    r"""Reads YAML, TOML or JSON into a dataclass or a pydantic model. All mistakes are reported at once, as file:line: key.
 
     ## Why it matters
     To the common YAML loader `lr: 1e-4` is text, because YAML 1.1 wants `1.0e-4`; `no` is False, and `learning_rte: 0.1` is a key that
-    nobody reads while the default is used. Here numbers are those of YAML 1.2, an unknown key is a mistake and says which one
-    is near, and a value of the wrong type is told before anything is built from it.
+    no code reads while the default is used. Here numbers are those of YAML 1.2, an unknown key is a mistake and says which one
+    is near, and a value of the wrong type is reported before anything is built from it.
 
     ## Example
     >>> import dataclasses, pathlib, tempfile
@@ -65,7 +65,7 @@ def load_config(path: str | os.PathLike[str], schema: type[Schema]) -> Schema:
     elif dataclasses.is_dataclass(schema):
         bound = binder.bind(found.data, schema)
     else:
-        raise TypeError(f"load_config wants a dataclass or a pydantic model, not {schema!r}")
+        raise TypeError(f"load_config needs a dataclass or a pydantic model, not {schema!r}")
     if binder.mistakes:
         raise ConfigError(
             _listed(file, [(found.line(_without_items(m.key, found.lines)), m) for m in binder.mistakes])
@@ -93,7 +93,7 @@ def _pydantic(data: Any, schema: Any, binder: Binder) -> Any:
 
 
 def _unknown(data: Mapping[str, Any], model: Any, key: Key, binder: Binder) -> None:
-    """pydantic passes over keys that it does not know, unless it is told otherwise."""
+    """pydantic ignores unknown keys unless the model forbids them."""
     if model.model_config.get("extra") == "allow":
         return
     fields = model.model_fields

@@ -51,7 +51,9 @@ def _yaml(text: str) -> Read:
     reader, documents = compose_yaml(text)
     if len(documents) > 1:
         line = documents[1].start_mark.line + 1 if documents[1] is not None else 1
-        raise Broken(f"this file holds {len(documents)} documents, and a configuration is one", line=line)
+        raise Broken(
+            f"this file holds {len(documents)} YAML documents; a configuration must be one", line=line
+        )
     lines: dict[Key, int] = {}
     data = _plain(reader, documents[0], (), lines, ()) if documents and documents[0] is not None else {}
     return Read(data, lines)
@@ -82,13 +84,15 @@ def _plain(reader: YAML, node: Node, key: Key, lines: dict[Key, int], around: tu
         if name.tag == _MERGE:
             for base in value.value if isinstance(value, SequenceNode) else [value]:
                 if not isinstance(base, MappingNode):
-                    raise Broken("what is merged here is not a mapping", line=base.start_mark.line + 1)
+                    raise Broken(
+                        "the value that is merged here is not a mapping", line=base.start_mark.line + 1
+                    )
                 merged = {**_plain(reader, base, key, lines, inner), **merged}
             continue
         word = str(name.value)
         if word in own:
             raise Broken(
-                f"the key {'.'.join((*key, word))} is there twice, also in line {lines[(*key, word)]}",
+                f"the key {'.'.join((*key, word))} appears twice, also in line {lines[(*key, word)]}",
                 line=name.start_mark.line + 1,
             )
         lines[(*key, word)] = name.start_mark.line + 1

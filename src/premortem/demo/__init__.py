@@ -19,19 +19,15 @@ from premortem.errors import MissingExtra
 
 SCRIPTS = Path(__file__).parent / "scripts"
 BUGGY, FIXED = "finetune.py", "finetune_fixed.py"
-INTERRUPTED = 130  # what a shell says of a command that was ended by Ctrl-C
 
 
 def show() -> int:
     """Run both scripts and say what is seen; 0 when premortem found the one bug and nothing else."""
     if importlib.util.find_spec("torch") is None:
         raise MissingExtra("the demo", "torch")
-    try:
-        # A folder of its own, so that the demo leaves nothing behind.
-        with tempfile.TemporaryDirectory(prefix="premortem-demo-") as folder:
-            return _tell(Path(folder))
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    # A folder of its own, so that the demo leaves nothing behind.
+    with tempfile.TemporaryDirectory(prefix="premortem-demo-") as folder:
+        return _tell(Path(folder))
 
 
 def _tell(folder: Path) -> int:

@@ -209,7 +209,7 @@ def better(new: NonFinite, old: NonFinite | None) -> bool:
 
 
 def again(seen: NonFinite | None, now: NonFinite | None) -> bool:
-    """It comes and goes. This time nobody looked at the operation, but at its last coming the microscope did."""
+    """It comes and goes. The operation was not looked at this time, but the microscope saw it the last time."""
     if seen is None or now is None or now.watched or now.detail:
         return False
     return seen.stage == ("forward" if now.stage == "loss" else now.stage)

@@ -40,7 +40,7 @@ _MANY = 4  # passes over the same input: one graph may be asked for training, va
 
 @dataclass
 class Open:
-    """An evaluation that is going on, or waits to be told."""
+    """An evaluation that is going on, or waits to be reported."""
 
     event: EvaluationEnded
     fingerprints: Counter[int] = field(default_factory=Counter)

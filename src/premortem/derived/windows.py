@@ -2,7 +2,7 @@
 
 backward backward backward step        one window of three micro-batches, used
 backward zero_grad                     one window of one, thrown away
-backward other.step() zero_grad        made for somebody else (a generator's loss, seen by the discriminator)
+backward other.step() zero_grad        made for another optimizer (a generator's loss, seen by the discriminator)
 
 Derived once for all detectors, as `derived/phases.py` derives evaluations; pure, so it can be tested without torch.
 """

@@ -1,19 +1,13 @@
-from __future__ import annotations
-
-from collections.abc import Iterable
-
-from premortem.cards import Card
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import THRICE, Detector
-from premortem.findings import Finding, Severity
+from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Findings, Severity
 
 
 class AccumulationDividedSometimes(Detector):
     """Some micro-batches of an accumulation window are divided by its length, and others are not.
 
     ## Why it matters
-    All micro-batches of a window should weigh the same. An undivided one outweighs its divided siblings k
-    times, so the step follows a few batches and nearly ignores the others.
+    All micro-batches of a window should weigh the same. An undivided one weighs k times as much as a divided one, so
+    the step follows a few batches and nearly ignores the others.
 
     ## Usual causes
     - `loss = loss / k` inside an `if`: only on the last micro-batch, only in the first epoch, only under AMP
@@ -27,19 +21,12 @@ class AccumulationDividedSometimes(Detector):
     tokens.
     """
 
-    card = Card(
-        code="PM132",
-        name="accumulation-divided-sometimes",
-        family="accumulation",
-        severity=Severity.ERROR,
-        explains=(
-            "accumulation-not-divided",
-            "accumulation-window-broken",
-            "exploding-gradients",
-            "updates-too-large",
-            "train-and-val-on-different-scales",
-            "clipped-hard-every-step",
-        ),
+    card = Card("PM132", "accumulation-divided-sometimes", "accumulation", Severity.ERROR).explaining(
+        *TOO_LARGE,
+        "accumulation-not-divided",
+        "accumulation-window-broken",
+        "train-and-val-on-different-scales",
+        "clipped-hard-every-step",
     )
     listens = (WindowEnded,)
 
@@ -47,7 +34,7 @@ class AccumulationDividedSometimes(Detector):
         # optimizer, length -> the different ways in which windows of that length were weighted, with their number
         self._patterns: dict[tuple[int, int], dict[tuple[float, ...], int]] = {}
 
-    def observe(self, event: WindowEnded) -> Iterable[Finding]:
+    def observe(self, event: WindowEnded) -> Findings:
         if event.end != STEPPED or not event.accumulates or event.touched:
             return
         length = len(event.micros)
@@ -65,7 +52,7 @@ class AccumulationDividedSometimes(Detector):
             yield self.finding(
                 event,
                 f"{divided} of {total} micro-batches were divided by {length}, and {total - divided} were not",
-                cause="an undivided micro-batch weighs as much as a whole window, and drowns the others",
+                cause="an undivided micro-batch weighs as much as a whole window",
                 remedy=f"divide the loss by {length} for every micro-batch, before backward()",
                 at=event.site,
                 divided=divided,

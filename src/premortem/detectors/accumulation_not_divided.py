@@ -1,13 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterable
 from typing import Any
 
-from premortem.cards import Card
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Findings, Severity
 from premortem.events import Event, LoaderBuilt
-from premortem.findings import Finding, Severity
 
 FAR = 4  # times the window: a divisor further off than this divides something else
 
@@ -16,12 +11,12 @@ class AccumulationNotDivided(Detector):
     """Gradients of several micro-batches are summed up, and the loss is not divided by their number.
 
     ## Why it matters
-    The mean of k micro-batches was meant, and the sum is used: a gradient k times too large. With plain SGD that
+    The step uses the sum of k micro-batches instead of their mean: a gradient k times too large. With plain SGD that
     is a learning rate k times too high; a clipping threshold is passed k times as easily, and the run
     is not comparable with one that uses large batches.
 
     ## Usual causes
-    - `loss.backward()` where `(loss / accumulation_steps).backward()` was meant
+    - `loss.backward()` instead of `(loss / accumulation_steps).backward()`
     - only the number that is printed is divided
     - it is divided by `len(loader)`, the batches of an epoch, though the step comes every few: a gradient far too small
 
@@ -29,74 +24,59 @@ class AccumulationNotDivided(Detector):
     Divide the loss by the number of micro-batches in the window before `backward()`.
 
     ## When it stays silent
-    When the loss is a sum over samples, when the gradients are rescaled before the step, and when what is summed
-    up are the tasks, terms or sequences of one step rather than batches of the loop.
+    When the loss is a sum over samples, when the gradients are rescaled before the step, and when the sum is over
+    the tasks, terms or sequences of one step rather than over batches of the loop.
     """
 
-    card = Card(
-        code="PM131",
-        name="accumulation-not-divided",
-        family="accumulation",
-        severity=Severity.WARNING,
-        explains=("exploding-gradients", "updates-too-large", "updates-too-small", "clipped-hard-every-step"),
+    card = Card("PM131", "accumulation-not-divided", "accumulation", Severity.WARNING).explaining(
+        *TOO_LARGE, "updates-too-small", "clipped-hard-every-step"
     )
     listens = (LoaderBuilt, WindowEnded)
 
     def __init__(self) -> None:
-        self._streak: dict[int, int] = {}
         self._length: dict[int, int] = {}
         self._divided: set[int] = set()  # optimizers with a window that was: then another diagnosis is right
         self._epochs: set[int] = set()  # batches in the loaders
-        self._by_epoch: dict[int, int] = {}  # optimizer -> windows in a row
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LoaderBuilt) and event.batches is not None:
             self._epochs.add(event.batches)
         elif isinstance(event, WindowEnded) and event.end == STEPPED:
             yield from self._whole(event)
             yield from self._summed(event)
 
-    def _whole(self, event: WindowEnded) -> Iterable[Finding]:
+    def _whole(self, event: WindowEnded) -> Findings:
         """Divided by the batches of an epoch, though a window has far fewer."""
-        optimizer, k, n = event.optimizer, len(event.micros), divisor(event)
+        k, n = len(event.micros), divisor(event)
         wrong = n in self._epochs and n >= FAR * k
-        self._by_epoch[optimizer] = self._by_epoch.get(optimizer, 0) + 1 if wrong else 0
-        if self._by_epoch[optimizer] < THRICE or self.said(optimizer):
-            return
-        yield self._said(
-            event,
-            f"is divided by {n}, the batches of an epoch",
-            f"the gradient is {n / k:.3g} times smaller than the mean of the {k} micro-batches",
-            divisor=n,
-        )
+        if self.in_a_row(("epoch", event.optimizer), wrong) >= THRICE:
+            loss = f"is divided by {n}, the batches of an epoch"
+            cause = f"the gradient is {n / k:.3g} times smaller than the mean of the {k} micro-batches"
+            yield from self._found(event, loss, cause, divisor=n)
 
-    def _summed(self, event: WindowEnded) -> Iterable[Finding]:
+    def _summed(self, event: WindowEnded) -> Findings:
         optimizer, k = event.optimizer, len(event.micros)
         if any(weight is not None and weight < 1 for weight in event.weights):
             self._divided.add(optimizer)
-        same = self._length.get(optimizer) == k
+        if self._length.get(optimizer) != k:
+            self.in_a_row(optimizer, again=False)
         self._length[optimizer] = k
-        self._streak[optimizer] = (self._streak.get(optimizer, 0) * same + 1) if undivided(event) else 0
-        if self._streak[optimizer] < THRICE or self.said(optimizer) or optimizer in self._divided:
-            return
-        yield self._said(
-            event,
-            f"is not divided by {k}",
-            f"the gradient is {k} times the mean that one batch of the same size would give",
-        )
+        if self.in_a_row(optimizer, undivided(event)) >= THRICE and optimizer not in self._divided:
+            cause = f"the gradient is {k} times the mean that one batch of the same size would give"
+            yield from self._found(event, f"is not divided by {k}", cause)
 
-    def _said(self, event: WindowEnded, loss: str, cause: str, **evidence: Any) -> Finding:
+    def _found(self, event: WindowEnded, loss: str, cause: str, **evidence: Any) -> Findings:
         k = len(event.micros)
-        self.once(event.optimizer)
-        return self.finding(
-            event,
-            f"each step sums the gradients of {k} micro-batches, and the loss {loss}",
-            cause=cause,
-            remedy=f"call `(loss / {k}).backward()`, with the number of micro-batches of the window",
-            at=event.site,
-            micro_batches=k,
-            **evidence,
-        )
+        if self.once(event.optimizer):
+            yield self.finding(
+                event,
+                f"each step sums the gradients of {k} micro-batches, and the loss {loss}",
+                cause=cause,
+                remedy=f"call `(loss / {k}).backward()`, with the number of micro-batches of the window",
+                at=event.site,
+                micro_batches=k,
+                **evidence,
+            )
 
 
 def divisor(window: WindowEnded) -> int:

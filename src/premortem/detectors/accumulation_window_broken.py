@@ -1,16 +1,13 @@
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from premortem.cards import Card
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, Shuffled, Site
-from premortem.findings import Finding, Severity
 
-REGULAR = 4  # full windows before one can be said to differ from the rule
+UNUSED = "the window is not full when the epoch ends, and no step uses what is in it"
+REGULAR = 4  # full windows that make a rule, from which another one can differ
 
 
 @dataclass
@@ -31,7 +28,7 @@ class AccumulationWindowBroken(Detector):
     """The last, incomplete accumulation window of every epoch is lost, or leaks into the next epoch.
 
     ## Why it matters
-    When the number of batches is no multiple of the window, the rest of each epoch is either computed and thrown
+    When the number of batches is not a multiple of the window, the rest of each epoch is either computed and thrown
     away, or stays in the gradients and makes the first window of the next epoch too heavy.
 
     ## Usual causes
@@ -46,28 +43,21 @@ class AccumulationWindowBroken(Detector):
     When the windows have no fixed length, and when it happens only once.
     """
 
-    card = Card(
-        code="PM133",
-        name="accumulation-window-broken",
-        family="accumulation",
-        severity=Severity.WARNING,
-        explains=("fewer-samples-than-expected",),
+    card = Card("PM133", "accumulation-window-broken", "accumulation", Severity.WARNING).explaining(
+        "fewer-samples-than-expected"
     )
     listens = (WindowEnded, Backward, EpochStarted, EpochEnded, Shuffled)
 
     def __init__(self) -> None:
         self._backwards: Counter[int] = Counter()  # of each optimizer
         self._lengths: dict[int, Lengths] = {}
-        self._epochs: dict[
-            int, Counter[int]
-        ] = {}  # loader -> backward passes of each optimizer before this epoch
+        self._epochs: dict[int, Counter[int]] = {}  # loader -> backward passes of each optimizer before it
         self._between = False  # no backward pass since an epoch ended
-        self._short: Counter[tuple[int, ...]] = Counter()
         self._shuffled: dict[Site | None, int] = {}  # line -> size of the order that is being used
         self._trained: dict[int, list[tuple[int, int]]] = {}  # windows since: micro-batches, samples
         self._passes: Counter[int] = Counter()  # ... and backward passes of each optimizer before them
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, WindowEnded):
             yield from self._window(event)
         elif isinstance(event, Backward):
@@ -82,7 +72,7 @@ class AccumulationWindowBroken(Detector):
         elif isinstance(event, Shuffled):
             yield from self._reshuffled(event)
 
-    def _window(self, window: WindowEnded) -> Iterable[Finding]:
+    def _window(self, window: WindowEnded) -> Findings:
         optimizer = window.optimizer
         if not window.micros or window.site is None or window.closure:
             return
@@ -114,75 +104,44 @@ class AccumulationWindowBroken(Detector):
             yield from self._judge(window, optimizer, lengths, k)
             yield from self._thrown_away(window, optimizer, lengths, k)
 
-    def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
+    def _judge(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Findings:
         since = lengths.since
-        other = {n: times for n, times in lengths.used.items() if n != k}
+        other = [n for n in lengths.used if n != k]
         if len(since) < TWICE or (other and lengths.thrown):
             return
         if not other and len(lengths.thrown) == 1 and len(set(since)) == 1:
             (rest,) = lengths.thrown
             if rest < k:
-                yield self._found(
-                    event,
-                    optimizer,
-                    lengths,
-                    k,
-                    f"the last {rest} micro-batches of every epoch are cleared before a step uses them (windows of {k})",
-                    "the window is not full when the epoch ends, and zero_grad() throws it away",
-                    lengths.cleared_at,
+                what = f"zero_grad() clears the last {rest} micro-batches of every epoch before a step uses them (windows of {k})"
+                why = "the window is not full when the epoch ends, and zero_grad() throws it away"
+                yield from self._found(
+                    event, optimizer, what, why, lengths.cleared_at, window=k, times=len(since)
                 )
         elif len(other) == 1 and weighted_as(lengths.weights, k):
             (long,) = other
             # The long window takes the place of the first full one in every epoch but the first.
             if k < long < 2 * k and set(since[1:]) == {since[0] - 1}:
-                yield self._found(
-                    event,
-                    optimizer,
-                    lengths,
-                    k,
-                    f"the first window of every epoch holds {long} micro-batches instead of {k}",
-                    f"{long - k} were left over from the epoch before: no step was made for them at its end",
-                    lengths.site,
-                )
+                what = f"the first window of every epoch holds {long} micro-batches instead of {k}"
+                why = f"{long - k} were left over from the epoch before: it ended without a step for them"
+                yield from self._found(event, optimizer, what, why, lengths.site, window=k, times=len(since))
 
-    def _thrown_away(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Iterable[Finding]:
+    def _thrown_away(self, event: Event, optimizer: int, lengths: Lengths, k: int) -> Findings:
         """Windows that do not begin with the epoch leave another rest each time, and it is cleared each time."""
         rests = lengths.at_ends
-        always = len(rests) == lengths.thrown.total() and max(rests, default=k) < k
-        if always and len(rests) >= REGULAR and not self.said(optimizer):
-            yield self._found(
-                event,
-                optimizer,
-                lengths,
-                k,
-                f"{sum(rests)} micro-batches at the ends of {len(rests)} epochs were cleared before a step used them (windows of "
-                f"{k})",
-                "the window is not full when the epoch ends, and zero_grad() throws it away",
-                lengths.cleared_at,
-            )
+        if len(rests) < REGULAR or len(rests) != lengths.thrown.total() or max(rests) >= k:
+            return
+        what = f"zero_grad() cleared {sum(rests)} micro-batches at the ends of {len(rests)} epochs before a step used them (windows of {k})"
+        why = "the window is not full when the epoch ends, and zero_grad() throws it away"
+        yield from self._found(event, optimizer, what, why, lengths.cleared_at, window=k, thrown=sum(rests))
 
     def _found(
-        self,
-        event: Event,
-        optimizer: int,
-        lengths: Lengths,
-        k: int,
-        message: str,
-        cause: str,
-        at: Site | None,
-    ) -> Finding:
-        self.once(optimizer)
-        return self.finding(
-            event,
-            message,
-            cause=cause,
-            remedy="step also at the last batch of an epoch, and divide by the real number of micro-batches",
-            at=at,
-            window=k,
-            times=len(lengths.since),
-        )
+        self, event: Event, optimizer: int, what: str, why: str, at: Site | None, **evidence: Any
+    ) -> Findings:
+        if self.once(optimizer):
+            remedy = "step also at the last batch of an epoch, and divide by the real number of micro-batches"
+            yield self.finding(event, what, cause=why, remedy=remedy, at=at, **evidence)
 
-    def _epoch(self, event: EpochEnded) -> Iterable[Finding]:
+    def _epoch(self, event: EpochEnded) -> Findings:
         """Batches that were drawn at the end of an epoch and never sent backward at all."""
         before = self._epochs.pop(event.loader, None)
         if before is None or not event.complete:
@@ -193,21 +152,12 @@ class AccumulationWindowBroken(Detector):
             rest = event.batches - trained
             if k < 2 or times < REGULAR // 2 or trained % k or not 0 < rest < k or trained < k:
                 continue
-            self._short[optimizer, event.loader, event.batches, rest] += 1
-            if self._short[optimizer, event.loader, event.batches, rest] == TWICE and self.once(optimizer):
-                yield self.finding(
-                    event,
-                    f"the last {rest} of {event.batches} batches of every epoch are drawn and never trained on "
-                    f"(windows of {k})",
-                    cause="the window is not full when the loader ends, and nothing is done with what is in it",
-                    remedy="step also at the last batch of an epoch, and divide by the real number of micro-batches",
-                    at=lengths.site,
-                    window=k,
-                    batches=event.batches,
-                    trained=trained,
-                )
+            if self.times((optimizer, event.loader, event.batches, rest)) == TWICE:
+                what = f"the last {rest} of {event.batches} batches of every epoch are drawn and never trained on (windows of {k})"
+                evidence = {"window": k, "batches": event.batches, "trained": trained}
+                yield from self._found(event, optimizer, what, UNUSED, lengths.site, **evidence)
 
-    def _reshuffled(self, event: Shuffled) -> Iterable[Finding]:
+    def _reshuffled(self, event: Shuffled) -> Findings:
         """The same, for a script that makes its own order of its own tensors."""
         size = self._shuffled.get(event.at)
         self._shuffled[event.at] = event.size
@@ -223,25 +173,16 @@ class AccumulationWindowBroken(Detector):
             if passes[optimizer] != k * len(windows):
                 continue
             # Leaving out a bit of the data, like drop_last, is a choice; a quarter of it is not.
-            if not alike or k < 2 or not size / 4 <= rest < samples or self.said(optimizer):
+            if not alike or k < 2 or not size / 4 <= rest < samples:
                 continue
-            self._short[optimizer, size, used] += 1
-            if self._short[optimizer, size, used] == TWICE + 1:
-                self.once(optimizer)
-                yield self.finding(
-                    event,
-                    f"{rest} of {size} samples of every epoch are never trained on: they do not fill a window of {k} "
-                    "micro-batches",
-                    cause="the window is not full when the epoch ends, and nothing is done with what is in it",
-                    remedy="step also at the end of an epoch, and divide by the real number of micro-batches",
-                    window=k,
-                    samples=size,
-                    trained=used,
-                )
+            if self.times((optimizer, size, used)) == TWICE + 1:
+                what = f"{rest} of {size} samples of every epoch are never trained on: they do not fill a window of {k} micro-batches"
+                evidence = {"window": k, "samples": size, "trained": used}
+                yield from self._found(event, optimizer, what, UNUSED, None, **evidence)
 
 
 def weighted_as(weights: set[float | None], k: int) -> bool:
-    """All were weighted alike, by the regular length (or not at all): nobody counted the longer ones."""
+    """All were weighted alike, by the regular length (or not at all): the script does not count the longer ones."""
     if len(weights) != 1 or None in weights:
         return False
     weight = next(iter(weights))

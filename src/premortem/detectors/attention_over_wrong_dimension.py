@@ -1,13 +1,5 @@
-"""PM416 attention-over-wrong-dimension."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import GraphWalked
-from premortem.findings import Finding, Severity
 
 
 class AttentionOverWrongDimension(Detector):
@@ -29,39 +21,25 @@ class AttentionOverWrongDimension(Detector):
     linear attention.
     """
 
-    card = Card(
-        code="PM416",
-        name="attention-over-wrong-dimension",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=(
-            "over-the-batch-dimension",
-            "uninformative-labels",
-            "sample-depends-on-batch",
-            "rows-treated-differently",
-            "updates-too-small",
-            "vanishing-gradients",
-        ),
+    card = Card("PM416", "attention-over-wrong-dimension", "shape", Severity.ERROR).explaining(
+        "over-the-batch-dimension",
+        "uninformative-labels",
+        "sample-depends-on-batch",
+        "rows-treated-differently",
+        "updates-too-small",
+        "vanishing-gradients",
     )
     listens = (GraphWalked,)
 
-    def __init__(self) -> None:
-        self._walks = 0
-
-    def observe(self, event: GraphWalked) -> Iterator[Finding]:
-        if not event.crossed:
-            return
-        self._walks += 1
-        if self._walks < THRICE:
-            return
-        self.over = True
-        shape, dim = event.crossed[0]
-        yield self.finding(
-            event,
-            f"attention weights of shape {shape} are normalised over dimension {dim}, and then summed over dimension "
-            f"{len(shape) - 1}",
-            cause="The weights that one query gives to its keys do not sum to one.",
-            remedy="softmax(scores, dim=-1)",
-            shape=shape,
-            dim=dim,
-        )
+    def observe(self, event: GraphWalked) -> Findings:
+        if event.crossed and self.times("crossed") >= THRICE:
+            shape, dim = event.crossed[0]
+            yield self.last_word(
+                event,
+                f"attention weights of shape {shape} are normalised over dimension {dim}, and then summed over dimension "
+                f"{len(shape) - 1}",
+                cause="The weights that one query gives to its keys do not sum to one.",
+                remedy="softmax(scores, dim=-1)",
+                shape=shape,
+                dim=dim,
+            )

@@ -1,9 +1,9 @@
-"""What every detector is: events in, findings out, nothing else."""
+"""The kit that detectors are written with: their base class, and the words they share."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, ClassVar
 
 from premortem.cards import Card
@@ -11,8 +11,31 @@ from premortem.detectors.shared.facts import Fact, Facts, Kind
 from premortem.events import Event, Site
 from premortem.findings import Certainty, Finding, Severity, Where
 
-# How often the same must be seen before it is said. Three times at one line, of one optimizer, in one layer is no accident
-# of one batch.
+__all__ = [
+    "DIVERGING",
+    "FADING",
+    "STILL",
+    "THRICE",
+    "TOO_LARGE",
+    "TWICE",
+    "Card",
+    "Certainty",
+    "Detector",
+    "Finding",
+    "Findings",
+    "Severity",
+]
+
+Findings = Iterator[Finding]
+# What many causes lead to, as their cards list it: the model learns nothing, its gradients fade away, its steps are too
+# large, or they are so large that nothing is finite any more.
+STILL = ("metric-frozen", "updates-too-small")
+FADING = (*STILL, "vanishing-gradients")
+TOO_LARGE = ("exploding-gradients", "updates-too-large")
+DIVERGING = (*TOO_LARGE, "non-finite-training", "overflow")
+
+# How often the same must be seen before it is reported: three times at one line, of one optimizer or in one layer is not
+# an accident of one batch.
 THRICE = 3
 # Twice is enough for what no healthy run does even once: the first time may be a trial of the script.
 TWICE = 2
@@ -29,7 +52,7 @@ class Detector:
     card: ClassVar[Card]
     listens: ClassVar[tuple[type[Event], ...]]
     uses: ClassVar[tuple[type[Fact], ...]] = ()  # facts it asks for
-    over = False  # it has said all it has to say, or can say nothing any more: it hears no further events
+    over = False  # nothing is left to find: it hears no further events
 
     def share(self, facts: Facts) -> None:
         """Ask these facts, which the watcher keeps up to date; a detector that runs alone keeps its own."""
@@ -64,24 +87,38 @@ class Detector:
         """Whether `once` was asked with this key."""
         return key in self.__dict__.get("_once_keys", ())
 
-    def times(self, key: Hashable) -> int:
+    def times(self, key: Hashable, more: bool = True) -> int:
         """How many times this was asked with this key, this time included: calls of one line, steps of one optimizer."""
         counted: dict[Hashable, int] = self.__dict__.setdefault("_times_keys", {})
-        counted[key] = counted.get(key, 0) + 1
+        counted[key] = counted.get(key, 0) + more
         return counted[key]
 
     def in_a_row(self, key: Hashable, again: bool) -> int:
         """Likewise, without a break: from 0 on whenever it is not so `again`."""
         if not again:
             self.__dict__.setdefault("_times_keys", {})[key] = 0
-            return 0
-        return self.times(key)
+        return self.times(key, again)
+
+    def always(self, key: Hashable, so: bool) -> int:
+        """Likewise, and 0 for good once it was not `so`: a line that also does right is not to blame."""
+        if not so:
+            self.once(("otherwise", key))
+        return 0 if self.said(("otherwise", key)) else self.times(key)
+
+    def different(self, key: Hashable, value: Hashable) -> int:
+        """How many different values were given with this key: steps, weights."""
+        return self.times(("different", key), more=self.once(("value", key, value)))
 
     def state(self) -> dict[str, Any]:
         return copy.deepcopy(self.__dict__)
 
     def restore(self, state: dict[str, Any]) -> None:
         self.__dict__.update(copy.deepcopy(state))
+
+    def last_word(self, event: Event, message: str, **more: Any) -> Finding:
+        """A finding after which nothing is left to say."""
+        self.over = True
+        return self.finding(event, message, **more)
 
     def finding(
         self,

@@ -1,21 +1,13 @@
-"""PM361 batch-split."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Findings, Severity
 from premortem.events import BatchSplit as Split
-from premortem.findings import Certainty, Finding, Severity
 
 
 class BatchSplit(Detector):
     """A batch did not fit into memory and was run in parts, with the same gradients.
 
     ## Why it matters
-    The run was saved, but each such step costs one more forward pass, and the next longer sequence may need smaller
-    parts. What you see is a run that is slower than it could be.
+    The run goes on, but each such step costs one more forward pass, and the next longer sequence may need smaller
+    parts. The run is slower than it could be.
 
     ## Usual causes
     A batch that fits on average and not with the longest samples; a device that is shared; a larger batch than the
@@ -28,18 +20,17 @@ class BatchSplit(Detector):
     ## How it is done
     The model is called on parts of the batch, without keeping what the backward pass needs, and the outputs are put
     together; the backward pass computes it again, part by part. The loss is your own and sees the whole batch. Before the
-    first time it is tried out that the samples do not influence each other: the outputs of the parts must be those of
+    first time premortem checks that the samples do not influence each other: the outputs of the parts must be those of
     the whole. Batch norm in training mode, forward hooks, and layers that keep something from their last call rule it out.
     When memory runs out only in the backward pass, that one step is not made; from the next one on the batch is split.
     """
 
-    card = Card(code="PM361", name="batch-split", family="memory-fit", severity=Severity.WARNING)
+    card = Card("PM361", "batch-split", "memory-fit", Severity.WARNING)
     listens = (Split,)
 
-    def observe(self, event: Split) -> Iterator[Finding]:
-        self.over = True
+    def observe(self, event: Split) -> Findings:
         lost = "; the step in which it was noticed was not made" if event.lost else ""
-        yield self.finding(
+        yield self.last_word(
             event,
             f"a batch of {event.samples} did not fit into memory in the {event.phase} pass: {event.name} runs it "
             f"in {event.parts} parts{lost}",

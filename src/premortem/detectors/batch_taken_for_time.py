@@ -1,13 +1,5 @@
-"""PM414 batch-taken-for-time."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import Event, LossCall, SequenceLayer
-from premortem.findings import Finding, Severity
 
 
 class BatchTakenForTime(Detector):
@@ -15,7 +7,7 @@ class BatchTakenForTime(Detector):
 
     ## Why it matters
     torch's recurrent and attention layers want (time, batch, features) unless they are built with `batch_first=True`.
-    Given (batch, time, features) they run without complaint: the state goes from one sample to the next, and each moment
+    Given (batch, time, features) they run without complaint: the state goes from one sample to the next, and each time step
     is treated as a sequence of its own.
 
     ## Usual causes
@@ -29,28 +21,20 @@ class BatchTakenForTime(Detector):
     Sequences that do come with time first, targets for every step in time, and sizes that are equal.
     """
 
-    card = Card(
-        code="PM414",
-        name="batch-taken-for-time",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=(
-            "uninformative-labels",
-            "sample-depends-on-batch",
-            "rows-treated-differently",
-            "updates-too-small",
-            "vanishing-gradients",
-            "reshape-as-transpose",
-        ),
+    card = Card("PM414", "batch-taken-for-time", "shape", Severity.ERROR).explaining(
+        "uninformative-labels",
+        "sample-depends-on-batch",
+        "rows-treated-differently",
+        "updates-too-small",
+        "vanishing-gradients",
+        "reshape-as-transpose",
     )
     listens = (SequenceLayer, LossCall)
 
     def __init__(self) -> None:
         self._waiting: dict[str, SequenceLayer] = {}  # layers that ran since the last loss
-        self._steps: dict[str, set[int]] = {}
-        self._clear: set[str] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, SequenceLayer):
             self._waiting.setdefault(event.layer, event)
         elif isinstance(event, LossCall) and event.grad and event.target_shape:
@@ -58,30 +42,23 @@ class BatchTakenForTime(Detector):
             for layer in waiting.values():
                 yield from self._compare(layer, event)
 
-    def _compare(self, layer: SequenceLayer, loss: LossCall) -> Iterator[Finding]:
+    def _compare(self, layer: SequenceLayer, loss: LossCall) -> Findings:
         first, second, _ = layer.shape
-        if layer.layer in self._clear:
-            return
-        samples = loss.target_shape[0]
-        if samples != first:
-            self._clear.add(layer.layer)  # the first dimension is something else than the samples
+        # If the targets are not one for each entry, the first dimension is something else than the samples.
+        if not self.always(layer.layer, loss.target_shape[0] == first):
             return
         # Equal sizes say nothing; neither do targets for every moment, nor one sequence at a time.
         if second in {first, 1, *loss.target_shape[1:]} or first == 1:
             return
-        steps = self._steps.setdefault(layer.layer, set())
-        steps.add(layer.step)
-        if len(steps) < THRICE:
-            return
-        self.over = True
-        yield self.finding(
-            layer,
-            f"{layer.layer} ({layer.kind}) wants (time, batch, features) and is given {layer.shape}: "
-            f"it runs over the {first} samples of the batch as if they were moments",
-            cause=f"The loss has one target for each of the {first} entries of the first dimension, so that is the "
-            f"batch; the layer was built without batch_first=True and takes it for time.",
-            remedy=f"{layer.kind}(..., batch_first=True), or x.transpose(0, 1) before the layer.",
-            module=layer.layer,
-            shape=layer.shape,
-            target_shape=loss.target_shape,
-        )
+        if self.different(layer.layer, layer.step) >= THRICE:
+            yield self.last_word(
+                layer,
+                f"{layer.layer} ({layer.kind}) wants (time, batch, features) and is given {layer.shape}: "
+                f"it runs over the {first} samples of the batch as if they were time steps",
+                cause=f"The loss has one target for each of the {first} entries of the first dimension, so that is the "
+                "batch; the layer was built without batch_first=True and takes it for time.",
+                remedy=f"{layer.kind}(..., batch_first=True), or x.transpose(0, 1) before the layer.",
+                module=layer.layer,
+                shape=layer.shape,
+                target_shape=loss.target_shape,
+            )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from statistics import median
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Detector, Findings
 from premortem.detectors.shared.printed import MOST_KINDS, columns
 from premortem.events import Event, LogLine, OptimizerBuilt, RunEnded
-from premortem.findings import Finding, Severity
+from premortem.findings import Severity
 from premortem.metric_words import EVALUATED, HIGHER, LOSSES, RECORDS, words
 
 LINES = 8  # of one kind: a trend of fewer may be chance
@@ -38,12 +37,8 @@ class BetterLossWorseScore(Detector):
     (two players); trends that are not steady.
     """
 
-    card = Card(
-        code="PM428",
-        name="better-loss-worse-score",
-        family="loss-definition",
-        severity=Severity.WARNING,
-        explains=("metric-frozen", "uninformative-labels"),
+    card = Card("PM428", "better-loss-worse-score", "loss-definition", Severity.WARNING).explaining(
+        "metric-frozen", "uninformative-labels"
     )
     listens = (LogLine, OptimizerBuilt, RunEnded)
 
@@ -52,7 +47,7 @@ class BetterLossWorseScore(Detector):
         self._labels: dict[tuple[str, int, int], tuple[str, str, LogLine]] = {}
         self._optimizers: set[int] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             self._optimizers.add(event.optimizer)
         elif isinstance(event, LogLine):
@@ -82,7 +77,7 @@ class BetterLossWorseScore(Detector):
                 self._lines.setdefault(key, []).append((loss[2], score[2]))
                 self._labels[key] = (loss[0], score[0], line)
 
-    def _judge(self, event: RunEnded) -> Iterator[Finding]:
+    def _judge(self, event: RunEnded) -> Findings:
         for key, pairs in self._lines.items():
             losses, scores = [loss for loss, _ in pairs], [score for _, score in pairs]
             loss, score, line = self._labels[key]

@@ -1,27 +1,11 @@
-"""PM411 broadcast-in-loss."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from itertools import zip_longest
+from math import prod
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event, GraphWalked, LossCall, Site
-from premortem.findings import Finding, Severity
+from premortem.detectors.base import STILL, THRICE, Card, Detector, Findings, Severity
+from premortem.detectors.shared.loss_calls import REGRESSING
+from premortem.events import Event, GraphWalked, LossCall
 
-_ELEMENTWISE = frozenset(
-    {
-        "mse_loss",
-        "l1_loss",
-        "smooth_l1_loss",
-        "huber_loss",
-        "poisson_nll_loss",
-        "gaussian_nll_loss",
-        "soft_margin_loss",
-        "kl_div",
-    }
-)
+_ELEMENTWISE = REGRESSING | {"poisson_nll_loss", "gaussian_nll_loss", "soft_margin_loss", "kl_div"}
 _CAUSE = (
     "Every prediction is compared with every target of the batch, so the loss is smallest when all predictions are "
     "the mean of the targets."
@@ -37,7 +21,7 @@ class BroadcastInLoss(Detector):
 
     ## Why it matters
     (N, 1) against (N,) is stretched to (N, N): each prediction is pulled towards all targets of the batch at once. The
-    best it can do is the mean, and that is what the network learns. The loss is a plausible number all the while.
+    best it can do is their mean, and that is what the network learns. The loss still looks plausible.
 
     ## Usual causes
     A last layer with one output, (N, 1), and targets of shape (N,); `squeeze` on only one of the two; per-sample weights
@@ -52,80 +36,56 @@ class BroadcastInLoss(Detector):
     """
 
     card = Card(
-        code="PM411",
-        name="broadcast-in-loss",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=(
-            "uninformative-labels",
-            "updates-too-small",
-            "metric-frozen",
-            "train-and-val-on-different-scales",
-            "train-and-eval-inputs-differ",
-        ),
-        explains_here=("unscaled-targets",),
+        "PM411", "broadcast-in-loss", "shape", Severity.ERROR, explains_here=("unscaled-targets",)
+    ).explaining(
+        *STILL, "uninformative-labels", "train-and-val-on-different-scales", "train-and-eval-inputs-differ"
     )
     listens = (LossCall, GraphWalked)
 
-    def __init__(self) -> None:
-        self._clear: set[Site | None] = set()
-
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LossCall) and event.fn in _ELEMENTWISE:
             yield from self._call(event)
         elif isinstance(event, GraphWalked):
             yield from self._graph(event)
 
-    def _call(self, event: LossCall) -> Iterator[Finding]:
+    def _call(self, event: LossCall) -> Findings:
         given, wanted = event.input_shape, event.target_shape
         result = stretched(given, wanted, event.reduction) or one_for_all(given, wanted, event.grad)
         if result is None:
             if given == wanted and event.grad and max(given, default=1) > 1:
-                self._clear.add(event.at)
-            return
-        if not self._counted(event):
-            return
-        self.over = True
-        yield self.finding(
-            event,
-            f"{event.fn} compares predictions of shape {given} with targets of shape {wanted}, "
-            f"stretched to {result}",
-            cause=_CAUSE if product(given) > 1 else _ONE,
-            remedy="Give both the same shape: prediction.squeeze(-1), or target.unsqueeze(-1).",
-            input_shape=given,
-            target_shape=wanted,
-            result=result,
-            training=event.grad,
-        )
+                self.always(event.at, so=False)
+        # Three times, at a line that never did otherwise: the size of a batch may equal another one by chance.
+        elif self.always(event.at, so=True) >= THRICE:
+            yield self.last_word(
+                event,
+                f"{event.fn} compares predictions of shape {given} with targets of shape {wanted}, "
+                f"stretched to {result}",
+                cause=_CAUSE if prod(given) > 1 else _ONE,
+                remedy="Give both the same shape: prediction.squeeze(-1), or target.unsqueeze(-1).",
+                input_shape=given,
+                target_shape=wanted,
+                result=result,
+                training=event.grad,
+            )
 
-    def _graph(self, event: GraphWalked) -> Iterator[Finding]:
-        if not event.broadcasts:
-            self._clear.add(event.at)
+    def _graph(self, event: GraphWalked) -> Findings:
+        if self.always(event.at, bool(event.broadcasts)) < THRICE:
             return
-        if not self._counted(event):
-            return
-        self.over = True
         broadcast = event.broadcasts[0]
-        yield self.finding(
+        yield self.last_word(
             event,
             f"in the loss, an output of shape {broadcast.inputs[0]} was stretched to {broadcast.result} "
             f"by `{broadcast.op}`",
-            cause=_CAUSE if product(broadcast.inputs[0]) > 1 else _ONE,
+            cause=_CAUSE if prod(broadcast.inputs[0]) > 1 else _ONE,
             remedy="Give prediction and target (and weights) the same shape before the loss is computed.",
             shape=broadcast.inputs[0],
             result=broadcast.result,
             op=broadcast.op,
         )
 
-    def _counted(self, event: LossCall | GraphWalked) -> bool:
-        """Seen often enough, at a line that never did otherwise (a batch whose size equals another one)."""
-        if event.at in self._clear:
-            return False
-        return self.times(event.at) >= THRICE
-
 
 def stretched(given: tuple[int, ...], wanted: tuple[int, ...], reduction: str) -> tuple[int, ...] | None:
-    """The common shape, when it is larger than both and nobody asked for it.
+    """The common shape, when it is larger than both and the script did not ask for it.
 
     A table of all pairs is made on purpose by adding a dimension to each, or kept as a table (no reduction)."""
     if len(given) == len(wanted) or not given or not wanted or given[0] != wanted[0]:
@@ -136,17 +96,10 @@ def stretched(given: tuple[int, ...], wanted: tuple[int, ...], reduction: str) -
     if any(a != b and 1 not in {a, b} for a, b in pairs):
         return None
     result = tuple(max(pair) for pair in reversed(pairs))
-    return result if product(result) > max(product(given), product(wanted)) else None
+    return result if prod(result) > max(prod(given), prod(wanted)) else None
 
 
 def one_for_all(given: tuple[int, ...], wanted: tuple[int, ...], learned: bool) -> tuple[int, ...] | None:
     """A single prediction (not a plain number) against many targets."""
-    single = learned and len(given) > 0 and product(given) == 1
-    return wanted if single and product(wanted) > 1 else None
-
-
-def product(shape: tuple[int, ...]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
+    single = learned and len(given) > 0 and prod(given) == 1
+    return wanted if single and prod(wanted) > 1 else None

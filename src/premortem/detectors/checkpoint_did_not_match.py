@@ -1,23 +1,15 @@
-"""PM311 checkpoint-did-not-match."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.wording import count, some
 from premortem.events import Event, FileLoaded, OptimizerStep, RunEnded, StateLoaded
-from premortem.findings import Certainty, Finding, Severity
 
 _MANY = 12  # times as many keys on either side: then a few equal names are a coincidence
 
 
 class CheckpointDidNotMatch(Detector):
-    """`load_state_dict` fitted none or hardly any of the weights it was given, and nothing said so.
+    """`load_state_dict` loaded none or hardly any of the weights it was given, without a message.
 
     ## Why it matters
-    With `strict=False`, or with a dict that was filtered first, keys that do not match are dropped in silence, and
+    With `strict=False`, or with a dict that was filtered first, keys that do not match are dropped without a message, and
     training starts from random weights.
 
     ## Usual causes
@@ -32,12 +24,8 @@ class CheckpointDidNotMatch(Detector):
     most of what is wanted fits.
     """
 
-    card = Card(
-        code="PM311",
-        name="checkpoint-did-not-match",
-        family="checkpoint",
-        severity=Severity.ERROR,
-        explains=("optimizer-state-not-restored",),
+    card = Card("PM311", "checkpoint-did-not-match", "checkpoint", Severity.ERROR).explaining(
+        "optimizer-state-not-restored"
     )
     listens = (StateLoaded, FileLoaded, OptimizerStep, RunEnded)
 
@@ -45,7 +33,7 @@ class CheckpointDidNotMatch(Detector):
         self._file: FileLoaded | None = None  # read, and nothing loaded from it yet
         self._failed: dict[int, StateLoaded] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, FileLoaded):
             self._file = event
         elif isinstance(event, StateLoaded) and event.target == "module":
@@ -59,7 +47,7 @@ class CheckpointDidNotMatch(Detector):
                 if event.reason == "crashed" and event.message and event.message == failed.error:
                     yield self._crashed(failed)
 
-    def _loaded(self, event: StateLoaded) -> Iterator[Finding]:
+    def _loaded(self, event: StateLoaded) -> Findings:
         if event.error:
             self._failed[event.key] = event
             return
@@ -67,18 +55,23 @@ class CheckpointDidNotMatch(Detector):
         file, self._file = self._file, None
         if self.said(event.key) or not event.wanted:
             return
+        few = f"only {event.matched} of its {count(event.given, 'key')} fit"
         if not event.given:
             if file is not None and file.tensors:
-                yield self._empty(event, file)
+                yield self._nothing(event, file, "an empty dict")
         elif event.matched == 0:
             yield self._found(event, f"none of its {count(event.given, 'key')} fits")
         elif not event.strict and max(event.would_match, event.renamed) > event.matched:
-            yield self._found(event, f"only {event.matched} of its {count(event.given, 'key')} fit")
+            yield self._found(event, few)
         elif not event.strict and min(event.given, event.wanted) >= _MANY * event.matched:
-            few = f"only {event.matched} of its {count(event.given, 'key')} fit"
             yield self._found(event, few, Severity.WARNING)
-        elif file is not None and event.aliased == event.matched and event.taken_at == event.step:
-            yield from self._filtered(event, file)
+        elif (
+            file is not None
+            and event.aliased == event.matched == event.wanted
+            and event.taken_at == event.step
+        ):
+            # `d = model.state_dict(); d.update(what fits); load(d)`: and nothing fitted.
+            yield self._nothing(event, file, f"the model's own {count(event.wanted, 'tensor')}")
 
     def _found(self, event: StateLoaded, how_much: str, severity: Severity = Severity.ERROR) -> Finding:
         self.once(event.key)
@@ -101,9 +94,7 @@ class CheckpointDidNotMatch(Detector):
         wanted, got = some(event.missing, 1), some(event.unexpected, 1)
         if not event.missing or not event.unexpected:
             return "The shapes do not fit, and what does not fit was dropped."
-        return (
-            f"The file calls {got} what the model calls {wanted}; `strict=False` drops such keys in silence."
-        )
+        return f"The file calls {got} what the model calls {wanted}; `strict=False` drops such keys without a message."
 
     def _remedy(self, event: StateLoaded) -> str:
         if event.entry:
@@ -112,38 +103,20 @@ class CheckpointDidNotMatch(Detector):
             )
         if event.would_match:
             sign, prefix = event.prefix[:1], event.prefix[1:]
-            if sign == "-":
-                how = f"{{k.removeprefix('{prefix}'): v for k, v in state.items()}}"
-            elif sign == "~":
-                how = f"{{k.replace('{prefix}', ''): v for k, v in state.items()}}"
-            else:
-                how = f"{{'{prefix}' + k: v for k, v in state.items()}}"
+            renamed = {"-": f"k.removeprefix('{prefix}')", "~": f"k.replace('{prefix}', '')"}.get(
+                sign, f"'{prefix}' + k"
+            )
+            how = f"{{{renamed}: v for k, v in state.items()}}"
             return f"{event.would_match} keys fit with `{how}`; then load with `strict=True`."
         return "Rename the keys to those of the model (or pick the right entry of the file) and load with `strict=True`."
 
-    def _filtered(self, event: StateLoaded, file: FileLoaded) -> Iterator[Finding]:
-        """`d = model.state_dict(); d.update(what fits); load(d)`: and nothing fitted."""
-        if event.matched < event.wanted:
-            return
-        self.once(event.key)
-        yield self.finding(
-            event,
-            f"`{event.name}.load_state_dict` was given the model's own {count(event.wanted, 'tensor')}: nothing of "
-            f"`{file.path.rpartition('/')[2] or 'the file'}` went in",
-            cause="The entries of the file were filtered by name or shape first, and none was left.",
-            remedy="Compare the file's keys with `model.state_dict().keys()`; a prefix such as `module.` is the usual "
-            "difference.",
-            module=event.name,
-            wanted=event.wanted,
-        )
-
-    def _empty(self, event: StateLoaded, file: FileLoaded) -> Finding:
+    def _nothing(self, event: StateLoaded, file: FileLoaded, given: str) -> Finding:
         self.once(event.key)
         return self.finding(
             event,
-            f"`{event.name}.load_state_dict` was given an empty dict: nothing of "
+            f"`{event.name}.load_state_dict` was given {given}: nothing of "
             f"`{file.path.rpartition('/')[2] or 'the file'}` went in",
-            cause="The entries of the file were filtered by name or shape first, and none was left.",
+            cause="The script filtered the entries of the file by name or shape first, and none was left.",
             remedy="Compare the file's keys with `model.state_dict().keys()`; a prefix such as `module.` is the usual "
             "difference.",
             module=event.name,
@@ -153,9 +126,9 @@ class CheckpointDidNotMatch(Detector):
     def _swallowed(self, event: StateLoaded) -> Finding:
         return self.finding(
             event,
-            f"`{event.name}.load_state_dict` raised an error, it was caught, and training goes on without those weights",
+            f"`{event.name}.load_state_dict` raised an error, the script caught it, and training goes on without those weights",
             cause=event.error[:300],
-            remedy="Let the error through, or load what fits and say what is missing.",
+            remedy="Let the error through, or load what fits and print what is missing.",
             severity=Severity.WARNING,
             certainty=Certainty.SUSPECTED,
             module=event.name,

@@ -1,19 +1,11 @@
-"""PM331 class-sorted-batches."""
-
-from __future__ import annotations
-
 import math
 from collections import Counter
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.chance import BINARY, CLASSIFYING
 from premortem.events import Backward, Event, LossCall, OptimizerBuilt, Site, StateLoaded
-from premortem.findings import Finding, Severity
 
-CLASSIFYING = frozenset(
-    "cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits multi_margin_loss".split()
-)
+JUDGED = CLASSIFYING | BINARY | {"multi_margin_loss"}
 BATCHES = 10  # before their order is judged: fewer say nothing about it
 SMALLEST = 4  # labels in a batch that say something about how it was drawn
 PURE = 0.4  # entropy within batches, as a share of that of all labels: a shuffled batch is near 1
@@ -21,7 +13,7 @@ CYCLES = 2  # times all classes went by, in the same order
 # Batches of one class in a row. With two classes real and fake, or source and target, take turns faster than that;
 # labels that come out of the data cannot be those.
 LONG_BLOCK = 3
-VERY_LONG_BLOCK = 8  # which no two players take turns in, whatever their labels are
+VERY_LONG_BLOCK = 8  # batches: two models that train in turns change sooner, whatever their labels are
 
 
 class Sorted:
@@ -91,12 +83,8 @@ class ClassSortedBatches(Detector):
     for losses whose target alternates (real and fake), and for tasks that get their own optimizer or weights.
     """
 
-    card = Card(
-        code="PM331",
-        name="class-sorted-batches",
-        family="data-order",
-        severity=Severity.ERROR,
-        explains=("constant-labels", "uninformative-labels"),
+    card = Card("PM331", "class-sorted-batches", "data-order", Severity.ERROR).explaining(
+        "constant-labels", "uninformative-labels"
     )
     listens = (LossCall, Backward, OptimizerBuilt, StateLoaded)
 
@@ -104,19 +92,19 @@ class ClassSortedBatches(Detector):
         self._open: dict[Site | None, list[LossCall]] = {}  # since the last backward
         self._sites: dict[Site | None, Sorted] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LossCall):
-            if event.grad and event.fn in CLASSIFYING:
+            if event.grad and event.fn in JUDGED:
                 self._open.setdefault(event.at, []).append(event)
         elif isinstance(event, Backward):
             yield from self._trained(event)
         elif isinstance(event, OptimizerBuilt) or (
             isinstance(event, StateLoaded) and event.target == "module"
         ):
-            # A new task, client or fold: what comes in blocks is meant to.
+            # A new task, client or fold: blocks are intended.
             self._sites.clear()
 
-    def _trained(self, event: Backward) -> Iterator[Finding]:
+    def _trained(self, event: Backward) -> Findings:
         opened, self._open = self._open, {}
         for site, calls in opened.items():
             classes: Counter[float] = Counter()
@@ -128,16 +116,16 @@ class ClassSortedBatches(Detector):
             seen = self._sites.setdefault(site, Sorted())
             seen.add(classes, any(call.target_is_data for call in calls))
             if seen.sorted:
-                self.over = True
-                yield self._found(event, site, seen, seen.order)
+                yield self._found(event, site, seen)
 
-    def _found(self, event: Backward, site: Site | None, seen: Sorted, order: list[float]) -> Finding:
+    def _found(self, event: Backward, site: Site | None, seen: Sorted) -> Finding:
+        order = seen.order
         shown = ", ".join(f"{label:g}" for label in order[:4]) + (", ..." if len(order) > 4 else "")
-        return self.finding(
+        return self.last_word(
             event,
             f"the training batches come class by class: {len(order)} classes go by in the order {shown}, and a batch "
             f"holds {seen.ratio:.0%} of the label variety of all {seen.batches} batches",
-            cause="The data is sorted by label and not shuffled, so each step trains on one class and undoes the others.",
+            cause="The data is sorted by label and not shuffled, so each step trains one class and unlearns the others.",
             remedy="Use `shuffle=True` in the training DataLoader, or permute inputs and labels together.",
             at=site,
             classes=len(order),

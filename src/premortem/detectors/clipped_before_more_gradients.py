@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Detector, Findings
 from premortem.events import Backward, Clip, Event, OptimizerStep
-from premortem.findings import Finding, Severity
+from premortem.findings import Severity
 
 ENOUGH = 4  # windows: a script that tries out its loop makes one or two
 MOST = 512  # backward passes and clippings of one window that are followed
@@ -31,12 +30,8 @@ class ClippedBeforeMoreGradients(Detector):
     When nothing was ever cut off, and when different losses are clipped one after the other (an actor, then a critic).
     """
 
-    card = Card(
-        code="PM224",
-        name="clipped-before-more-gradients",
-        family="clipping",
-        severity=Severity.ERROR,
-        explains=("clipped-hard-every-step", "exploding-gradients", "updates-too-small"),
+    card = Card("PM224", "clipped-before-more-gradients", "clipping", Severity.ERROR).explaining(
+        "clipped-hard-every-step", "exploding-gradients", "updates-too-small"
     )
     listens = (Clip, Backward, OptimizerStep)
 
@@ -45,14 +40,14 @@ class ClippedBeforeMoreGradients(Detector):
         self._windows = 0
         self._cut = 0  # clippings that took something away, and were followed by more
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
             yield from self._stepped(event)
         elif isinstance(event, Clip) or (isinstance(event, Backward) and not event.error):
             self._happened.append(event)
             del self._happened[:-MOST]
 
-    def _stepped(self, event: OptimizerStep) -> Iterator[Finding]:
+    def _stepped(self, event: OptimizerStep) -> Findings:
         happened, self._happened = self._happened, []
         if event.pending < 2 or event.closure:
             return

@@ -1,20 +1,14 @@
-"""PM221 clipped-hard-every-step."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import FADING, Card, Detector, Findings, Severity
 from premortem.detectors.shared.motion import Motion, Motions
-from premortem.events import Clip, Event, OptimizerBuilt, RunEnded, ScalerUpdate, Site, StepStats
-from premortem.findings import Finding, Severity
+from premortem.detectors.shared.optimizers import Optimizers
+from premortem.events import Clip, Event, RunEnded, ScalerUpdate, Site, StepStats
 
 HARD = 100.0  # times the limit: an outlier goes there, every gradient only with a wrong limit
 SMALL = 1e-3  # of the weights, in one step: a healthy step changes them by about this
-FAR = 0.2  # of the weights, in all steps together: who has come this far has learnt
+FAR = 0.2  # of the weights, in all steps together: a model that came this far has learnt
 GUARD = 1e-7  # an eps above that is there to damp the steps, not only to keep from dividing by 0
 ENOUGH = 30  # steps, past the first ones whose gradients are large anyway
 
@@ -33,10 +27,10 @@ class Limit:
 
 
 class ClippedHardEveryStep(Detector):
-    """Every gradient is clipped to a tiny part of its size, and the weights stand still or nearly so.
+    """Every gradient is clipped to a tiny part of its size, and the weights hardly move.
 
     ## Why it matters
-    Clipping is meant for outliers. When the limit lies far below every gradient, it takes the place of the learning
+    Clipping is there for outliers. When the limit lies far below every gradient, it takes the place of the learning
     rate: the steps become too small to learn anything.
 
     ## Usual causes
@@ -47,36 +41,24 @@ class ClippedHardEveryStep(Detector):
     Print the norm that `clip_grad_norm_` returns, and set the limit to what it usually is.
 
     ## When it stays silent
-    While the loss falls: normalised descent is a choice, and adaptive optimizers do not mind the scale. But they do once
-    the gradients are smaller than their `eps`: then they divide by that instead, and their steps shrink as well.
+    While the loss falls: normalised descent is a choice, and adaptive optimizers make up for the scale. They no longer do
+    once the gradients are smaller than their `eps`: then they divide by `eps`, and their steps shrink as well.
     """
 
-    card = Card(
-        code="PM221",
-        name="clipped-hard-every-step",
-        family="clipping",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "metric-frozen", "vanishing-gradients"),
-    )
-    uses = (Motions,)
-    listens = (StepStats, OptimizerBuilt, Clip, ScalerUpdate, RunEnded)
+    card = Card("PM221", "clipped-hard-every-step", "clipping", Severity.ERROR).explaining(*FADING)
+    uses = (Motions, Optimizers)
+    listens = (StepStats, Clip, ScalerUpdate, RunEnded)
 
     def __init__(self) -> None:
         self._limits: dict[Site | None, Limit] = {}
         self._scale: float | None = None
-        self._guards: dict[int, tuple[str, float]] = {}  # optimizer -> its kind, and its smallest eps
         self._counted: tuple[tuple[int, ...], int] = ((), 0)  # parameters, and their elements together
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Clip):
             self._clipped(event)
         elif isinstance(event, ScalerUpdate):
             self._scale = event.scale
-        elif isinstance(event, OptimizerBuilt):
-            self._guards[event.optimizer] = (
-                event.kind,
-                min((group.eps for group in event.groups), default=0.0),
-            )
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
         elif isinstance(event, StepStats):
@@ -101,9 +83,10 @@ class ClippedHardEveryStep(Detector):
                 known.count += 1
                 known.hard += full > 0 and event.grad_norm >= 0.9 * full
 
-    def _starved(self, event: StepStats) -> Iterator[Finding]:
+    def _starved(self, event: StepStats) -> Findings:
         """What the optimizer was given is smaller than its eps, and what was clipped was not."""
-        kind, eps = self._guards.get(event.optimizer, ("", 0.0))
+        built = self.fact(Optimizers).built.get(event.optimizer)
+        eps = min((group.eps for group in built.groups), default=0.0) if built is not None else 0.0
         root = math.sqrt(self._elements(event.keys))
         for at, known in self._limits.items():
             norm, known.last = known.last, 0.0
@@ -112,11 +95,10 @@ class ClippedHardEveryStep(Detector):
             known.starved += event.grad_norm <= eps * root and norm > HARD * eps * root
             if known.starved < ENOUGH or known.starved < 0.9 * known.count:
                 continue
-            self.over = True
-            yield self.finding(
+            yield self.last_word(
                 event,
                 f"{known.hard} of {known.count} gradients were clipped to {known.limit:g}; their typical entry is then "
-                f"{event.grad_norm / root:.0e}, below the eps of {kind} ({eps:g})",
+                f"{event.grad_norm / root:.0e}, below the eps of {built.kind if built else ''} ({eps:g})",
                 cause="An adaptive optimizer divides by the size of the gradients plus eps. Below eps it does not make up "
                 "for the clipping any more, and the steps are smaller than the learning rate says.",
                 remedy="Print the norm that clip_grad_norm_ returns, and set the limit to what it usually is.",
@@ -130,32 +112,27 @@ class ClippedHardEveryStep(Detector):
 
     def _elements(self, keys: tuple[int, ...]) -> int:
         if self._counted[0] != keys:
-            shapes = [
-                self.fact(Motions).parameters[key].shape
-                for key in keys
-                if key in self.fact(Motions).parameters
-            ]
-            self._counted = keys, sum(math.prod(shape) for shape in shapes)
+            known = self.fact(Motions).parameters
+            self._counted = keys, sum(math.prod(known[key].shape) for key in keys if key in known)
         return self._counted[1]
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         still = [motion for motion in self.fact(Motions).of.values() if hardly_moves(motion)]
         for at, known in self._limits.items():
             if known.count < 30 or known.hard < 0.9 * known.count or not still:
                 continue
             motion = still[0]
             typical = 10 ** min(known.ratios / known.hard, 30.0)
-            times = (
-                f", {typical:.0e} times below their norm" if known.kind == "norm" and known.limit > 0 else ""
-            )
-            scaled = known.kind == "norm" and self._scale is not None and typical > 0.1 * self._scale > 1
+            by_norm = known.kind == "norm"
+            times = f", {typical:.0e} times below their norm" if by_norm and known.limit > 0 else ""
+            scaled = by_norm and self._scale is not None and typical > 0.1 * self._scale > 1
             yield self.finding(
                 event,
                 f"{known.hard} of {known.count} gradients were clipped to {known.limit:g}{times}; an update is at "
                 f"most {motion.largest:.1e} of the weights, and the loss did not fall",
                 cause="The gradients were still multiplied by the scaler when they were clipped."
                 if scaled
-                else "The limit lies far below every gradient, so nothing is left of them.",
+                else "The limit lies far below every gradient, so almost nothing of them is left.",
                 remedy="Call scaler.unscale_(optimizer) before clipping."
                 if scaled
                 else "Print the norm that clip_grad_norm_ returns, and set the limit to what it usually is.",

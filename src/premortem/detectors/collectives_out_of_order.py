@@ -1,12 +1,6 @@
-from __future__ import annotations
-
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.replicas import named
 from premortem.events import CollectiveCall, CollectivesApart, Site
-from premortem.findings import Finding, Severity
 
 _BACKWARD = "backward"
 
@@ -16,7 +10,7 @@ class CollectivesOutOfOrder(Detector):
 
     ## Why it matters
     A collective ends when all ranks have called it. Ranks that call different ones wait until torch's time-out, which is ten
-    or thirty minutes and says nothing about the line; with bad luck the wrong numbers are exchanged instead.
+    or thirty minutes and does not name the line; in the worst case they exchange the wrong numbers instead.
 
     ## Usual causes
     - `if rank == 0:` around an `all_reduce`, a `barrier` or an evaluation that contains one
@@ -32,10 +26,10 @@ class CollectivesOutOfOrder(Detector):
     `async_op=True` and are waited for later.
     """
 
-    card = Card(code="PM488", name="collectives-out-of-order", family="distributed", severity=Severity.ERROR)
+    card = Card("PM488", "collectives-out-of-order", "distributed", Severity.ERROR)
     listens = (CollectivesApart,)
 
-    def observe(self, event: CollectivesApart) -> Iterable[Finding]:
+    def observe(self, event: CollectivesApart) -> Findings:
         if len(event.calls) < 2:
             return
         parties: dict[tuple[str, str], list[CollectiveCall]] = {}
@@ -43,13 +37,12 @@ class CollectivesOutOfOrder(Detector):
             parties.setdefault((call.name, call.details), []).append(call)
         ordered = sorted(parties.values(), key=lambda calls: (-len(calls), calls[0].rank))
         usual, others = ordered[0], [call for calls in ordered[1:] for call in calls]
-        told = " and ".join(_told(calls) for calls in ordered[:3])
         first = others[0]
         yield self.finding(
             event,
-            f"the ranks wait for each other in different calls: {told}",
-            cause=f"Up to call {event.number - 1} all made the same ones. "
-            "A condition that is not the same on all ranks leads to a collective, or past it.",
+            f"the ranks wait for each other in different calls: {' and '.join(map(_who, ordered[:3]))}",
+            cause=f"Up to call {event.number - 1} all ranks made the same calls. A condition that differs between ranks then "
+            "led some of them to a collective, or past it.",
             remedy="Call the same collectives on every rank, in the same order.",
             at=Site(first.file, first.line) if first.file else None,
             ranks=sorted(call.rank for call in others),
@@ -68,7 +61,7 @@ def _words(call: CollectiveCall) -> str:
     return f"{call.name} of {call.details}" if call.details else call.name
 
 
-def _told(calls: list[CollectiveCall]) -> str:
+def _who(calls: list[CollectiveCall]) -> str:
     first = calls[0]
     where = f" ({first.file.replace(chr(92), '/').rpartition('/')[2]}:{first.line})" if first.file else ""
     verb = "is" if len(calls) == 1 else "are"

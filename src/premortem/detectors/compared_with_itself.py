@@ -1,25 +1,18 @@
-"""PM455 compared-with-itself."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.printed import columns
 from premortem.events import EvaluationEnded, Event, LogLine, StepStats
-from premortem.findings import Finding, Severity
 from premortem.metric_words import RECORDS
 
 RATIOS = frozenset("psnr snr sdr sisdr sisnr".split())  # infinite only when the error is exactly 0
 
 
 class ComparedWithItself(Detector):
-    """A PSNR of the evaluation is infinite: what it compares is identical to the last bit.
+    """A PSNR of the evaluation is infinite: it compares two tensors that are identical to the last bit.
 
     ## Why it matters
-    No trained model is that good. The number says nothing of the model, the first "best" checkpoint is never beaten,
+    No trained model is that good. The number says nothing about the model, the first "best" checkpoint is never beaten,
     and a plateau scheduler sees no progress any more.
 
     ## Usual causes
@@ -33,23 +26,16 @@ class ComparedWithItself(Detector):
     When the training loss is 0 too (then the model may really copy), and after a single evaluation.
     """
 
-    card = Card(
-        code="PM455",
-        name="compared-with-itself",
-        family="loss-definition",
-        severity=Severity.WARNING,
-        explains=("plateau-wrong-mode", "plateau-fed-non-finite", "metric-frozen"),
+    card = Card("PM455", "compared-with-itself", "loss-definition", Severity.WARNING).explaining(
+        "plateau-wrong-mode", "plateau-fed-non-finite", "metric-frozen"
     )
     listens = (StepStats, LogLine, EvaluationEnded)
 
     def __init__(self) -> None:
         self._learning = False  # the last loss of the training was finite, and not 0
-        self._printed: tuple[LogLine, str, bool] | None = (
-            None  # the line, what the number is called, infinite?
-        )
-        self._times = 0
+        self._printed: tuple[LogLine, str, bool] | None = None  # the line, the name of the number, infinite?
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StepStats):
             self._learning = event.loss is not None and math.isfinite(event.loss) and event.loss != 0
         elif isinstance(event, LogLine):
@@ -59,20 +45,16 @@ class ComparedWithItself(Detector):
             if printed is None or printed[0].step != event.step or not event.trained:
                 return
             line, label, infinite = printed
-            self._times = self._times + 1 if infinite and self._learning else 0
-            if self._times >= TWICE:
-                self.over = True
-                yield self._found(line, label)
-
-    def _found(self, line: LogLine, label: str) -> Finding:
-        return self.finding(
-            line,
-            f"`{label}` was infinite in {self._times} evaluations in a row, while the training loss is not 0",
-            cause="It is infinite only when the two that are compared are identical: a target beside itself, or an "
-            "input that already is the target.",
-            remedy="Look at the two tensors that go into the metric, and at one pair of the data.",
-            printed=line.text.strip(),
-        )
+            times = self.in_a_row("infinite", infinite and self._learning)
+            if times >= TWICE:
+                yield self.last_word(
+                    line,
+                    f"`{label}` was infinite in {times} evaluations in a row, while the training loss is not 0",
+                    cause="It is infinite only when the metric compares two identical tensors: a target with itself, or an "
+                    "input that already is the target.",
+                    remedy="Look at the two tensors that go into the metric, and at one pair of the data.",
+                    printed=line.text.strip(),
+                )
 
 
 def ratio(line: LogLine) -> tuple[LogLine, str, bool] | None:

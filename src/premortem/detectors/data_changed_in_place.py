@@ -1,15 +1,8 @@
-"""PM341 data-changed-in-place."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Array, EpochStarted, Event, SlicesRestarted
-from premortem.findings import Finding, Severity
 
 EPOCHS = 4  # starts of epochs, the first included: three changes show whether they add up
 NOTICEABLE = 0.01  # of the data's own spread: less is the rounding of a normalisation that was repeated
@@ -41,43 +34,36 @@ class DataChangedInPlace(Detector):
     loop itself updates.
     """
 
-    card = Card(
-        code="PM341",
-        name="data-changed-in-place",
-        family="data-augment",
-        severity=Severity.ERROR,
-        explains=(
-            "unnormalised-inputs",
-            "train-and-eval-inputs-differ",
-            "non-finite-input",
-            "non-finite-training",
-            "exploding-gradients",
-            "overflow",
-        ),
+    card = Card("PM341", "data-changed-in-place", "data-augment", Severity.ERROR).explaining(
+        "unnormalised-inputs",
+        "train-and-eval-inputs-differ",
+        "non-finite-input",
+        "non-finite-training",
+        "exploding-gradients",
+        "overflow",
     )
     listens = (EpochStarted, SlicesRestarted)
 
     def __init__(self) -> None:
         self._drifts: dict[int, Drift] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, EpochStarted):
             for array in event.arrays:
                 yield from self._follow(event, array, Drift())
         elif isinstance(event, SlicesRestarted):
-            # The first time is told when it is over: it began where it was.
+            # The event comes when a pass is over; the first pass began with the data unchanged.
             yield from self._follow(event, event.array, Drift([0.0]))
 
-    def _follow(self, event: Event, array: Array, new: Drift) -> Iterator[Finding]:
+    def _follow(self, event: Event, array: Array, new: Drift) -> Findings:
         drift = self._drifts.setdefault(array.key, new)
         if drift.spreads and array.distance == drift.distances[-1]:
             return  # nothing was written since; another loader reads the same array
         drift.distances = [*drift.distances[-EPOCHS:], array.distance]
         drift.spreads = [*drift.spreads[-EPOCHS:], array.spread]
         if array.inside and not self.over and (moves_away(drift.distances) or is_rescaled(drift.spreads)):
-            self.over = True
             name = f"`dataset.{array.name}`" if array.name else "the tensor that batches are cut from"
-            yield self.finding(
+            yield self.last_word(
                 event,
                 f"{name} changes in place: after {len(drift.distances) - 1} epochs it is {array.distance:.2g} times "
                 "its own spread away from what it was",

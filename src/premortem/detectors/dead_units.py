@@ -1,30 +1,9 @@
-"""PM242 dead-units."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import FADING, Card, Detector, Findings, Severity
 from premortem.detectors.shared.depth import Depths
-from premortem.events import Event, Forward, LayerStats, Site, StepStats
-from premortem.findings import Finding, Severity
+from premortem.events import Event, Forward, LayerStats, StepStats
 
 DEAD = 0.999  # of the units of a layer: one that lives may yet carry the signal
 LOOKS = 4  # audits over which none came back to life, as the steps between them double
-
-
-@dataclass
-class Grave:
-    """A model in which a whole layer of rectified units is silent."""
-
-    looks: int
-    at: Site | None
-    layer: str
-    silent: int  # weight matrices whose gradient is exactly zero
-    matrices: int
-    since: int
 
 
 class DeadUnits(Detector):
@@ -46,22 +25,17 @@ class DeadUnits(Detector):
     """
 
     card = Card(
-        code="PM242",
-        name="dead-units",
-        family="init-saturation",
-        severity=Severity.ERROR,
-        explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
-        explains_later=("detached-from-loss",),
-    )
+        "PM242", "dead-units", "init-saturation", Severity.ERROR, explains_later=("detached-from-loss",)
+    ).explaining(*FADING)
     uses = (Depths,)
     listens = (LayerStats, Forward, StepStats)
 
     def __init__(self) -> None:
         self._now: LayerStats | None = None  # a dead layer in the last training forward
         self._looked = False
-        self._graves: dict[int, Grave] = {}
+        self._dead: dict[int, tuple[int, int]] = {}  # model -> looks at a dead layer, the step of the first
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
             self._now, self._looked = None, False
         elif isinstance(event, StepStats):
@@ -72,21 +46,20 @@ class DeadUnits(Detector):
             if event.dead >= DEAD and event.samples >= 4:
                 self._now = event
 
-    def _stepped(self, event: StepStats) -> Iterator[Finding]:
+    def _stepped(self, event: StepStats) -> Findings:
         dead, self._looked = self._now, False
         if dead is None:
-            self._graves.clear()
+            self._dead.clear()
             return
         profile = self.fact(Depths).profiles(event).get(dead.model, [])
         silent = sum(norm == 0 for _, norm in profile)
         if not silent or 3 * silent < len(profile):
-            self._graves.pop(dead.model, None)
+            self._dead.pop(dead.model, None)
             return
-        known = self._graves.get(dead.model)
-        looks, since = (known.looks + 1, known.since) if known is not None else (1, event.step)
-        self._graves[dead.model] = Grave(looks, dead.at, dead.layer, silent, len(profile), since)
-        # Not within one unlucky stretch: the looks become rare as the run goes on.
-        if looks >= LOOKS and event.step >= 2 * since and event.step >= 32 and self.once(dead.model):
+        looks, since = self._dead.get(dead.model, (0, event.step))
+        self._dead[dead.model] = (looks + 1, since)
+        # Not within one unlucky stretch: the looks become rare during the run.
+        if looks + 1 >= LOOKS and event.step >= max(32, 2 * since) and self.once(dead.model):
             yield self.finding(
                 event,
                 f"every unit of a ReLU layer has been zero for all samples since step {since}; {silent} of "

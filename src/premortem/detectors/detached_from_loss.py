@@ -1,12 +1,8 @@
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.shared.wording import parameters_of, place
+from premortem.detectors.base import FADING, Card, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.wording import parameters_of, where
 from premortem.events import (
     Custody,
     Detached,
@@ -18,9 +14,8 @@ from premortem.events import (
     RunEnded,
     Site,
 )
-from premortem.findings import Finding, Severity
 
-# Cuts that nobody makes to look at a number: what comes out of them is computed with.
+# Cuts that are not made to look at a number: the result is computed with.
 HARD = frozenset({"detach", "data", "numpy", "tensor", "as_tensor"})
 FLAT = frozenset({"round", "sign", "floor"})  # the graph goes on, and the derivative is zero
 WORDS = {
@@ -68,26 +63,15 @@ class DetachedFromLoss(Detector):
 
     ## What to do
     Compute with the tensor itself. Where a hard decision is needed use a soft one (softmax, Gumbel, a
-    straight-through estimate). If the part is meant to stay fixed, say so: `requires_grad_(False)`.
+    straight-through estimate). If the part should stay fixed, freeze it: `requires_grad_(False)`.
 
     ## When it stays silent
     When the weights were loaded or trained before, when they are moved by hand or started as a copy (EMA, target
     and momentum networks), when the part gets gradients in other steps, and when it is merely unused.
     """
 
-    card = Card(
-        code="PM111",
-        name="detached-from-loss",
-        family="grad-flow",
-        severity=Severity.ERROR,
-        explains=(
-            "metric-frozen",
-            "updates-too-small",
-            "vanishing-gradients",
-            "step-without-new-gradients",
-            "evaluated-copy-never-changes",
-            "dead-units",
-        ),
+    card = Card("PM111", "detached-from-loss", "grad-flow", Severity.ERROR).explaining(
+        *FADING, "step-without-new-gradients", "evaluated-copy-never-changes", "dead-units"
     )
     listens = (Forward, Detached, GraphWalked, OptimizerStep, Custody, RunEnded)
 
@@ -101,9 +85,9 @@ class DetachedFromLoss(Detector):
         self._steps: Counter[int] = Counter()
         self._most: dict[int, int] = {}  # most parameters of an optimizer that had a gradient
         self._holds: dict[int, int] = {}
-        self._told: set[int] = set()
+        self._found_before: set[int] = set()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
             (self._called if event.grad else self._quiet)[event.model] = event.at
         elif isinstance(event, Detached):
@@ -142,16 +126,16 @@ class DetachedFromLoss(Detector):
             watch.without_grad += link.ran_without_grad and not link.ran
             watch.cuts.update(cut for cut, keys in cuts.items() if link.key in keys)
 
-    def _speak(self, event: Event, ended: bool) -> Iterable[Finding]:
+    def _speak(self, event: Event, ended: bool) -> Findings:
         groups: dict[tuple[str, Site | None], list[Watch]] = {}
         for watch in self._watched.values():
             proof = self._proof(watch, ended)
-            if proof is not None and watch.link.key not in self._told:
+            if proof is not None and watch.link.key not in self._found_before:
                 groups.setdefault(proof, []).append(watch)
         for (op, at), watches in groups.items():
             if self._with_grad_elsewhere(watches, op):
                 continue
-            self._told.update(watch.link.key for watch in watches)
+            self._found_before.update(watch.link.key for watch in watches)
             yield self._found(event, op, at, watches)
 
     def _proof(self, watch: Watch, ended: bool) -> tuple[str, Site | None] | None:
@@ -187,15 +171,14 @@ class DetachedFromLoss(Detector):
         return self.finding(
             event,
             f"{parameters_of(names)} {'gets' if one else 'get'} no gradient in any step: {what}{line}",
-            cause="the optimizer holds them, but no path leads from the loss to them, so they stay as initialised",
+            cause="the optimizer holds them, but the loss does not depend on them, so they stay as initialised",
             remedy=(
-                "run this part with gradients enabled, or freeze it with `requires_grad_(False)` if that is meant"
+                "run this part with gradients enabled, or freeze it with `requires_grad_(False)` if it should stay fixed"
                 if op == "no_grad"
                 else "compute the loss from the tensor itself, without leaving the graph"
             ),
             at=at,
-            module=place(names) if not one else names[0].rpartition(".")[0],
-            parameter=names[0],
+            **where(names),
             parameters=len(names),
             operation=op,
         )

@@ -1,21 +1,13 @@
-"""PM246 dropout-near-one."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import FADING, THRICE, Card, Detector, Findings, Severity
 from premortem.events import LayerStats
-from premortem.findings import Finding, Severity
 
 
 class DropoutNearOne(Detector):
     """A dropout layer throws nearly everything away.
 
     ## Why it matters
-    With p = 0.95 only one unit in twenty passes, scaled up by twenty: what arrives behind it is mostly noise, and
-    with p = 1 it is nothing at all. The model underfits however long it trains.
+    With p = 0.95 only one unit in twenty passes, scaled up by twenty: the next layer gets mostly noise, and
+    with p = 1 nothing at all. The model underfits however long it trains.
 
     ## Usual causes
     In torch `p` is the share that is dropped; other frameworks give the share that is kept.
@@ -24,29 +16,15 @@ class DropoutNearOne(Detector):
     Use p between 0.1 and 0.5; a keep probability of 0.95 is `nn.Dropout(0.05)`.
     """
 
-    card = Card(
-        code="PM246",
-        name="dropout-near-one",
-        family="vanishing",
-        severity=Severity.ERROR,
-        explains=("vanishing-gradients", "dead-units", "metric-frozen", "updates-too-small"),
-    )
+    card = Card("PM246", "dropout-near-one", "vanishing", Severity.ERROR).explaining(*FADING, "dead-units")
     listens = (LayerStats,)
 
-    def __init__(self) -> None:
-        self._steps: dict[tuple[str, float], set[int]] = {}
-
-    def observe(self, event: LayerStats) -> Iterator[Finding]:
-        if event.probability < 0.9 or not event.training:
+    def observe(self, event: LayerStats) -> Findings:
+        if event.probability < 0.9 or not event.training or (not event.grad and event.probability < 1):
             return
-        if not event.grad and event.probability < 1:
-            return
-        steps = self._steps.setdefault((event.layer, event.probability), set())
-        steps.add(event.step)
-        if len(steps) >= THRICE:
-            self.over = True
+        if self.different((event.layer, event.probability), event.step) >= THRICE:
             kept = 1 - event.probability
-            yield self.finding(
+            yield self.last_word(
                 event,
                 f"dropout with p={event.probability:g} lets {kept:.0%} of its input through",
                 cause="p is the share that is dropped, not the share that is kept.",

@@ -1,16 +1,8 @@
-"""PM303 evaluated-copy-never-changes."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.printed import evaluates
 from premortem.detectors.shared.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, ModelSeen
-from premortem.findings import Finding, Severity
 
 
 class EvaluatedCopyNeverChanges(Detector):
@@ -33,13 +25,12 @@ class EvaluatedCopyNeverChanges(Detector):
     """
 
     card = Card(
-        code="PM303",
-        name="evaluated-copy-never-changes",
-        family="eval-stale",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "plateau-wrong-mode"),
+        "PM303",
+        "evaluated-copy-never-changes",
+        "eval-stale",
+        Severity.ERROR,
         explains_here=("statistics-never-collected",),
-    )
+    ).explaining("metric-frozen", "plateau-wrong-mode")
     uses = (Models,)
     listens = (EvaluationEnded, Custody, LogLine)
 
@@ -49,7 +40,7 @@ class EvaluatedCopyNeverChanges(Detector):
         self._history: dict[int, list[EvaluationEnded]] = {}
         self._logged: set[int] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Custody):
             self._moved.update(link.model for link in event.links if link.moved)
         elif isinstance(event, LogLine):
@@ -59,14 +50,11 @@ class EvaluatedCopyNeverChanges(Detector):
             self._evaluated.add(event.model)
             logged = event.step in self._logged
             self._logged = {step for step in self._logged if step >= event.step}
-            if (
-                event.model in self.fact(Models).seen
-                and event.weights is not None
-                and (event.judged or (logged and not event.every_step))
-            ):
+            counts = event.judged or (logged and not event.every_step)
+            if counts and event.weights is not None and event.model in self.fact(Models).seen:
                 yield from self._follow(event)
 
-    def _follow(self, event: EvaluationEnded) -> Iterator[Finding]:
+    def _follow(self, event: EvaluationEnded) -> Findings:
         history = self._history.setdefault(event.model, [])
         if history and history[-1].weights != event.weights:
             history.clear()
@@ -82,17 +70,20 @@ class EvaluatedCopyNeverChanges(Detector):
 
     def _original(self, copy: int) -> ModelSeen | None:
         """The model in training that this is a copy of; None when that one is evaluated too."""
-        mine = self.fact(Models).seen[copy]
-        keys = {parameter.key for parameter in mine.parameters}
-        twins = [self.fact(Models).seen[model] for model in self._moved if model in self.fact(Models).seen]
-        twins = [seen for seen in twins if seen.shapes == mine.shapes]
+        models = self.fact(Models).seen
+        keys = {parameter.key for parameter in models[copy].parameters}
+        twins = [
+            seen
+            for model, seen in models.items()
+            if model in self._moved and seen.shapes == models[copy].shapes
+        ]
         if any(seen.model in self._evaluated or keys & {p.key for p in seen.parameters} for seen in twins):
             return None
         return twins[0] if twins else None
 
     def _found(self, event: EvaluationEnded, history: list[EvaluationEnded], trained: ModelSeen) -> Finding:
         name = self.fact(Models).seen[event.model].name
-        # A function that evaluates calls whatever it is given by the same name.
+        # A function that evaluates calls every model by the same name.
         copy = f"`{name}`" if name != trained.name else f"the copy of `{name}`"
         return self.finding(
             event,

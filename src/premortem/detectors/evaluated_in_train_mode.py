@@ -1,16 +1,10 @@
-"""PM301 evaluated-in-train-mode."""
+from typing import Any
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.detectors.shared.printed import evaluates, held_out
 from premortem.detectors.shared.wording import count
 from premortem.events import EvaluationEnded, Event, LogLine, ModelSeen, RunEnded
-from premortem.findings import Certainty, Finding, Severity
 
 
 class EvaluatedInTrainMode(Detector):
@@ -35,13 +29,12 @@ class EvaluatedInTrainMode(Detector):
     """
 
     card = Card(
-        code="PM301",
-        name="evaluated-in-train-mode",
-        family="eval-mode",
-        severity=Severity.ERROR,
-        explains=("evaluated-with-gradients",),
+        "PM301",
+        "evaluated-in-train-mode",
+        "eval-mode",
+        Severity.ERROR,
         explains_later=("train-and-eval-inputs-differ",),
-    )
+    ).explaining("evaluated-with-gradients")
     uses = (Models,)
     listens = (EvaluationEnded, LogLine, RunEnded)
 
@@ -49,9 +42,9 @@ class EvaluatedInTrainMode(Detector):
         self._learnt: set[int] = set()  # shapes of models that were trained
         self._logged: dict[int, bool] = {}  # steps at which a metric was printed -> of held-out data
         self._on_purpose: set[int] = set()  # models that were sampled with dropout on
-        self._odd: dict[int, EvaluationEnded] = {}  # dropout on in eval mode, by the author's own hand
+        self._odd: dict[int, EvaluationEnded] = {}  # dropout on in eval mode, as the script sets it
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LogLine):
             if evaluates(event):
                 self._logged[event.step] = self._logged.get(event.step, False) or held_out(event)
@@ -62,7 +55,7 @@ class EvaluatedInTrainMode(Detector):
                 if not self.over and model not in self._on_purpose:
                     yield self._noise_left_on(evaluation)
 
-    def _evaluated(self, event: EvaluationEnded) -> Iterator[Finding]:
+    def _evaluated(self, event: EvaluationEnded) -> Findings:
         seen = self.fact(Models).seen.get(event.model)
         shapes = seen.shapes if seen is not None else 0
         if event.trained:
@@ -71,60 +64,44 @@ class EvaluatedInTrainMode(Detector):
             self._on_purpose.add(event.model)
         logged, held = event.step in self._logged, self._logged.get(event.step, False)
         self._logged = {step: value for step, value in self._logged.items() if step >= event.step}
-        innocent = (
-            not event.noisy_train
-            or event.step == 0
-            or not (event.trained or shapes in self._learnt)
-            or event.repeated
-            or event.generator
-            or event.critic
-            or event.discarded
-        )
-        if self.over or innocent:
+        learnt = event.step > 0 and (event.trained or shapes in self._learnt)
+        on_purpose = event.repeated or event.generator or event.critic or event.discarded
+        if self.over or not event.noisy_train or not learnt or on_purpose:
             return
         # On the training input itself (a graph with validation nodes, or a look at the training loss), or twice on the
         # same one: only what is printed says that it is an evaluation.
         plain = event.fresh and event.passes == 1
         if not event.training:
-            if event.judged or logged:
-                yield from self._in_eval_mode(event, seen)
+            if (event.judged or logged) and (event.forgotten or (seen is not None and seen.hidden)):
+                yield self._deaf(event, seen)
+            elif event.judged or logged:
+                self._odd.setdefault(event.model, event)
         elif not event.both and (plain or held):
-            # One sample at a time is no evaluation: text is generated, an agent acts.
+            # One sample at a time is not an evaluation: text is generated, an agent acts.
             several = event.samples > event.forwards
             if event.judged:
                 yield self._in_train_mode(event, Severity.ERROR)
             elif several and (held or (logged and not event.every_step)):
                 yield self._in_train_mode(event, Severity.WARNING)
 
-    def _in_eval_mode(self, event: EvaluationEnded, seen: ModelSeen | None) -> Iterator[Finding]:
-        if event.forgotten or (seen is not None and seen.hidden):
-            yield self._deaf(event)
-        else:
-            self._odd.setdefault(event.model, event)
-
     def _in_train_mode(self, event: EvaluationEnded, severity: Severity) -> Finding:
         self.over = True
         name = self._name(event)
-        return self.finding(
+        return self._found(
             event,
-            f"`{name}` is evaluated in train mode: {count(event.noisy_train, 'dropout or batch-norm layer')} "
-            f"of it ran as in training, on {count(event.samples, 'sample')}",
-            cause="Dropout removes units at random and batch norm uses the statistics of the evaluation batch (and "
+            f"`{name}` is evaluated in train mode: {{layers}} of it ran as in training, on {count(event.samples, 'sample')}",
+            "Dropout removes units at random and batch norm uses the statistics of the evaluation batch (and "
             "remembers them), so the metric is not that of the model you will use.",
-            remedy=f"Call `{name}.eval()` before the evaluation and `{name}.train()` after it.",
-            severity=severity,
-            certainty=Certainty.MEASURED if severity is Severity.ERROR else Certainty.SUSPECTED,
-            module=name,
-            layers=event.noisy_train,
+            f"Call `{name}.eval()` before the evaluation and `{name}.train()` after it.",
+            severity,
             samples=event.samples,
         )
 
-    def _deaf(self, event: EvaluationEnded) -> Finding:
+    def _deaf(self, event: EvaluationEnded, seen: ModelSeen | None) -> Finding:
+        """In eval mode, and layers that the mode does not reach."""
         self.over = True
-        name = self._name(event)
-        seen = self.fact(Models).seen.get(event.model)
         if event.forgotten:
-            why = "A functional dropout that is not told `training=self.training` is always on."
+            why = "A functional dropout without `training=self.training` is always on."
             remedy = "Pass `training=self.training` to `F.dropout`, and `dropout_p=self.p if self.training else 0.0` to attention."
         else:
             hidden = seen.hidden[0] if seen is not None and seen.hidden else None
@@ -135,31 +112,36 @@ class EvaluatedInTrainMode(Detector):
             )
             why = f"`eval()` does not reach every sub-module: {where}."
             remedy = "Put the sub-modules in an `nn.ModuleList` or `nn.ModuleDict`."
-        return self.finding(
-            event,
-            f"`{name}` is in eval mode, and {count(event.noisy_train, 'dropout or batch-norm layer')} of it still ran "
-            f"as in training, on {count(event.samples, 'sample')}",
-            cause=why,
-            remedy=remedy,
-            module=name,
-            layers=event.noisy_train,
+        on = count(event.samples, "sample")
+        what = (
+            f"`{self._name(event)}` is in eval mode, and {{layers}} of it still ran as in training, on {on}"
         )
+        return self._found(event, what, why, remedy, Severity.ERROR)
 
     def _noise_left_on(self, event: EvaluationEnded) -> Finding:
-        name = self._name(event)
+        return self._found(
+            event,
+            f"`{self._name(event)}` is in eval mode, and {{layers}} of it ran as in training; no input was ever evaluated twice",
+            "The script keeps some layers in train mode (`training=True`, or a `.train()` on them), which makes "
+            "the metric noisy; Monte Carlo dropout would average several passes over the same input.",
+            "Pass `training=self.training`, or average several passes.",
+            Severity.WARNING,
+        )
+
+    def _found(
+        self, event: EvaluationEnded, what: str, why: str, remedy: str, severity: Severity, **evidence: Any
+    ) -> Finding:
         return self.finding(
             event,
-            f"`{name}` is in eval mode, and {count(event.noisy_train, 'dropout or batch-norm layer')} of it ran as in "
-            "training; no input was ever evaluated twice",
-            cause="Some layers are kept in train mode by hand (`training=True`, or a `.train()` on them), which makes "
-            "the metric noisy; Monte Carlo dropout would average several passes over the same input.",
-            remedy="Pass `training=self.training`, or average several passes.",
-            severity=Severity.WARNING,
-            certainty=Certainty.SUSPECTED,
-            module=name,
+            what.format(layers=count(event.noisy_train, "dropout or batch-norm layer")),
+            cause=why,
+            remedy=remedy,
+            severity=severity,
+            certainty=Certainty.MEASURED if severity is Severity.ERROR else Certainty.SUSPECTED,
+            module=self._name(event),
             layers=event.noisy_train,
+            **evidence,
         )
 
     def _name(self, event: EvaluationEnded) -> str:
-        seen = self.fact(Models).seen.get(event.model)
-        return seen.name if seen is not None else "model"
+        return self.fact(Models).name(event.model)

@@ -1,16 +1,9 @@
-"""PM245 exploding-gradients."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.scales import Scales
 from premortem.events import Clip, Event, LayerStats, StepStats
-from premortem.findings import Finding, Severity
 
 PULL = 100.0  # gradient relative to the weights: at any usual rate one step replaces them
 GROWTH = 100.0  # of activations relative to the input: twelve layers that each grow by half do that
@@ -26,7 +19,6 @@ class Start:
     loss: float = 0.0
     pull: float = 0.0
     sensitivity: float = 0.0
-    said: bool = False
 
     def look(self, event: StepStats, growth: float) -> None:
         if not event.weight_norm or event.loss is None or not event.grad_norm > PULL * event.weight_norm:
@@ -45,8 +37,8 @@ class ExplodingGradients(Detector):
     """From the first step on, gradients are hundreds of times larger than the weights they change.
 
     ## Why it matters
-    Signals grow from layer to layer, or from time step to time step, so that the loss starts absurdly high or a
-    single step destroys the weights. Training ends in NaN or takes ages to recover.
+    Signals grow from layer to layer, or from time step to time step, so that the loss starts far too high or a
+    single step destroys the weights. Training ends in NaN or recovers slowly.
 
     ## Usual causes
     Weights initialised too large for the depth, a recurrent matrix with gain above 1, long sequences without
@@ -61,20 +53,19 @@ class ExplodingGradients(Detector):
     """
 
     card = Card(
-        code="PM245",
-        name="exploding-gradients",
-        family="exploding",
-        severity=Severity.ERROR,
-        explains=(
-            "non-finite-training",
-            "weights-stay-non-finite",
-            "dead-units",
-            "saturated-activations",
-            "metric-frozen",
-            "plateau-fed-non-finite",
-            "poisoned-checkpoint",
-        ),
+        "PM245",
+        "exploding-gradients",
+        "exploding",
+        Severity.ERROR,
         explains_later=("updates-too-large", "overflow"),
+    ).explaining(
+        "non-finite-training",
+        "weights-stay-non-finite",
+        "dead-units",
+        "saturated-activations",
+        "metric-frozen",
+        "plateau-fed-non-finite",
+        "poisoned-checkpoint",
     )
     uses = (Scales,)
     listens = (LayerStats, Clip, StepStats)
@@ -85,7 +76,7 @@ class ExplodingGradients(Detector):
         self._input = 1.0
         self._starts: dict[int, Start] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Clip):
             self._clipped = self._clipped or (event.limit < 1e3 and not event.after_step)
         elif isinstance(event, StepStats):
@@ -100,16 +91,16 @@ class ExplodingGradients(Detector):
         if event.order >= 0 and event.finite and growth > self._growth[0]:
             self._growth = (growth, event.layer)
 
-    def _stepped(self, event: StepStats) -> Iterator[Finding]:
+    def _stepped(self, event: StepStats) -> Findings:
         start = self._starts.setdefault(event.optimizer, Start())
         start.steps += 1
-        if start.steps > 3 or start.said or self._clipped or self.fact(Scales).unusual:
+        if start.steps > 3 or self._clipped or self.fact(Scales).unusual:
             return
         broken = math.isnan(event.grad_norm)
         if not broken:
             start.look(event, self._growth[0])
-        if start.hits >= 2 or (start.hits and (broken or self._growth[0] >= 10 * GROWTH)):
-            start.said = True
+        enough = start.hits >= 2 or (start.hits and (broken or self._growth[0] >= 10 * GROWTH))
+        if enough and self.once(event.optimizer):
             yield self._found(event, start)
 
     def _found(self, event: StepStats, start: Start) -> Finding:

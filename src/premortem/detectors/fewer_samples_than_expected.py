@@ -1,20 +1,13 @@
-"""PM322 fewer-samples-than-expected."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import counted
 from premortem.detectors.shared.wording import count
 from premortem.events import BatchDrawn, EpochEnded, EpochStarted, Event, LoaderBuilt, LogLine, OptimizerStep
-from premortem.findings import Certainty, Finding, Severity
 
 PASSES = 4  # over the loader, each left at the same batch: a limit on steps ends only the last one
-SHARE = 0.5  # of the batches that must be left unused: a small rest is meant
+SHARE = 0.5  # of the batches that must be left unused: a small rest is a choice
 SEVERAL = 5  # batches, of which a shuffled loader's first is used
 
 
@@ -23,18 +16,16 @@ class Passes:
     """How the passes over one loader ended so far."""
 
     left_at: list[int] = field(default_factory=list)  # of those that were left early, one after the other
-    numbers: list[int | None] = field(
-        default_factory=list
-    )  # epoch that was printed in or after each of these
+    numbers: list[int | None] = field(default_factory=list)  # the epoch printed in or after each of these
     steps: int = 0  # made with a batch of this pass
     number: int | None = None
 
 
 class FewerSamplesThanExpected(Detector):
-    """Part of the data can never be reached, in every epoch the same part.
+    """Every epoch leaves out the same part of the data.
 
     ## Why it matters
-    The model is trained on a fraction of what was collected, and the log shows epochs as if it were all.
+    The model is trained on a fraction of the data, while the log shows full epochs.
 
     ## Usual causes
     A `WeightedRandomSampler` that was given one weight per class instead of one per sample; a `break` or `return` of
@@ -49,13 +40,12 @@ class FewerSamplesThanExpected(Detector):
     """
 
     card = Card(
-        code="PM322",
-        name="fewer-samples-than-expected",
-        family="data-empty",
-        severity=Severity.ERROR,
-        explains=("constant-labels",),
+        "PM322",
+        "fewer-samples-than-expected",
+        "data-empty",
+        Severity.ERROR,
         explains_later=("same-batch-every-step",),
-    )
+    ).explaining("constant-labels")
     listens = (LoaderBuilt, EpochStarted, BatchDrawn, EpochEnded, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
@@ -63,7 +53,7 @@ class FewerSamplesThanExpected(Detector):
         self._passes: dict[int, Passes] = {}
         self._last: int | None = None  # the loader that was drawn from last
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LoaderBuilt):
             self._loaders[event.loader] = event
             reachable, samples = event.reachable, event.samples
@@ -98,7 +88,7 @@ class FewerSamplesThanExpected(Detector):
             reachable=reachable,
         )
 
-    def _ended(self, event: EpochEnded) -> Iterator[Finding]:
+    def _ended(self, event: EpochEnded) -> Findings:
         passes = self._passes.setdefault(event.loader, Passes())
         loader = self._loaders.get(event.loader)
         if event.complete or not passes.steps or loader is None or loader.batches is None:
@@ -119,9 +109,9 @@ class FewerSamplesThanExpected(Detector):
         never = "" if loader.shuffle else ", always the same ones"
         return self.finding(
             event,
-            f"every epoch uses {batches} of {count(loader.batches or 0, 'batch').replace('batchs', 'batches')}{never}",
+            f"every epoch uses {batches} of {count(loader.batches or 0, 'batch')}{never}",
             cause="The loop over the DataLoader is left early in each epoch, and starts again from the front.",
-            remedy="Take the `break` or `return` out of the loop, or build the loader on the part that is meant.",
+            remedy="Take the `break` or `return` out of the loop, or build the loader on the part that you want.",
             severity=Severity.WARNING,
             certainty=Certainty.SUSPECTED,
             used=batches,

@@ -1,11 +1,7 @@
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterable
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.shared.wording import count, parameters_of, place
+from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.wording import count, parameters_of, place, where
 from premortem.events import (
     Custody,
     Event,
@@ -17,13 +13,12 @@ from premortem.events import (
     RunEnded,
     StateLoaded,
 )
-from premortem.findings import Finding, Severity
 
 SIGHTINGS = 4  # audits in which it stayed frozen: one or two may be a phase that ends
 MANY = 8  # audits, where nothing but the missing gradient speaks against it
 LASTING = 100  # steps that a phase must have lasted to be no warm-up
 SETTLED = 32  # steps, after which the phases of a short run have begun
-MOST_PHASES = 16  # that are remembered: who makes more builds an optimizer for each task
+MOST_PHASES = 16  # that are remembered: a script that makes more builds an optimizer for each task
 
 
 class Phase:
@@ -50,7 +45,7 @@ class FrozenByLeftover(Detector):
     ## Usual causes
     - the freezing loop runs over `model.parameters()` after the new head was put in
     - a `freeze()` of an earlier experiment is still called, and nothing is loaded any more
-    - a second phase builds its optimizer on the whole model, and forgets to unfreeze it
+    - a second phase builds its optimizer on the whole model, but does not unfreeze it
     - `p.require_grad = True`, or `module.requires_grad = True`: misspelt, these do nothing
 
     ## What to do
@@ -61,12 +56,8 @@ class FrozenByLeftover(Detector):
     a perceptual loss).
     """
 
-    card = Card(
-        code="PM112",
-        name="frozen-by-leftover",
-        family="grad-flow",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "updates-too-small", "loss-without-graph"),
+    card = Card("PM112", "frozen-by-leftover", "grad-flow", Severity.ERROR).explaining(
+        *STILL, "loss-without-graph"
     )
     listens = (ModelSeen, OptimizerBuilt, StateLoaded, FileLoaded, Custody, RunEnded)
 
@@ -84,7 +75,7 @@ class FrozenByLeftover(Detector):
         self._later: tuple[Finding, frozenset[int]] | None = None
         self._asleep: tuple[Finding, frozenset[int], Phase] | None = None
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, (StateLoaded, FileLoaded)):
             self._loaded = True
         elif isinstance(event, OptimizerBuilt):
@@ -114,12 +105,12 @@ class FrozenByLeftover(Detector):
                 self._frozen[link.key] += 1
                 phase.frozen[link.key] += 1
 
-    def _audit(self, event: Custody) -> Iterable[Finding]:
+    def _audit(self, event: Custody) -> Findings:
         yield from self._words(event)
         for model in dict.fromkeys(link.model for link in event.links):
             links = [link for link in event.links if link.model == model]
             if not any(link.trainable and link.gradient for link in links):
-                continue  # a model that is frozen as a whole is meant to be
+                continue  # a model that is frozen as a whole is frozen on purpose
             raw = [link for link in links if self._is_raw(link)]
             head = [link for link in raw if link.head]
             if any(link.fresh for link in head):
@@ -133,7 +124,7 @@ class FrozenByLeftover(Detector):
         known = link.loaded or link.trained or link.shifted or link.twin or link.moved
         return not link.trainable and link.key not in self._thawed and not known
 
-    def _head(self, event: Custody, links: list[Link], head: list[Link]) -> Iterable[Finding]:
+    def _head(self, event: Custody, links: list[Link], head: list[Link]) -> Findings:
         if not head or "head" in self._told or min(self._frozen[link.key] for link in head) < SIGHTINGS:
             return
         names = [link.name for link in head]
@@ -144,10 +135,9 @@ class FrozenByLeftover(Detector):
             f"the last layer, {parameters_of(names)}, is frozen with the weights it was initialised with",
             cause="nothing was loaded into it and no optimizer has moved it: it was frozen together with the rest",
             remedy="unfreeze it: freeze the body before the new head is put in, or `head.requires_grad_(True)`",
-            # A fixed random read-out on an otherwise trained network is odd, but somebody may want it.
+            # A fixed random read-out on an otherwise trained network is odd, but may be a choice.
             severity=Severity.ERROR if others else Severity.WARNING,
-            module=place(names) if len(names) > 1 else names[0].rpartition(".")[0],
-            parameter=names[0],
+            **where(names),
         )
         # Parts that take turns are frozen for a while, and left out of the optimizer: only what stays frozen is
         # a leftover.
@@ -160,45 +150,37 @@ class FrozenByLeftover(Detector):
 
     def _frozen_since(self, event: Custody, links: list[Link], raw: list[Link]) -> None:
         """Layers that were trainable when their optimizer was built, and have not been since."""
-        since = [
-            link
-            for link in raw
-            if link.fresh
-            and (link.ran or link.ran_without_grad)
-            and event.optimizer in link.owners
-            and link.key not in self._from_the_start
-            and self._frozen[link.key] >= SIGHTINGS
+        used = [link for link in raw if link.fresh and (link.ran or link.ran_without_grad)]
+        held = [
+            link for link in used if event.optimizer in link.owners and link.key not in self._from_the_start
         ]
+        since = [link for link in held if self._frozen[link.key] >= SIGHTINGS]
         # Layers that are trained one after the other are frozen until it is their turn, and run only then.
         if len({link.name.rpartition(".")[0] for link in since}) < 2 or self._later is not None:
             return
         names = [link.name for link in since]
-        values = sum(link.numel for link in since)
         finding = self.finding(
             event,
-            f"{parameters_of(names)} ({values:,} values) are frozen with the random weights they were initialised with, "
-            "although the optimizer was built for them",
+            f"{parameters_of(names)} ({sum(link.numel for link in since):,} values) are frozen with the random weights "
+            "they were initialised with, although the optimizer was built for them",
             cause="they were frozen after the optimizer was built, and nothing was loaded into them: they cannot learn",
             remedy=f"call `{place(names) or 'model'}.requires_grad_(True)`, or leave them out of the optimizer",
             severity=Severity.WARNING,
-            module=place(names),
-            parameter=names[0],
+            **where(names),
         )
         self._later = (finding, frozenset(link.key for link in since))
 
-    def _at_the_end(self) -> Iterable[Finding]:
+    def _at_the_end(self) -> Findings:
         if self._later is not None and not self._told and not self._later[1] & self._thawed:
             yield self._later[0]
         if self._waiting is not None and "head" not in self._told and not self._waiting[1] & self._thawed:
             yield self._waiting[0]
-        if (
-            self._asleep is not None
-            and "phase" not in self._told
-            and not self._asleep[1] & self._asleep[2].thawed
-        ):
-            yield self._asleep[0]
+        if self._asleep is not None and "phase" not in self._told:
+            finding, asleep, phase = self._asleep
+            if not asleep & phase.thawed:
+                yield finding
 
-    def _body(self, event: Custody, links: list[Link], raw: list[Link]) -> Iterable[Finding]:
+    def _body(self, event: Custody, links: list[Link], raw: list[Link]) -> Findings:
         """Most of a model that is trained from scratch."""
         probe = only_the_end_is_trained(links)
         fresh = [
@@ -217,14 +199,13 @@ class FrozenByLeftover(Detector):
             event,
             f"{count(len(names), 'parameter')} of `{place([link.name for link in links])}` are frozen with random "
             f"weights ({frozen:,} of {sum(link.numel for link in links):,} values)",
-            cause="no weights were loaded and nothing was trained before, so there is nothing that freezing could keep",
-            remedy="load the weights that were to be kept, or unfreeze the model",
+            cause="no weights were loaded and nothing was trained before, so freezing keeps random values",
+            remedy="load the weights that should be kept, or unfreeze the model",
             severity=Severity.WARNING,
-            module=place(names),
-            parameter=names[0],
+            **where(names),
         )
 
-    def _second_phase(self, event: Custody, links: list[Link]) -> Iterable[Finding]:
+    def _second_phase(self, event: Custody, links: list[Link]) -> Findings:
         """A later optimizer takes over parameters that the first one did not have, and all are still frozen."""
         phase = self._phases.get(event.optimizer)
         if phase is None or "phase" in self._told:
@@ -242,11 +223,10 @@ class FrozenByLeftover(Detector):
         finding = self.finding(
             event,
             f"the new optimizer took over {parameters_of(names)}, and all of them are still frozen",
-            cause="the earlier optimizer did not hold them: this phase was to train them, but nobody unfroze them",
+            cause="the earlier optimizer did not hold them: this phase should train them, but the script did not unfreeze them",
             remedy=f"call `{place(names) or 'model'}.requires_grad_(True)` before this optimizer is built",
             severity=Severity.WARNING,
-            module=place(names),
-            parameter=names[0],
+            **where(names),
         )
         asleep = frozenset(link.key for link in still)
         if not asleep & self._thawed:
@@ -256,7 +236,7 @@ class FrozenByLeftover(Detector):
             # Trained in an earlier phase, and given a group of their own now. They may be unfrozen in a while.
             self._asleep = (finding, asleep, phase)
 
-    def _words(self, event: Custody) -> Iterable[Finding]:
+    def _words(self, event: Custody) -> Findings:
         words: dict[tuple[str, bool], list[Misspelt]] = {}
         for word in self._misspelt.values():
             words.setdefault((word.attribute, word.value), []).append(word)
@@ -271,7 +251,7 @@ class FrozenByLeftover(Detector):
                 event,
                 f"`{attribute} = {value}` does nothing: {parameters_of(names)} "
                 f"{'stays' if len(names) == 1 else 'stay'} {'frozen' if value else 'trainable'}",
-                cause="torch reads no such attribute there, so the assignment made a new one that nobody looks at",
+                cause="torch reads no such attribute there: the assignment made a new one, which nothing uses",
                 remedy=f"call `.requires_grad_({value})` on the module, or set `requires_grad` of each parameter",
                 module=owner or None,
                 parameter=names[0],

@@ -1,14 +1,5 @@
-"""PM116 frozen-only-in-name."""
-
-from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Certainty, Detector, Findings, Severity
 from premortem.events import Custody, Event, ModelSeen, SaidFrozen
-from premortem.findings import Certainty, Finding, Severity
 
 
 class FrozenOnlyInName(Detector):
@@ -19,22 +10,20 @@ class FrozenOnlyInName(Detector):
     fails; the result is worse, or the other model breaks.
 
     ## Usual causes
-    A setting like `frozen_stages=2` that takes effect in a method nobody calls (`train()`, `freeze()`), or that is
+    A setting like `frozen_stages=2` that takes effect in a method that is never called (`train()`, `freeze()`), or that is
     undone by a later `requires_grad_(True)`.
 
     ## What to do
     Call what applies the setting before the optimizer is built, and look at `requires_grad` of the parameters.
     """
 
-    card = Card(code="PM116", name="frozen-only-in-name", family="config", severity=Severity.WARNING)
+    card = Card("PM116", "frozen-only-in-name", "config", Severity.WARNING)
     listens = (ModelSeen, Custody)
 
     def __init__(self) -> None:
         self._claims: dict[int, tuple[SaidFrozen, ...]] = {}
-        self._times: Counter[str] = Counter()
-        self._kept: set[str] = set()  # of which something did stay as it was
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             self._claims[event.model] = event.frozen
         elif isinstance(event, Custody):
@@ -42,14 +31,11 @@ class FrozenOnlyInName(Detector):
             for claim in [claim for claims in self._claims.values() for claim in claims]:
                 yield from self._compare(event, claim, moved)
 
-    def _compare(self, event: Custody, claim: SaidFrozen, moved: dict[int, bool]) -> Iterator[Finding]:
+    def _compare(self, event: Custody, claim: SaidFrozen, moved: dict[int, bool]) -> Findings:
         seen = [moved[key] for key in claim.parameters if key in moved]
         if not seen or len(seen) < len(claim.parameters):
             return
-        if not all(seen):
-            self._kept.add(claim.attribute)
-        self._times[claim.attribute] += all(seen)
-        if self._times[claim.attribute] == TWICE and claim.attribute not in self._kept:
+        if self.always(claim.attribute, all(seen)) == TWICE:
             yield self.finding(
                 event,
                 f"`{claim.attribute}` is {claim.value}, and all {len(seen)} parameters there are trained",

@@ -1,14 +1,9 @@
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
 from premortem.derived.windows import STEPPED, WindowEnded
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Site
-from premortem.findings import Finding, Severity
 
 FEW = 12  # windows that were thrown away: a probe of the rate throws away fewer
 SHARE = 3  # for each one that was used: less may be a step that is left out on purpose
@@ -29,7 +24,7 @@ class GradientsThrownAway(Detector):
     """Most gradients are cleared before any step has used them.
 
     ## Why it matters
-    The backward passes are paid for and lost: a step sees the last batch only, and there are far fewer steps
+    Most backward passes are computed in vain: a step sees the last batch only, and there are far fewer steps
     than batches.
 
     ## Usual causes
@@ -46,52 +41,34 @@ class GradientsThrownAway(Detector):
     those of an input.
     """
 
-    card = Card(
-        code="PM125",
-        name="gradients-thrown-away",
-        family="update-order",
-        severity=Severity.ERROR,
-        explains=(
-            "updates-too-small",
-            "scheduler-stepped-per-batch",
-            "accumulation-window-broken",
-            "accumulation-not-divided",
-            "uninformative-labels",
-        ),
+    card = Card("PM125", "gradients-thrown-away", "update-order", Severity.ERROR).explaining(
+        "updates-too-small",
+        "scheduler-stepped-per-batch",
+        "accumulation-window-broken",
+        "accumulation-not-divided",
+        "uninformative-labels",
     )
     listens = (WindowEnded,)
 
     def __init__(self) -> None:
         self._tallies: dict[tuple[int, Site | None], Tally] = {}
 
-    def observe(self, event: WindowEnded) -> Iterable[Finding]:
-        if event.micros and event.site is not None and not event.closure and not event.touched:
-            tally = self._tallies.setdefault((event.optimizer, event.site), Tally())
-            count(tally, event)
-            if wasteful(tally) and self.once(event.optimizer):
-                yield self._found(event, tally)
-
-    def _found(self, event: WindowEnded, tally: Tally) -> Finding:
-        accumulates = tally.divided == tally.thrown
-        share = tally.used / (tally.used + tally.thrown)
-        at, _ = tally.cleared_at.most_common(1)[0]
-        return self.finding(
-            event,
-            f"{tally.thrown} of {tally.thrown + tally.used} gradients were cleared before a step used them "
-            f"({share:.0%} used)",
-            cause=(
-                "the loss is divided for accumulation, but the gradients are cleared in every micro-batch"
-                if accumulates
-                else "zero_grad() runs for every batch and step() does not, so a step sees the last batch only"
-            ),
-            remedy=(
-                "clear the gradients only after step()"
-                if accumulates
-                else "call step() for every batch, after backward()"
-            ),
-            at=at if accumulates else event.at,
-            thrown=tally.thrown,
-            used=tally.used,
+    def observe(self, event: WindowEnded) -> Findings:
+        if not event.micros or event.site is None or event.closure or event.touched:
+            return
+        tally = self._tallies.setdefault((event.optimizer, event.site), Tally())
+        count(tally, event)
+        if not wasteful(tally) or not self.once(event.optimizer):
+            return
+        cause = "zero_grad() runs for every batch and step() does not, so a step sees the last batch only"
+        remedy, at = "call step() after each backward()", event.at
+        if tally.divided == tally.thrown:
+            cause = "the loss is divided for accumulation, but the gradients are cleared in every micro-batch"
+            remedy, at = "clear the gradients only after step()", tally.cleared_at.most_common(1)[0][0]
+        total = tally.used + tally.thrown
+        what = f"{tally.thrown} of {total} gradients were cleared before a step used them ({tally.used / total:.0%} used)"
+        yield self.finding(
+            event, what, cause=cause, remedy=remedy, at=at, thrown=tally.thrown, used=tally.used
         )
 
 
@@ -106,13 +83,10 @@ def count(tally: Tally, window: WindowEnded) -> None:
 
 
 def wasteful(tally: Tally) -> bool:
-    if not tally.used or tally.thrown < FEW:
-        return False
     # Every k-th micro-batch steps: with k = 2 half of the gradients are lost. Without that sign, one lost for
     # each used one is also what sharpness-aware training looks like.
-    return tally.thrown >= SHARE * tally.used or (
-        tally.gated == tally.used and tally.thrown >= 0.9 * tally.used
-    )
+    gated = tally.gated == tally.used and tally.thrown >= 0.9 * tally.used
+    return tally.used > 0 and tally.thrown >= FEW and (gated or tally.thrown >= SHARE * tally.used)
 
 
 def is_part(weight: float) -> bool:

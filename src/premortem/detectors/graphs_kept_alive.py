@@ -1,15 +1,8 @@
-"""PM251 graphs-kept-alive."""
-
-from __future__ import annotations
-
 import itertools
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.series import Series
 from premortem.events import Backward, Event, GraphWalked, Kept, OutOfMemory, RunEnded, Site
-from premortem.findings import Finding, Severity
 
 MANY = 512  # graphs, to be sure before the run is over
 SOME = 20  # graphs: a few are kept by a history of the last losses
@@ -33,13 +26,7 @@ class GraphsKeptAlive(Detector):
     Graphs that are freed at the end of each epoch or episode, and buffers of bounded size.
     """
 
-    card = Card(
-        code="PM251",
-        name="graphs-kept-alive",
-        family="memory-leak",
-        severity=Severity.ERROR,
-        explains=("out-of-memory",),
-    )
+    card = Card("PM251", "graphs-kept-alive", "memory-leak", Severity.ERROR).explaining("out-of-memory")
     listens = (Backward, GraphWalked, OutOfMemory, RunEnded)
 
     def __init__(self) -> None:
@@ -53,7 +40,7 @@ class GraphsKeptAlive(Detector):
         self._sizes: dict[int, int] = {}  # step -> nodes in the graph
         self._out_of_memory = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, GraphWalked):
             yield from self._walked(event)
         elif isinstance(event, Backward):
@@ -70,7 +57,7 @@ class GraphsKeptAlive(Detector):
             self._out_of_memory = True
             self._keeper = next((kept for kept in event.kept if kept.graphs), self._keeper)
         elif isinstance(event, RunEnded) and (self._out_of_memory or not event.cut_off):
-            # Else they might have been let go at the end of an epoch.
+            # Otherwise they might have been freed at the end of an epoch.
             if self._grew():
                 yield self._found(event)
             elif self._kept_inside():
@@ -80,23 +67,19 @@ class GraphsKeptAlive(Detector):
         """From the beginning to the end of the run, and never came down again."""
         values = self._kept.values
         quarter = len(values) // 4
-        if self._now < SOME or quarter < 4:
+        if self._now < max(SOME, 0.9 * self._most) or quarter < 4:
             return False
-        floors = [min(values[i * quarter : (i + 1) * quarter]) for i in range(1, 4)]
-        tops = [max(values[i * quarter : (i + 1) * quarter]) for i in range(3)]
-        never_fell = self._now >= 0.9 * self._most
-        return (
-            never_fell
-            and all(floor >= 0.9 * top for floor, top in zip(floors, tops, strict=True))
-            and (tops[1] > 1.3 * tops[0] and tops[2] > 1.2 * tops[1] and self._now > 1.1 * tops[2])
-        )
+        parts = [values[i * quarter : (i + 1) * quarter] for i in range(4)]
+        tops = [max(part) for part in parts[:3]]
+        kept = all(min(after) >= 0.9 * top for after, top in zip(parts[1:], tops, strict=True))
+        return kept and tops[1] > 1.3 * tops[0] and tops[2] > 1.2 * tops[1] and self._now > 1.1 * tops[2]
 
     def _kept_inside(self) -> bool:
         """Audited steps are few and far between: when all of their inner results are alive, so are the others'."""
         alive, audited = self._inside
         return audited >= 8 and alive == audited and self._backwards >= 32
 
-    def _walked(self, event: GraphWalked) -> Iterator[Finding]:
+    def _walked(self, event: GraphWalked) -> Findings:
         if event.step not in self._sizes and len(self._sizes) < 64:
             self._sizes[event.step] = event.size
         steps = (4, 8, 16, 32, 64)
@@ -105,8 +88,7 @@ class GraphsKeptAlive(Detector):
         # One step's worth of graph more in each step, exactly: nothing but a chain through all of them does that.
         rates = [(self._sizes[b] - self._sizes[a]) / (b - a) for a, b in itertools.pairwise(steps)]
         if min(rates) > 3 and max(rates) <= 1.05 * min(rates):
-            self.over = True
-            yield self.finding(
+            yield self.last_word(
                 event,
                 f"the graph of the loss grows with every step: {self._sizes[4]} operations at step 4, "
                 f"{self._sizes[64]} at step 64",
@@ -117,21 +99,19 @@ class GraphsKeptAlive(Detector):
             )
 
     def _found(self, event: Event) -> Finding:
-        self.over = True
-        keeper = f"`{self._keeper.name}`" if self._keeper is not None else "Something"
-        return self.finding(
+        keeper = self._keeper
+        return self.last_word(
             event,
             f"{self._now} graphs of past steps are still in memory after {self._backwards} backward passes",
-            cause=f"{keeper} keeps losses or outputs together with the graph they were computed from.",
+            cause=f"{f'`{keeper.name}`' if keeper else 'Something'} keeps losses or outputs together with their graph.",
             remedy="Keep numbers instead: total += loss.item(), outputs.append(output.detach()).",
-            at=(self._keeper.at if self._keeper is not None else None) or self._at,
+            at=(keeper.at if keeper is not None else None) or self._at,
             kept=self._now,
             backwards=self._backwards,
         )
 
     def _found_inside(self, event: Event) -> Finding:
-        self.over = True
-        return self.finding(
+        return self.last_word(
             event,
             f"the graphs of all {self._inside[0]} steps that were looked at are still in memory after "
             f"{self._backwards} backward passes",

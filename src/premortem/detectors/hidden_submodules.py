@@ -1,13 +1,9 @@
-from __future__ import annotations
+from collections import Counter
 
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import STILL, TWICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
 from premortem.detectors.shared.wording import count
 from premortem.events import Custody, Event, Hidden, Link, ModelSeen
-from premortem.findings import Finding, Severity
 
 
 class HiddenSubmodules(Detector):
@@ -30,51 +26,41 @@ class HiddenSubmodules(Detector):
     trained before: a teacher is often hidden in a list on purpose.
     """
 
-    card = Card(
-        code="PM102",
-        name="hidden-submodules",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-        explains=(
-            "parameter-without-optimizer",
-            "metric-frozen",
-            "updates-too-small",
-            "checkpoint-did-not-match",
-            "gradients-never-cleared",
-            "exploding-gradients",
-        ),
+    card = Card("PM102", "hidden-submodules", "optimizer-ownership", Severity.ERROR).explaining(
+        *STILL,
+        "parameter-without-optimizer",
+        "checkpoint-did-not-match",
+        "gradients-never-cleared",
+        "exploding-gradients",
     )
     listens = (ModelSeen, Custody)
 
     def __init__(self) -> None:
         self._places: dict[str, Hidden] = {}
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             self._places.update({hidden.attribute: hidden for hidden in event.hidden})
         elif isinstance(event, Custody):
-            for attribute in sorted({link.hidden for link in event.links if is_forgotten(link)}):
+            forgotten = Counter(link.hidden for link in event.links if is_forgotten(link))
+            for attribute in sorted(forgotten):
                 if self.times(attribute) == TWICE:
-                    yield self._found(event, attribute)
+                    yield self._found(event, attribute, forgotten[attribute])
 
-    def _found(self, event: Custody, attribute: str) -> Finding:
-        forgotten = [link for link in event.links if link.hidden == attribute and is_forgotten(link)]
+    def _found(self, event: Custody, attribute: str, forgotten: int) -> Finding:
         place = self._places.get(attribute)
-        container = place.container if place else "list"
-        what = (
-            count(place.modules, "module") if place and place.modules else count(len(forgotten), "parameter")
-        )
-        right = {"dict": "nn.ModuleDict"}.get(container, "nn.ModuleList")
-        if place and not place.modules:
-            right = "nn.ParameterList"
+        container, modules = (place.container, place.modules) if place else ("list", 0)
+        what = count(modules, "module") if modules else count(forgotten, "parameter")
+        right = "nn.ModuleDict" if container == "dict" else "nn.ModuleList"
+        right = "nn.ParameterList" if place and not modules else right
         return self.finding(
             event,
-            f"`{attribute}` is a plain {container} with {what}: {count(len(forgotten), 'parameter')} that get "
+            f"`{attribute}` is a plain {container} with {what}: {count(forgotten, 'parameter')} that get "
             "gradients are in no optimizer",
             cause=f"`parameters()` does not look into a plain {container}, so the optimizer built here never got them",
             remedy=f"make `{attribute}` an `{right}`",
             module=attribute,
-            parameters=len(forgotten),
+            parameters=forgotten,
             container=container,
         )
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.detectors.shared.wording import parameters_of, place
 from premortem.events import Custody, Event, Experimented
-from premortem.findings import Finding, Severity
+from premortem.findings import Severity
 
 SIGHTINGS = 4  # audited steps in which a layer ran and no loss led to it
 
@@ -34,12 +33,8 @@ class InputWithoutEffect(Detector):
     no fault.
     """
 
-    card = Card(
-        code="PM117",
-        name="input-without-effect",
-        family="grad-flow",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "metric-frozen"),
+    card = Card("PM117", "input-without-effect", "grad-flow", Severity.ERROR).explaining(
+        "updates-too-small", "metric-frozen"
     )
     listens = (Experimented, Custody)
 
@@ -48,14 +43,14 @@ class InputWithoutEffect(Detector):
         self._idle: Counter[int] = Counter()  # parameters that ran, and that no loss led to
         self._used: set[int] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Experimented):
             if event.ignored and self.times((event.model, event.ignored)) >= TWICE:
                 self._ignored[event.model] = event
         elif isinstance(event, Custody):
             yield from self._audited(event)
 
-    def _audited(self, event: Custody) -> Iterator[Finding]:
+    def _audited(self, event: Custody) -> Findings:
         for link in event.links:
             if (
                 link.reached

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.detectors.shared.printed import MOST_KINDS, columns
 from premortem.events import CheckpointSaved, EvaluationEnded, Event, LogLine, RunEnded, Site
 from premortem.findings import Finding, Severity
@@ -42,13 +41,7 @@ class KeptTheWorst(Detector):
     Unless the file's name says that it is the best, and no printed metric was ever better when it was written than before.
     """
 
-    card = Card(
-        code="PM344",
-        name="kept-the-worst",
-        family="persistence",
-        severity=Severity.ERROR,
-        subject="path",
-    )
+    card = Card("PM344", "kept-the-worst", "persistence", Severity.ERROR, subject="path")
     listens = (LogLine, CheckpointSaved, EvaluationEnded, RunEnded)
 
     def __init__(self) -> None:
@@ -58,7 +51,7 @@ class KeptTheWorst(Detector):
             tuple[str, int], tuple[str, int]
         ] = {}  # metric -> what it is called, and its direction
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LogLine):
             self._printed(event)
         elif isinstance(event, CheckpointSaved):
@@ -83,7 +76,7 @@ class KeptTheWorst(Detector):
                 self._names[key] = (label, way)
                 self._now.metrics[key] = value
 
-    def _judge(self, event: RunEnded) -> Iterator[Finding]:
+    def _judge(self, event: RunEnded) -> Findings:
         for path in dict.fromkeys(path for each in self._rounds for path in each.saved):
             kept = [path in each.saved for each in self._rounds]
             if len(kept) < ROUNDS or all(kept):

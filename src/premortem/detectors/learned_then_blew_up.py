@@ -1,17 +1,10 @@
-"""PM456 learned-then-blew-up."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.sudden_jump import Level
 from premortem.events import Event, OptimizerStep, StepStats
-from premortem.findings import Finding, Severity
 
 FIRST = 8  # losses that say where training began
 SPAN = 16  # losses whose middle is a level: it does not follow a single batch
@@ -20,7 +13,7 @@ FOLD = 50.0  # times the lowest level: no noise of a batch and no harder epoch d
 WORSE = 3.0  # times where training began: worse than knowing nothing
 LEARNED = 0.5  # of where it began: the lowest level is at most this
 WILD = 5.0  # highest to lowest: a term that was added to the loss lies calmly above it
-STEADY = 1.05  # a rate that rises all the time is a range test, which is meant to end like this
+STEADY = 1.05  # a rate that rises all the time is a range test, which is expected to end like this
 
 
 @dataclass
@@ -69,8 +62,8 @@ class LearnedThenBlewUp(Detector):
     """The loss had come down, then leapt to many times its level, above where training began, and stays there.
 
     ## Why it matters
-    What was learned is gone, although nothing is NaN and the run goes on. A checkpoint of the last epochs holds the
-    ruins; only one from before the leap is worth keeping.
+    What was learned is gone, although nothing is NaN and the run goes on. Checkpoints of the last epochs are useless;
+    only one from before the leap is worth keeping.
 
     ## Usual causes
     A learning rate at the edge of what the model bears, without warm-up or clipping; a batch unlike the others;
@@ -84,29 +77,23 @@ class LearnedThenBlewUp(Detector):
     higher level (a term was added to it), when it may be negative, and in a range test, where the rate only rises.
     """
 
-    card = Card(
-        code="PM456",
-        name="learned-then-blew-up",
-        family="exploding",
-        severity=Severity.WARNING,
-        explains=("sudden-jump",),
-    )
+    card = Card("PM456", "learned-then-blew-up", "exploding", Severity.WARNING).explaining("sudden-jump")
     listens = (StepStats, OptimizerStep)
 
     def __init__(self) -> None:
         self._courses: dict[int, Course] = {}
         self._rates: dict[int, float] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
             self._rates[event.optimizer] = max((r for r in event.lrs if not math.isnan(r)), default=0.0)
         elif isinstance(event, StepStats) and event.loss is not None and not self.said(event.optimizer):
             yield from self._lost(event, event.loss)
 
-    def _lost(self, event: StepStats, loss: float) -> Iterator[Finding]:
+    def _lost(self, event: StepStats, loss: float) -> Findings:
         key = event.optimizer
         if not (math.isfinite(loss) and loss > 0):
-            self.once(key)  # not finite is for others to tell; a loss with a sign has no level
+            self.once(key)  # other detectors report what is not finite; a loss with a sign has no level
             return
         rate = self._rates.get(key, 0.0)
         course = self._courses.setdefault(key, Course())

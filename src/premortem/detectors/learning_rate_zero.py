@@ -1,13 +1,8 @@
-"""PM211 learning-rate-zero."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.epochs import Epochs
+from premortem.detectors.shared.schedules import SCRIPT, Schedules
 from premortem.events import (
     Custody,
     Event,
@@ -15,10 +10,8 @@ from premortem.events import (
     OptimizerBuilt,
     OptimizerStep,
     RunEnded,
-    SchedulerBuilt,
     Site,
 )
-from premortem.findings import Finding, Severity
 
 
 @dataclass
@@ -52,30 +45,21 @@ class LearningRateZero(Detector):
     frozen by a rate of 0.
     """
 
-    card = Card(
-        code="PM211",
-        name="learning-rate-zero",
-        family="lr",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "metric-frozen"),
-    )
-    uses = (Epochs,)
-    listens = (*Epochs.LISTENS, OptimizerBuilt, OptimizerStep, SchedulerBuilt, ModelSeen, Custody, RunEnded)
+    card = Card("PM211", "learning-rate-zero", "lr", Severity.ERROR).explaining(*STILL)
+    uses = (Epochs, Schedules)
+    listens = (*Epochs.LISTENS, OptimizerBuilt, OptimizerStep, ModelSeen, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._rates: dict[int, Rates] = {}
-        self._scheduled: dict[int, tuple[str, Site | None]] = {}
         self._fresh: dict[
             int, str
-        ] = {}  # keys of parameters that nobody trained yet, with a gradient -> name
+        ] = {}  # key -> name of parameters that get gradients and were never trained
         self._copies: set[int] = set()  # models that began as a copy of another one
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             groups = [group.parameters for group in event.groups]
             self._rates[event.optimizer] = Rates(event.at, groups, [group.lr for group in event.groups])
-        elif isinstance(event, SchedulerBuilt):
-            self._scheduled[event.optimizer] = (event.kind, event.at)
         elif isinstance(event, OptimizerStep):
             self._stepped(event)
         elif isinstance(event, ModelSeen):
@@ -102,7 +86,7 @@ class LearningRateZero(Detector):
         for i, rate in enumerate(event.lrs):
             known.ever[i] = known.ever[i] or rate != 0  # nan: it is on the device
 
-    def _judge(self, event: Event) -> Iterator[Finding]:
+    def _judge(self, event: Event) -> Findings:
         over = isinstance(event, RunEnded)
         for key, known in self._rates.items():
             if self.said(key) or not known.graded or all(known.ever):
@@ -117,8 +101,8 @@ class LearningRateZero(Detector):
                 yield from self._some(event, key, known)
 
     def _all(self, event: Event, key: int, known: Rates) -> Finding:
-        kind, at = self._scheduled.get(key, ("", None))
-        scheduled = bool(kind) and max(known.built, default=0.0) > 0
+        kind, at = self.fact(Schedules).who_sets(key)
+        scheduled = kind != SCRIPT and max(known.built, default=0.0) > 0
         return self.finding(
             event,
             f"all {known.steps} steps were made with learning rate 0"
@@ -132,8 +116,8 @@ class LearningRateZero(Detector):
             steps=known.steps,
         )
 
-    def _some(self, event: Event, key: int, known: Rates) -> Iterator[Finding]:
-        """Groups that stand still although nobody has ever trained them: random layers are not worth keeping."""
+    def _some(self, event: Event, key: int, known: Rates) -> Findings:
+        """Groups that stand still although they were never trained: random layers are not worth keeping."""
         still = [i for i, ever in enumerate(known.ever) if not ever and i < len(known.groups)]
         names = [self._fresh[k] for i in still for k in known.groups[i] if k in self._fresh]
         if not names:
@@ -143,8 +127,8 @@ class LearningRateZero(Detector):
             event,
             f"{len(still)} of {len(known.ever)} parameter groups had learning rate 0 in all {known.steps} steps; "
             f"they hold {len(names)} parameters that were never trained or loaded, first `{names[0]}`",
-            cause="They get gradients, and stay as they were initialised.",
-            remedy="Give these groups a rate above 0 (look for an integer division), or freeze them openly.",
+            cause="They get gradients, but stay as they were initialised.",
+            remedy="Give these groups a rate above 0 (look for an integer division), or freeze them with requires_grad_(False).",
             at=known.at,
             parameter=names[0],
             severity=Severity.WARNING,

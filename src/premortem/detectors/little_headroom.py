@@ -1,13 +1,5 @@
-"""PM451 little-headroom."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import LayerStats
-from premortem.findings import Finding, Severity
 
 LIMIT = 65504.0  # the largest number in float16
 NEAR = 0.25  # of the limit: two doublings, which a longer training or another batch brings
@@ -27,17 +19,16 @@ class LittleHeadroom(Detector):
     summed up.
     """
 
-    card = Card(code="PM451", name="little-headroom", family="numerics-overflow", severity=Severity.INFO)
+    card = Card("PM451", "little-headroom", "numerics-overflow", Severity.INFO)
     listens = (LayerStats,)
 
-    def observe(self, event: LayerStats) -> Iterator[Finding]:
+    def observe(self, event: LayerStats) -> Findings:
         if not event.half or not event.finite:
             return
         largest = max(abs(event.output_min), abs(event.output_max))
         if largest < NEAR * LIMIT:
             return
-        self.over = True
-        yield self.finding(
+        yield self.last_word(
             event,
             f"the outputs of {event.layer or event.kind} reach {largest:.4g}, {largest / LIMIT:.0%} of what float16 holds",
             cause="A little more, and they are infinite.",

@@ -1,22 +1,15 @@
-"""PM323 loader-exhausted."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import MOST_KINDS, columns, counted, kind_of
 from premortem.detectors.shared.wording import count
 from premortem.events import Backward, EpochEnded, EpochStarted, Event, LogLine, OptimizerStep, RunEnded, Site
-from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import LOSSES, TRAINED
 
 
 @dataclass
-class Told:
+class Counted:
     """Lines of one template: the number they count, and the steps that had been made."""
 
     line: LogLine
@@ -38,23 +31,18 @@ class LoaderExhausted(Detector):
     Make it anew in each epoch (call the generator function in the loop), or loop over the DataLoader itself.
     """
 
-    card = Card(
-        code="PM323",
-        name="loader-exhausted",
-        family="data-empty",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "scheduler-before-optimizer", "step-without-new-gradients"),
-        sudden=True,
+    card = Card("PM323", "loader-exhausted", "data-empty", Severity.ERROR, sudden=True).explaining(
+        "metric-frozen", "scheduler-before-optimizer", "step-without-new-gradients"
     )
     listens = (EpochStarted, EpochEnded, OptimizerStep, Backward, LogLine, RunEnded)
 
     def __init__(self) -> None:
-        self._work = 0  # backward passes and steps that were told so far
+        self._work = 0  # backward passes and steps that were reported so far
         self._at: Site | None = None  # of the last one: it stands in the loop that no longer runs
         self._again: dict[int, list[int]] = {}  # loader -> work done when it was found empty again
-        self._told: dict[str, Told] = {}
+        self._lines: dict[str, Counted] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, (OptimizerStep, Backward)):
             self._work += 1
             self._at = event.at
@@ -69,16 +57,16 @@ class LoaderExhausted(Detector):
             yield from self._ended(event)
 
     def _done(self, event: Event) -> int:
-        """Grows with each backward pass and each step, be it told or not."""
+        """Grows with each backward pass and each step, reported or not."""
         return self._work + event.step
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         """An average over the batches of an epoch without any."""
-        idle = any(told.work == self._done(event) for told in self._told.values())
+        idle = any(line.work == self._done(event) for line in self._lines.values())
         if event.reason == "crashed" and event.error == "ZeroDivisionError" and idle:
             yield self._found(event, event.at, "the epoch after the last printed one had no batches", False)
 
-    def _found_empty(self, event: EpochEnded) -> Iterator[Finding]:
+    def _found_empty(self, event: EpochEnded) -> Findings:
         times = self._again.setdefault(event.loader, [])
         times.append(self._done(event))
         if len(times) < TWICE:
@@ -86,41 +74,31 @@ class LoaderExhausted(Detector):
         idle = times[-1] == times[-TWICE]
         if not idle and len(set(times)) <= TWICE:
             return  # training goes on without it: give it one more chance
-        self.over = True
-        yield self._found(
-            event,
-            event.at,
-            f"an iterator over a DataLoader was looped over {count(len(times), 'more time')} "
-            "after it had run out",
-            idle,
-        )
+        what = f"the script looped over an iterator of a DataLoader {count(len(times), 'more time')} after it had run out"
+        yield self._found(event, event.at, what, idle)
 
-    def _printed(self, event: LogLine) -> Iterator[Finding]:
+    def _printed(self, event: LogLine) -> Findings:
         number, kind = counted(event), kind_of(event)
         if number is None:
             return
-        told = self._told.get(kind)
-        if told is None or number != told.number + 1 or self._done(event) != told.work:
-            if len(self._told) < MOST_KINDS or told is not None:
-                self._told[kind] = Told(event, number, self._done(event))
+        known = self._lines.get(kind)
+        if known is None or number != known.number + 1 or self._done(event) != known.work:
+            if len(self._lines) < MOST_KINDS or known is not None:
+                self._lines[kind] = Counted(event, number, self._done(event))
             return
-        told.number = number
-        told.stuck.append(event)
+        known.number = number
+        known.stuck.append(event)
         # A table of results printed at the end counts up too, but its numbers differ from line to line.
-        if len(told.stuck) >= TWICE and stands_still(told.line, told.stuck):
-            self.over = True
-            yield self._found(
-                event,
-                self._at,
-                f"{count(len(told.stuck), 'epoch')} after epoch {told.number - len(told.stuck)} made no training step",
-                True,
-            )
+        if len(known.stuck) >= TWICE and stands_still(known.line, known.stuck):
+            last = known.number - len(known.stuck)
+            what = f"{count(len(known.stuck), 'epoch')} after epoch {last} made no training step"
+            yield self._found(event, self._at, what, True)
 
     def _found(self, event: Event, at: Site | None, message: str, certain: bool) -> Finding:
-        return self.finding(
+        return self.last_word(
             event,
             message,
-            cause="What the batches are read from can be read once, and it is not made anew for each epoch.",
+            cause="The batches come from something that can be read once, and the script does not make it anew for each epoch.",
             remedy="Create the generator, `zip` or `iter(loader)` inside the loop over epochs.",
             at=at,
             severity=Severity.ERROR if certain else Severity.WARNING,
@@ -135,8 +113,7 @@ def stands_still(first: LogLine, stuck: list[LogLine]) -> bool:
         if "." not in text or not names & (LOSSES | TRAINED):
             continue
         values = [line.values[i][2] for line in stuck if len(line.values) == len(first.values)]
-        if values and (
-            all(v == values[0] for v in values) or all(v == 0 or not math.isfinite(v) for v in values)
-        ):
+        same = values and all(v == values[0] for v in values)
+        if same or (values and all(v == 0 or not math.isfinite(v) for v in values)):
             return True
     return False

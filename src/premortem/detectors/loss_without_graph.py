@@ -1,9 +1,4 @@
-from __future__ import annotations
-
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import STILL, TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import count
 from premortem.events import (
     Backward,
@@ -16,7 +11,6 @@ from premortem.events import (
     RunEnded,
     Site,
 )
-from premortem.findings import Finding, Severity
 
 NO_GRAPH = "does not require grad"
 A_NUMBER = "object has no attribute 'backward'"
@@ -39,21 +33,14 @@ class LossWithoutGraph(Detector):
     Call `backward()` on the value that the criterion returned.
     """
 
-    card = Card(
-        code="PM113",
-        name="loss-without-graph",
-        family="grad-flow",
-        severity=Severity.ERROR,
-        explains=(
-            "detached-from-loss",
-            "metric-frozen",
-            "step-without-new-gradients",
-            "step-never-called",
-            "updates-too-small",
-            "trained-in-eval-mode",
-            "evaluated-in-train-mode",
-            "scheduler-before-optimizer",
-        ),
+    card = Card("PM113", "loss-without-graph", "grad-flow", Severity.ERROR).explaining(
+        *STILL,
+        "detached-from-loss",
+        "step-without-new-gradients",
+        "step-never-called",
+        "trained-in-eval-mode",
+        "evaluated-in-train-mode",
+        "scheduler-before-optimizer",
     )
     listens = (ModelSeen, Forward, Detached, GraphWalked, Backward, OptimizerStep, RunEnded)
 
@@ -65,7 +52,7 @@ class LossWithoutGraph(Detector):
         self._full = 0
         self._backward_at: Site | None = None
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             trainable = sum(parameter.trainable for parameter in event.parameters)
             self._models[event.model] = (event.name, len(event.parameters), trainable)
@@ -84,51 +71,41 @@ class LossWithoutGraph(Detector):
         ):
             yield from self._raised(event, event.at)
 
-    def _stepped(self, event: OptimizerStep) -> Iterable[Finding]:
+    def _stepped(self, event: OptimizerStep) -> Findings:
         nothing = event.backwards == 0 and event.with_grad == 0 and not event.closure and not event.touched
         lost = nothing and self._empty > 0 and self._full == 0
         steps = self.in_a_row(event.optimizer, lost)
         self._empty = self._full = 0
         if steps == TWICE:
-            self.over = True
-            yield self.finding(
+            yield self.last_word(
                 event,
                 "backward() reaches no parameter: none of the "
                 f"{count(event.parameters, 'parameter')} of the optimizer has a gradient",
-                cause=f"the loss was made anew, without its history{self._where_cut()}",
+                cause=f"the loss is a new tensor, without the graph{self._where_cut()}",
                 remedy="call `backward()` on the value that the criterion returned",
                 at=self._cut.at if self._cut is not None else self._backward_at,
             )
         self._cut = None
 
-    def _raised(self, event: Event, at: Site | None) -> Iterable[Finding]:
-        self.over = True
+    def _raised(self, event: Event, at: Site | None) -> Findings:
         frozen = [name for name, total, trainable in self._models.values() if total and not trainable]
         last = self._models.get(self._forward.model) if self._forward is not None else None
         if last is not None and last[1] and not last[2]:
             cause = f"all {count(last[1], 'parameter')} of `{last[0]}` are frozen (`requires_grad` is False)"
-            remedy = "unfreeze the part that is to be trained"
+            remedy = "unfreeze the part that should be trained"
         elif self._forward is not None and not self._forward.grad:
-            cause = (
-                "the forward pass ran with gradients switched off (`no_grad`, or `set_grad_enabled(False)`)"
-            )
+            cause = "the forward pass ran with gradients off (`no_grad`, or `set_grad_enabled(False)`)"
             remedy = "run the training forward with gradients on, and switch them on again after evaluation"
             at = self._forward.at or at
         elif self._cut is not None:
-            cause = f"the graph was left on the way to the loss{self._where_cut()}"
+            cause = f"the graph ends on the way to the loss{self._where_cut()}"
             remedy = "compute the loss from the tensor itself"
             at = self._cut.at or at
         else:
             cause = "nothing that the loss was computed from requires a gradient"
             remedy = "check that the model's parameters are trainable and that the loss is computed from its output"
-        yield self.finding(
-            event,
-            "backward() was called on a loss that has no graph",
-            cause=cause,
-            remedy=remedy,
-            at=at,
-            frozen=frozen,
-        )
+        what = "backward() was called on a loss that has no graph"
+        yield self.last_word(event, what, cause=cause, remedy=remedy, at=at, frozen=frozen)
 
     def _where_cut(self) -> str:
         if self._cut is None or self._cut.at is None:

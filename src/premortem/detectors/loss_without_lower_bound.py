@@ -1,37 +1,31 @@
-"""PM407 loss-without-lower-bound."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import DIVERGING, Card, Detector, Findings, Severity
 from premortem.events import Backward, Site
-from premortem.findings import Finding, Severity
 
 _FACTOR = 1e4  # times the size of the first losses
 _TIMES = 20  # losses that deep: a single one may be a batch with an odd weight
 _FIRST = 10  # losses whose size is the measure, so that one odd batch is not
 
 
+@dataclass
 class Fall:
     """How the loss of one backward line goes."""
 
-    def __init__(self) -> None:
-        self.first: list[float] = []
-        self.size = 1.0  # of the first losses
-        self.deep = 0  # losses far below the first ones
-        self.lowest = 0.0
-        self.tenfold = 0  # how often the lowest one was outdone by a factor of ten
+    first: list[float] = field(default_factory=list)
+    size: float = 1.0  # of the first losses
+    deep: int = 0  # losses far below the first ones
+    lowest: float = 0.0
+    tenfold: int = 0  # how often the lowest one was outdone by a factor of ten
 
 
 class LossWithoutLowerBound(Detector):
     """The loss falls below zero without end.
 
     ## Why it matters
-    A loss that can always be made smaller is not a measure of anything: the optimizer lets some number grow for ever
-    and the model does not learn what was meant. It ends in overflow.
+    A loss that can always be made smaller does not measure the task: the optimizer lets some number grow for ever
+    and the model learns nothing useful. It ends in overflow.
 
     ## Usual causes
     A term with the wrong sign (`recon - kl`); a log-likelihood without its minus; raw scores where log-probabilities are
@@ -45,29 +39,17 @@ class LossWithoutLowerBound(Detector):
     thousand times further than they began without ever turning back.
     """
 
-    card = Card(
-        code="PM407",
-        name="loss-without-lower-bound",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "exploding-gradients",
-            "updates-too-large",
-            "non-finite-training",
-            "overflow",
-            "clipped-hard-every-step",
-        ),
+    card = Card("PM407", "loss-without-lower-bound", "loss-definition", Severity.ERROR).explaining(
+        *DIVERGING, "clipped-hard-every-step"
     )
     listens = (Backward,)
 
     def __init__(self) -> None:
         self._falls: dict[Site | None, Fall] = {}
 
-    def observe(self, event: Backward) -> Iterator[Finding]:
-        if event.value is None or event.scaled:
-            return
+    def observe(self, event: Backward) -> Findings:
         value = event.value
-        if not math.isfinite(value):
+        if value is None or event.scaled or not math.isfinite(value):
             return
         fall = self._falls.setdefault(event.at, Fall())
         if len(fall.first) < _FIRST:
@@ -81,12 +63,11 @@ class LossWithoutLowerBound(Detector):
             fall.lowest = value
             fall.tenfold += 1
         if fall.deep >= _TIMES and fall.tenfold >= 4:
-            self.over = True
-            yield self.finding(
+            yield self.last_word(
                 event,
-                f"the loss has fallen to {value:.3g} (it began around {fall.first[0]:.3g}) and has no bottom",
-                cause="Something in it can be made arbitrarily small without getting anything right: a term with the "
-                "wrong sign, or a score that should have been a log-probability.",
+                f"the loss has fallen to {value:.3g} (it began around {fall.first[0]:.3g}) and has no lower bound",
+                cause="One of its terms can fall without end while no prediction gets better: a term with the wrong sign, or "
+                "a score that should have been a log-probability.",
                 remedy="Log each term of the loss; give the one that falls without end the right sign or a bound.",
                 value=value,
                 first=fall.first[0],

@@ -1,16 +1,9 @@
-"""PM304 metric-frozen."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import MOST_KINDS, columns, digits, kind_of
 from premortem.detectors.shared.wording import count
 from premortem.events import Custody, EvaluationEnded, Event, LogLine, RunEnded
-from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 
 ENOUGH = 5  # lines: with four digits each, five equal measurements do not happen
@@ -36,7 +29,7 @@ class MetricFrozen(Detector):
     the printed number is stale.
 
     ## Usual causes
-    Predictions computed once and judged again and again; a copy of the model that nobody updates; a variable of the
+    Predictions computed once and judged again and again; a copy of the model that is never updated; a variable of the
     first epoch that is printed in every one.
 
     ## What to do
@@ -47,14 +40,7 @@ class MetricFrozen(Detector):
     with fewer than four digits, lines in which another metric of the evaluation moves.
     """
 
-    card = Card(
-        code="PM304",
-        name="metric-frozen",
-        family="eval-stale",
-        severity=Severity.WARNING,
-        subject="label",
-        explains=(),
-    )
+    card = Card("PM304", "metric-frozen", "eval-stale", Severity.WARNING, subject="label")
     listens = (LogLine, EvaluationEnded, Custody, RunEnded)
 
     def __init__(self) -> None:
@@ -62,7 +48,7 @@ class MetricFrozen(Detector):
         self._weights: dict[int, set[int]] = {}  # evaluated model -> checksums of its weights
         self._moves = False
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Custody):
             self._moves = self._moves or any(link.moved for link in event.links)
         elif isinstance(event, EvaluationEnded):
@@ -87,30 +73,16 @@ class MetricFrozen(Detector):
             lines.same = [s and first[i][1] == event.values[i][1] for i, s in enumerate(lines.same)]
             lines.latest = event.values
 
-    def _judge(self, event: RunEnded, lines: Lines) -> Iterator[Finding]:
+    def _judge(self, event: RunEnded, lines: Lines) -> Findings:
         if self.over or len(lines.steps) < ENOUGH or lines.steps[0] == 0:
             return
         values, names = lines.first.values, columns(lines.first)
         frozen = [i for i, same in enumerate(lines.same) if same and is_measured(names[i], values[i][1])]
         moving = [i for i, same in enumerate(lines.same) if not same]
         # "val mse 0.52 (naive 0.91)": the one that counts moves.
-        if (
-            not frozen
-            or any(names[i] & EVALUATED for i in moving)
-            or not self._improved(lines, names, moving)
-        ):
+        if not frozen or any(names[i] & EVALUATED for i in moving) or not improved(lines, names, moving):
             return
-        self.over = True
         yield self._found(event, lines, values[frozen[0]][0], values[frozen[0]][1])
-
-    def _improved(self, lines: Lines, names: list[frozenset[str]], moving: list[int]) -> bool:
-        """Another loss or score in the line got clearly better or worse."""
-        for i in moving:
-            before, after = lines.first.values[i][2], lines.latest[i][2]
-            measures = names[i] & (LOSSES | SCORES | TRAINED)
-            if measures and abs(after - before) > IMPROVED * max(abs(before), abs(after)):
-                return True
-        return False
 
     def _found(self, event: RunEnded, lines: Lines, label: str, text: str) -> Finding:
         stale = [model for model, weights in self._weights.items() if len(weights) == 1]
@@ -121,7 +93,7 @@ class MetricFrozen(Detector):
             why = "The weights that were evaluated are not those that were trained: they never changed."
         else:
             why = "No model was run to compute it after the first time."
-        return self.finding(
+        return self.last_word(
             event,
             f"`{label}` is {text} in all {count(len(lines.steps), 'line')} from step {lines.steps[0]} to "
             f"{lines.steps[-1]}, while training went on",
@@ -137,6 +109,15 @@ class MetricFrozen(Detector):
 
 def is_measured(names: frozenset[str], text: str) -> bool:
     """A loss of the evaluation with enough digits to be different each time."""
-    return (
-        bool(names & EVALUATED) and not names & (RECORDS | SCORES) and "." in text and digits(text) >= PRECISE
-    )
+    is_loss = bool(names & EVALUATED) and not names & (RECORDS | SCORES)
+    return is_loss and "." in text and digits(text) >= PRECISE
+
+
+def improved(lines: Lines, names: list[frozenset[str]], moving: list[int]) -> bool:
+    """Another loss or score in the line got clearly better or worse."""
+    for i in moving:
+        before, after = lines.first.values[i][2], lines.latest[i][2]
+        measures = names[i] & (LOSSES | SCORES | TRAINED)
+        if measures and abs(after - before) > IMPROVED * max(abs(before), abs(after)):
+            return True
+    return False

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Detector, Findings
 from premortem.events import Event, LayerStats, Site, Softmaxed
-from premortem.findings import Finding, Severity
+from premortem.findings import Severity
 
 NORMS = frozenset(
     "Softmax LogSoftmax Softmin LayerNorm RMSNorm GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d".split()
@@ -34,18 +32,8 @@ class NormalisedOverOneValue(Detector):
     When the same line has more to choose from at other times, and for attention whose number of places is 1.
     """
 
-    card = Card(
-        code="PM425",
-        name="normalised-over-one-value",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=(
-            "vanishing-gradients",
-            "updates-too-small",
-            "detached-from-loss",
-            "metric-frozen",
-            "dead-units",
-        ),
+    card = Card("PM425", "normalised-over-one-value", "shape", Severity.ERROR).explaining(
+        "vanishing-gradients", "updates-too-small", "detached-from-loss", "metric-frozen", "dead-units"
     )
     listens = (Softmaxed, LayerStats)
 
@@ -53,7 +41,7 @@ class NormalisedOverOneValue(Detector):
         self._clear: set[Site | str | None] = set()
         self._steps: dict[Site | str | None, set[int]] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Softmaxed):
             alone = event.shape[event.dimension] == 1
             if alone or event.at in self._steps:
@@ -65,7 +53,7 @@ class NormalisedOverOneValue(Detector):
 
     def _seen(
         self, event: Event, place: Site | str | None, constant: bool, what: str, enough: int
-    ) -> Iterator[Finding]:
+    ) -> Findings:
         if not constant:
             self._clear.add(place)
         if place in self._clear or self.over:

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import STILL, TWICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.wording import count, parameters_of
 from premortem.events import Custody, Event, GraphWalked, Link, OptimizerStep
-from premortem.findings import Finding, Severity
 
 
 class OptimizerHoldsOtherParameters(Detector):
-    """An optimizer steps parameters that the loss never reaches, while those it does reach belong to nobody.
+    """An optimizer steps parameters that the loss never reaches, while no optimizer holds those it does reach.
 
     ## Why it matters
     The loss has gradients, `step()` runs, and nothing is learned: the tensors that are updated are not the
@@ -34,26 +28,21 @@ class OptimizerHoldsOtherParameters(Detector):
     """
 
     card = Card(
-        code="PM101",
-        name="optimizer-holds-other-parameters",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-        explains=(
-            "parameter-without-optimizer",
-            "hidden-submodules",
-            "gradients-never-cleared",
-            "step-without-new-gradients",
-            "step-never-called",
-            "gradients-thrown-away",
-            "detached-from-loss",
-            "metric-frozen",
-            "evaluated-copy-never-changes",
-            "clipped-after-step",
-            "updates-too-small",
-            "learning-rate-zero",
-            "exploding-gradients",
-            "uninformative-labels",
-        ),
+        "PM101", "optimizer-holds-other-parameters", "optimizer-ownership", Severity.ERROR
+    ).explaining(
+        *STILL,
+        "parameter-without-optimizer",
+        "hidden-submodules",
+        "gradients-never-cleared",
+        "step-without-new-gradients",
+        "step-never-called",
+        "gradients-thrown-away",
+        "detached-from-loss",
+        "evaluated-copy-never-changes",
+        "clipped-after-step",
+        "learning-rate-zero",
+        "exploding-gradients",
+        "uninformative-labels",
     )
     listens = (GraphWalked, OptimizerStep, Custody)
 
@@ -62,7 +51,7 @@ class OptimizerHoldsOtherParameters(Detector):
         self._stepped = False
         self._idle: set[int] = set()  # optimizers whose last step had nothing to work with
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, GraphWalked):
             if self._stepped:
                 self._reached.clear()
@@ -75,7 +64,7 @@ class OptimizerHoldsOtherParameters(Detector):
         elif isinstance(event, Custody):
             yield from self._audit(event)
 
-    def _audit(self, event: Custody) -> Iterable[Finding]:
+    def _audit(self, event: Custody) -> Findings:
         own = [link.key for link in event.links if event.optimizer in link.owners]
         held = [*own, *(key for key, _ in event.strangers)]
         orphans = [link for link in event.links if is_orphan(link)]
@@ -85,23 +74,21 @@ class OptimizerHoldsOtherParameters(Detector):
         homes = {home for _, home in event.strangers}
         gone = homes == {0}
         names = [link.name for link in orphans]
-        sharded = gone and all(link.sharded for link in orphans)
+        cause = (
+            "the parameters it holds belong to another object than the one that is trained, such as a copy"
+        )
+        remedy = "build the optimizer from the model that the loop calls, after it was copied, loaded or re-created"
+        if gone:
+            cause = "its parameters belong to no model any more: the model, or its parameters, were replaced after it was built"
+        if gone and all(link.sharded for link in orphans):
+            cause = "sharding the model replaced every parameter after the optimizer was built; it still holds the old ones"
+            remedy = "call `fully_shard` first, then build the optimizer from `model.parameters()`"
         yield self.finding(
             event,
             f"the optimizer holds {count(len(held), 'parameter')} that get no gradient, and none of "
             f"{parameters_of(names)}, which do",
-            cause=(
-                "the model was sharded after the optimizer was built, which replaces every parameter; the optimizer still "
-                "holds those from before"
-                if sharded
-                else "the parameters it holds belong to no living model: the model was re-created or its parameters "
-                "replaced after the optimizer was built"
-                if gone
-                else "the parameters it holds belong to another object than the one that is trained, such as a copy"
-            ),
-            remedy="call `fully_shard` first, then build the optimizer from `model.parameters()`"
-            if sharded
-            else "build the optimizer from the model that the loop calls, after it was copied, loaded or re-created",
+            cause=cause,
+            remedy=remedy,
             module=names[0].rpartition(".")[0] or None,
             held=len(held),
             without_optimizer=len(names),
@@ -109,6 +96,6 @@ class OptimizerHoldsOtherParameters(Detector):
 
 
 def is_orphan(link: Link) -> bool:
-    """It is to be trained, it gets a gradient, and nobody moves it: no optimizer, and no hand."""
+    """It is trainable and gets a gradient, and nothing moves it: no optimizer, and no update by hand."""
     graded = link.gradient or (link.sharded and link.graded)  # 0 in this piece says nothing about the others
     return bool(link.trainable and graded and not link.owners and not link.shifted)

@@ -1,11 +1,5 @@
-from __future__ import annotations
-
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import Event, OptimizerBuilt, OptimizerStep, Site, StateLoaded
-from premortem.findings import Finding, Severity
 
 ENOUGH = 24  # optimizers in a row, one per step: folds and restarts take many steps each
 
@@ -15,8 +9,8 @@ class OptimizerRebuiltEveryStep(Detector):
 
     ## Why it matters
     Momentum and the moments of Adam live in the optimizer. Built anew, they start from zero at every step:
-    Adam degenerates to the sign of the gradient, momentum does nothing, and a scheduler that drives the first
-    optimizer drives nobody.
+    Adam degenerates to the sign of the gradient, momentum does nothing, and a scheduler of the first optimizer has no
+    effect.
 
     ## Usual causes
     - the construction slipped into the batch loop
@@ -30,12 +24,8 @@ class OptimizerRebuiltEveryStep(Detector):
     one makes several steps (inner loops of meta-learning).
     """
 
-    card = Card(
-        code="PM106",
-        name="optimizer-rebuilt-every-step",
-        family="optimizer-ownership",
-        severity=Severity.WARNING,
-        explains=("scheduler-drives-other-optimizer", "scheduler-never-stepped"),
+    card = Card("PM106", "optimizer-rebuilt-every-step", "optimizer-ownership", Severity.WARNING).explaining(
+        "scheduler-drives-other-optimizer", "scheduler-never-stepped"
     )
     listens = (OptimizerBuilt, OptimizerStep, StateLoaded)
 
@@ -43,22 +33,20 @@ class OptimizerRebuiltEveryStep(Detector):
         self._site: Site | None = None
         self._keys: frozenset[int] = frozenset()
         self._steps = 0  # of the one that was built last
-        self._streak = 0
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StateLoaded):
-            self._streak = 0
+            self.in_a_row("built", again=False)
         elif isinstance(event, OptimizerStep):
             self._steps += 1
         elif isinstance(event, OptimizerBuilt) and not event.again and not event.error:
             keys = frozenset(key for group in event.groups for key in group.parameters)
             stateful = any(group.momentum > 0 for group in event.groups)
             again = event.at == self._site and keys == self._keys and self._steps == 1 and stateful
-            self._streak = self._streak + 1 if again else 0
+            built = self.in_a_row("built", again)
             self._site, self._keys, self._steps = event.at, keys, 0
-            if self._streak == ENOUGH:
-                self.over = True
-                yield self.finding(
+            if built == ENOUGH:
+                yield self.last_word(
                     event,
                     f"a new {event.kind} is built for the same {len(keys)} parameters before every step",
                     cause="its moments start from zero each time, so it never has any",

@@ -1,11 +1,5 @@
-"""PM312 optimizer-state-not-restored."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.optimizers import Optimizers
 from premortem.detectors.shared.printed import counter
 from premortem.detectors.shared.resuming import FIRST_RESUMED, goes_on
 from premortem.detectors.shared.wording import count
@@ -13,13 +7,11 @@ from premortem.events import (
     Event,
     FileLoaded,
     LogLine,
-    OptimizerBuilt,
     OptimizerStep,
     Resumed,
     Site,
     StateLoaded,
 )
-from premortem.findings import Certainty, Finding, Severity
 
 
 class OptimizerStateNotRestored(Detector):
@@ -40,26 +32,22 @@ class OptimizerStateNotRestored(Detector):
     A new run that starts from old weights (fine-tuning): it counts its epochs from the start.
     """
 
-    card = Card(
-        code="PM312", name="optimizer-state-not-restored", family="checkpoint", severity=Severity.WARNING
-    )
-    listens = (FileLoaded, StateLoaded, OptimizerBuilt, OptimizerStep, LogLine, Resumed)
+    card = Card("PM312", "optimizer-state-not-restored", "checkpoint", Severity.WARNING)
+    uses = (Optimizers,)
+    listens = (FileLoaded, StateLoaded, OptimizerStep, LogLine, Resumed)
 
     def __init__(self) -> None:
         self._file: FileLoaded | None = None
         self._weights: StateLoaded | None = None  # loaded after the file was read
-        self._sizes: dict[int, int] = {}
         self._restored: set[int] = set()
         self._stepping: OptimizerStep | None = None
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, FileLoaded):
             # Only a file that holds optimizer state and says how far it was can be resumed from.
             self._file = event if event.optimizer_entries and event.counters else None
             self._weights, self._stepping = None, None
             self._restored.clear()
-        elif isinstance(event, OptimizerBuilt):
-            self._sizes[event.optimizer] = sum(len(group.parameters) for group in event.groups)
         elif isinstance(event, StateLoaded):
             self._loaded(event)
         elif isinstance(event, OptimizerStep):
@@ -76,21 +64,21 @@ class OptimizerStateNotRestored(Detector):
         elif self._file is not None and event.matched == event.wanted and not event.error and event.wanted:
             self._weights = event
 
-    def _printed(self, event: LogLine) -> Iterator[Finding]:
+    def _printed(self, event: LogLine) -> Findings:
         counted = counter(event)
         file, step, weights = self._file, self._stepping, self._weights
         if counted is None or file is None or step is None or weights is None:
             return
         self._file = None  # the first line decides
-        resumed = any(
-            value <= counted[1] <= value + 2 and counted[1] >= FIRST_RESUMED
-            for _, value in file.counters
-            if value
-        )
-        if resumed and self._sizes.get(step.optimizer) == file.optimizer_entries:
+        near = [value for _, value in file.counters if value and value <= counted[1] <= value + 2]
+        if (
+            near
+            and counted[1] >= FIRST_RESUMED
+            and len(self.fact(Optimizers).held(step.optimizer)) == file.optimizer_entries
+        ):
             yield self._found(event, counted, file.path, step.kind, file.optimizer_entries, file.at)
 
-    def _looped(self, event: Resumed) -> Iterator[Finding]:
+    def _looped(self, event: Resumed) -> Findings:
         """The script need not print its counter: the loop itself goes on from where the file ends."""
         counted = goes_on(event)
         if counted is not None and not event.restored and event.entries == event.parameters and self._file:
@@ -105,7 +93,7 @@ class OptimizerStateNotRestored(Detector):
             f"the run goes on at {counted[0]} {counted[1]} with the weights of "
             f"`{path.rpartition('/')[2] or 'the checkpoint'}`, but a fresh {kind}: the state of "
             f"{count(entries, 'parameter')} in the file was not restored",
-            cause="The optimizer's moments start from zero on weights that are far along; the first steps are off.",
+            cause="The optimizer's moments start from zero on weights that are far along, so the first steps are too large.",
             remedy="Call `optimizer.load_state_dict(...)` with the state in the file, after the optimizer was built.",
             at=at,
             certainty=Certainty.MEASURED,

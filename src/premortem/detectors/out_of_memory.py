@@ -1,19 +1,12 @@
-"""PM360 out-of-memory."""
-
-from __future__ import annotations
-
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 from premortem import events
 from premortem.amounts import scaled
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.events import OUT_OF_MEMORY, BatchSplit, Event, OptimizerStep, RunEnded
-from premortem.findings import Certainty, Finding, Severity
 
-SOME = 8  # looks at the memory that is held, so that a slope can be told from a jump
+SOME = 8  # looks at the memory that is held: enough to tell a slope from a jump
 SHARE = 0.1  # of what is held must have come since the first of them to be called a leak
 _PHASES = {
     "forward": "in the forward pass",
@@ -37,9 +30,7 @@ class Growth:
 
     def __str__(self) -> str:
         each = self.bytes / max(1, self.steps)
-        return (
-            f"what is held grew by {amount(self.bytes)} in the last {self.steps} steps, {amount(each)} a step"
-        )
+        return f"memory in use grew by {amount(self.bytes)} in the last {self.steps} steps, {amount(each)} a step"
 
 
 class OutOfMemory(Detector):
@@ -54,31 +45,25 @@ class OutOfMemory(Detector):
     without `torch.no_grad()`; losses or outputs that are kept with their graph; another process on the device.
 
     ## What to do
-    If memory grew from step to step, mend the line that is named. If there was enough in sum but not in one piece,
+    If memory grew from step to step, change the line that is named. If enough was free in sum but not in one piece,
     set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. Otherwise take smaller batches and accumulate, use
     autocast or checkpointing; `premortem fit` predicts what each of them saves.
 
     Policy `protect` runs a batch that does not fit in parts, where it can be shown that the samples do not influence
-    each other: see batch-split. Why it did not is said in the finding.
+    each other: see batch-split. The finding says why it did not.
 
     ## When it stays silent
-    When the script catches the error itself and goes on: that is told as `info`. Looking for the largest batch works
+    When the script catches the error itself and goes on: that is `info`. A search for the largest batch works
     like that.
     """
 
-    card = Card(
-        code="PM360",
-        name="out-of-memory",
-        family="memory-fit",
-        severity=Severity.ERROR,
-        explains=("batch-split",),
-    )
+    card = Card("PM360", "out-of-memory", "memory-fit", Severity.ERROR).explaining("batch-split")
     listens = (events.OutOfMemory, BatchSplit, OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
         self._last: events.OutOfMemory | None = None
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, events.OutOfMemory):
             self._last = event
         elif isinstance(event, OptimizerStep):
@@ -94,7 +79,7 @@ class OutOfMemory(Detector):
             event,
             f"memory ran out {_PHASES[event.phase]}{batch(event)}, and the script went on without that step",
             cause=cause(event, Growth(event.levels)),
-            remedy="If it looks for the largest batch, all is well; otherwise take smaller batches.",
+            remedy="If the script searches for the largest batch, this is fine; otherwise take smaller batches.",
             severity=Severity.INFO,
             **evidence(event),
         )
@@ -102,7 +87,7 @@ class OutOfMemory(Detector):
     def _found(self, event: events.OutOfMemory) -> Finding:
         growth = Growth(event.levels)
         leaks = growth.leaks or any(kept.graphs for kept in event.kept)
-        asked = f": {amount(event.requested)} more were asked for" if event.requested else ""
+        asked = f": the step asked for {amount(event.requested)} more" if event.requested else ""
         line = next((kept.at for kept in event.kept if kept.at is not None), None) if leaks else None
         return self.finding(
             event,
@@ -124,10 +109,8 @@ def batch(event: events.OutOfMemory) -> str:
 def held(event: events.OutOfMemory) -> str:
     if event.allocated is None or event.total is None:
         return ""
-    gaps = (event.reserved or event.allocated) - event.allocated
-    return (
-        f"; tensors hold {amount(event.allocated)} of {amount(event.total)}, gaps between them {amount(gaps)}"
-    )
+    gaps = amount((event.reserved or event.allocated) - event.allocated)
+    return f"; tensors hold {amount(event.allocated)} of {amount(event.total)}, gaps between them {gaps}"
 
 
 def fragmented(event: events.OutOfMemory) -> bool:
@@ -138,28 +121,29 @@ def fragmented(event: events.OutOfMemory) -> bool:
 
 
 def cause(event: events.OutOfMemory, growth: Growth) -> str:
-    said = []
+    parts = []
     for kept in event.kept[:2]:
-        many = f"the graphs of {kept.graphs} past results"
-        said.append(
-            f"`{kept.name}` holds {many if kept.graphs else f'{kept.tensors} tensors ({amount(kept.bytes)})'}."
+        graphs, tensors = (
+            f"the graphs of {kept.graphs} past results",
+            f"{kept.tensors} tensors ({amount(kept.bytes)})",
         )
+        parts.append(f"`{kept.name}` holds {graphs if kept.graphs else tensors}.")
     if growth.leaks:
-        said.append(f"{str(growth).capitalize()}.")
+        parts.append(f"{str(growth).capitalize()}.")
     if fragmented(event):
         gap = f", the largest {amount(event.largest_gap)}" if event.largest_gap else ""
-        said.append(f"The memory was there, but in pieces{gap}.")
+        parts.append(f"Enough memory was free, but in pieces{gap}.")
     if event.kinds:
-        parts = ", ".join(f"{name} {amount(size)}" for name, size in event.kinds.items())
+        kinds = ", ".join(f"{name} {amount(size)}" for name, size in event.kinds.items())
         rest = (event.allocated or 0) - sum(event.kinds.values())
         more = f", results of the forward pass and the rest {amount(rest)}" if rest > 0 else ""
-        said.append(f"Held: {parts}{more}.")
+        parts.append(f"In use: {kinds}{more}.")
     if event.modules:
         most = ", ".join(f"{name} {amount(size)}" for name, size in event.modules[:3])
-        said.append(f"Most for the backward pass: {most}.")
+        parts.append(f"Most for the backward pass: {most}.")
     if event.unsplit:
-        said.append(f"It was not run in parts, because {event.unsplit}.")
-    return " ".join(said) or "The device has less memory than this step needs."
+        parts.append(f"It was not run in parts, because {event.unsplit}.")
+    return " ".join(parts) or "The device has less memory than this step needs."
 
 
 def remedy(event: events.OutOfMemory, leaks: bool) -> str:

@@ -1,24 +1,16 @@
-"""PM413 over-the-batch-dimension."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
-from premortem.events import Event, Forward, LossCall, Site, Softmaxed
-from premortem.findings import Finding, Severity
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
+from premortem.events import Event, Forward, LossCall, Softmaxed
 
 
 class OverTheBatchDimension(Detector):
     """Softmax runs over the samples of the batch instead of over the classes.
 
     ## Why it matters
-    Each class's scores are made to sum to one over the samples, so what the network says about one sample depends on
-    which others happen to be in its batch. The loss still falls a little; the predictions mean nothing.
+    The scores of each class sum to one over the samples, so the prediction for one sample depends on which others are in
+    its batch. The loss still falls a little; the predictions mean nothing.
 
     ## Usual causes
-    `dim=0` where `dim=1` or `dim=-1` is meant; `nn.Softmax()` without `dim`, which takes dimension 0 of a tensor with
+    `dim=0` instead of `dim=1` or `dim=-1`; `nn.Softmax()` without `dim`, which takes dimension 0 of a tensor with
     three; code for a single sample that is given a batch.
 
     ## What to do
@@ -29,29 +21,22 @@ class OverTheBatchDimension(Detector):
     whose first dimension is time.
     """
 
-    card = Card(
-        code="PM413",
-        name="over-the-batch-dimension",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=(
-            "nll-without-log-probabilities",
-            "uninformative-labels",
-            "sample-depends-on-batch",
-            "rows-treated-differently",
-            "updates-too-small",
-            "vanishing-gradients",
-            "softmax-before-cross-entropy",
-        ),
+    card = Card("PM413", "over-the-batch-dimension", "shape", Severity.ERROR).explaining(
+        "nll-without-log-probabilities",
+        "uninformative-labels",
+        "sample-depends-on-batch",
+        "rows-treated-differently",
+        "updates-too-small",
+        "vanishing-gradients",
+        "softmax-before-cross-entropy",
     )
     listens = (Softmaxed, LossCall, Forward)
 
     def __init__(self) -> None:
         self._waiting: list[Softmaxed] = []  # since the last loss call
         self._inputs: dict[int, set[int | None]] = {}  # model -> different inputs it was trained on
-        self._clear: set[Site | None] = set()
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
             inputs = self._inputs.setdefault(event.model, set())
             if event.grad and len(inputs) < 8:
@@ -61,14 +46,12 @@ class OverTheBatchDimension(Detector):
         elif isinstance(event, LossCall):
             yield from self._compared(event)
 
-    def _softmaxed(self, event: Softmaxed) -> Iterator[Finding]:
+    def _softmaxed(self, event: Softmaxed) -> Findings:
         if event.dimension != 0:
             return
         rows, rest = event.shape[0], event.shape[1:]
-        if rows < 2 or max(rest) < 2 or rows in rest:
-            self._clear.add(event.at)  # a list, a bag, a square of similarities
-            return
-        if event.at in self._clear:
+        # Otherwise it is a list, a bag, a square of similarities.
+        if not self.always(("samples", event.at), rows > 1 and max(rest) > 1 and rows not in rest):
             return
         self._waiting.append(event)
         del self._waiting[:-16]
@@ -76,7 +59,7 @@ class OverTheBatchDimension(Detector):
         if not event.inside and event.samples == rows and len(event.shape) == 2:
             yield from self._count(event, event.op, event.shape)
 
-    def _compared(self, event: LossCall) -> Iterator[Finding]:
+    def _compared(self, event: LossCall) -> Findings:
         waiting, self._waiting = self._waiting, []
         if not event.grad or not event.target_shape:
             return
@@ -91,15 +74,13 @@ class OverTheBatchDimension(Detector):
                 if not any(size in event.target_shape[1:] for size in each.shape[1:] if size > 1):
                     yield from self._count(each, each.op, each.shape)
 
-    def _count(self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...]) -> Iterator[Finding]:
+    def _count(self, event: Softmaxed | LossCall, op: str, shape: tuple[int, ...]) -> Findings:
         if self.over:
             return
-        calls = self.times(event.at)
         # A graph or a set that is given whole at every step has no batches: its first dimension is its nodes.
-        if calls < THRICE or max(map(len, self._inputs.values()), default=0) < 2:
+        if self.times(event.at) < THRICE or max(map(len, self._inputs.values()), default=0) < 2:
             return
-        self.over = True
-        yield self.finding(
+        yield self.last_word(
             event,
             f"{op} over dimension 0 of {shape}: each column sums to one over the {shape[0]} samples of the batch",
             cause="The samples of a batch compete with each other instead of the classes of a sample.",

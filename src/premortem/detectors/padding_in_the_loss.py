@@ -1,14 +1,7 @@
-"""PM418 padding-in-the-loss."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.events import LossCall, Site
-from premortem.findings import Finding, Severity
 
 CALLS = 20  # over which short and long sequences average out
 SHARE = 0.3  # of the targets: a class of its own is rarely this frequent
@@ -27,8 +20,8 @@ class PaddingInTheLoss(Detector):
     """The loss counts padding: positions behind the end of a sequence are targets like any other.
 
     ## Why it matters
-    Padding is easy to predict, so the loss looks good from the first epoch on, and most of the gradient is spent on
-    it. The more a batch is padded the less its words count.
+    Padding is easy to predict, so the loss looks good from the first epoch on, and most of the gradient goes to the
+    padding. The more padding a batch has, the less its words count.
 
     ## Usual causes
     `CrossEntropyLoss()` without `ignore_index`; a mask that is made and not used.
@@ -41,18 +34,13 @@ class PaddingInTheLoss(Detector):
     up in the same places, by a value that stands nowhere else; and at least three in ten targets are padding. Losses with `reduction="none"` and with class weights are left alone.
     """
 
-    card = Card(
-        code="PM418",
-        name="padding-in-the-loss",
-        family="loss-definition",
-        severity=Severity.WARNING,
-    )
+    card = Card("PM418", "padding-in-the-loss", "loss-definition", Severity.WARNING)
     listens = (LossCall,)
 
     def __init__(self) -> None:
         self._seen: dict[Site | None, Targets] = {}
 
-    def observe(self, event: LossCall) -> Iterator[Finding]:
+    def observe(self, event: LossCall) -> Findings:
         if not event.grad or event.reduction == "none":
             return
         if event.padding is None or event.padding == event.ignored or not event.classes:
@@ -63,13 +51,12 @@ class PaddingInTheLoss(Detector):
         seen.all += sum(event.classes.values())
         if seen.calls < CALLS or seen.padding < SHARE * seen.all:
             return
-        self.over = True
         share, index = seen.padding / seen.all, int(event.padding)
         known = "which inputs and targets end in" if event.padded else "the embedding's `padding_idx`"
-        yield self.finding(
+        yield self.last_word(
             event,
             f"{share:.0%} of the targets are padding (token {index}, {known}), and the loss counts them",
-            cause="What comes after the end of a sequence is predicted like any word: the loss is mostly that of the padding.",
+            cause="The loss counts the positions after the end of a sequence like any word: it is mostly that of the padding.",
             remedy=f"Pass `ignore_index={index}` to the loss.",
             share=round(share, 3),
             padding=index,

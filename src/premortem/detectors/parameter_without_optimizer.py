@@ -1,11 +1,7 @@
-from __future__ import annotations
-
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.optimizer_holds_other_parameters import is_orphan
-from premortem.detectors.shared.wording import count, parameters_of, place
+from premortem.detectors.shared.optimizers import Optimizers
+from premortem.detectors.shared.wording import count, parameters_of, where
 from premortem.events import (
     Custody,
     Event,
@@ -17,7 +13,6 @@ from premortem.events import (
     OptimizerBuilt,
     OptimizerStep,
 )
-from premortem.findings import Finding, Severity
 
 CERTAIN = 2  # sightings that are enough when it is clear how the parameter was lost
 LIKELY = 8  # ... when all that is known is that it was left out
@@ -38,8 +33,8 @@ class ParameterWithoutOptimizer(Detector):
     - an encoder, an embedding or a learnable loss weight was forgotten in the list of parameters
 
     ## What to do
-    Build the optimizer after the last change of the model, or tell it: `optimizer.add_param_group(...)`.
-    If it is meant to stay fixed, say so: `parameter.requires_grad_(False)`.
+    Build the optimizer after the last change of the model, or call `optimizer.add_param_group(...)`.
+    If the parameter should stay fixed, freeze it: `parameter.requires_grad_(False)`.
 
     ## When it stays silent
     When an optimizer was built on a part of a model that was loaded or trained before (a new head on a known
@@ -47,13 +42,10 @@ class ParameterWithoutOptimizer(Detector):
     measures (a perceptual loss) or gives targets (a copy of the trained one).
     """
 
-    card = Card(
-        code="PM103",
-        name="parameter-without-optimizer",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "updates-too-small", "gradients-never-cleared", "exploding-gradients"),
+    card = Card("PM103", "parameter-without-optimizer", "optimizer-ownership", Severity.ERROR).explaining(
+        *STILL, "gradients-never-cleared", "exploding-gradients"
     )
+    uses = (Optimizers,)
     listens = (ModelSeen, Forward, OptimizerBuilt, OptimizerStep, GraphWalked, Custody)
 
     def __init__(self) -> None:
@@ -65,14 +57,10 @@ class ParameterWithoutOptimizer(Detector):
         self._reached: set[int] = set()
         self._recent: set[int] = set()  # reached in the step that is going on
         self._stepped = False
-        self._held: dict[int, frozenset[int]] = {}
-        self._steps: dict[int, int] = {}
-        self._loose: dict[
-            int, tuple[int, int, int]
-        ] = {}  # key -> value, step of its last sighting, sightings
+        self._loose: dict[int, tuple[int, int, int]] = {}  # key -> value, last step it was seen, sightings
         self._told: set[int] = set()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             if event.copy_of is not None:
                 self._copies[event.model] = event.copy_of
@@ -81,10 +69,8 @@ class ParameterWithoutOptimizer(Detector):
             if event.grad:
                 self._calls[event.model] = [*self._calls.get(event.model, [])[:7], event.source]
         elif isinstance(event, OptimizerBuilt):
-            self._held[event.optimizer] = frozenset(key for group in event.groups for key in group.parameters)
             self._frozen_before.clear()
         elif isinstance(event, OptimizerStep):
-            self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + 1
             self._stepped = True
         elif isinstance(event, GraphWalked):
             self._begin()
@@ -100,7 +86,7 @@ class ParameterWithoutOptimizer(Detector):
             self._recent.clear()
             self._calls.clear()
 
-    def _audit(self, event: Custody) -> Iterable[Finding]:
+    def _audit(self, event: Custody) -> Findings:
         orphans = []
         trained = {link.model for link in event.links if link.owners}
         for link in event.links:
@@ -128,8 +114,7 @@ class ParameterWithoutOptimizer(Detector):
                 cause=what,
                 remedy=remedy,
                 severity=severity,
-                module=place(names) if len(names) > 1 else names[0].rpartition(".")[0],
-                parameter=names[0],
+                **where(names),
                 parameters=len(names),
             )
 
@@ -146,11 +131,8 @@ class ParameterWithoutOptimizer(Detector):
         """Why it is in no optimizer, what to do, and how sure that is."""
         seen = self._sightings[link.model, link.name]
         known = link.loaded or link.trained
-        lost = [
-            home
-            for key, home in event.strangers
-            if key not in self._recent and (home == 0 or key not in self._reached)
-        ]
+        unused = [(key, home) for key, home in event.strangers if key not in self._recent]
+        lost = [home for key, home in unused if home == 0 or key not in self._reached]
         rebuild = "build the optimizer after the model was changed, or call `optimizer.add_param_group`"
         if seen >= CERTAIN:
             if link.born_after and not known:
@@ -169,7 +151,7 @@ class ParameterWithoutOptimizer(Detector):
                 cause = "two optimizers were given the same parameters, and this model none"
                 return cause, "build one of the two optimizers from this model's parameters", Severity.ERROR
         left_out = not known and not link.twin and seen >= LIKELY and not self._measures(link)
-        if left_out and sum(self._steps.values()) >= LATE:
+        if left_out and sum(self.fact(Optimizers).steps.values()) >= LATE:
             cause = "the optimizer was built from a part of the model, and this was never loaded or trained before"
             return (
                 cause,
@@ -179,10 +161,11 @@ class ParameterWithoutOptimizer(Detector):
         return None
 
     def _same_twice(self) -> bool:
-        stepping = [self._held.get(key, frozenset()) for key in self._steps]
+        optimizers = self.fact(Optimizers)
+        stepping = [optimizers.held(key) for key in optimizers.steps]
         return len(stepping) > len(set(stepping)) and len(set(stepping)) == 1
 
-    def _bare(self, event: GraphWalked) -> Iterable[Finding]:
+    def _bare(self, event: GraphWalked) -> Findings:
         """Parameters outside of every model: a learnable loss weight, a layer inside a plain object."""
         for loose in event.loose:
             if loose.key in self._told or loose.loaded or loose.version > LIKELY:
@@ -192,7 +175,7 @@ class ParameterWithoutOptimizer(Detector):
                 self._told.add(loose.key)
             elif step != event.step:
                 self._loose[loose.key] = (loose.value, event.step, times + 1)
-                if times + 1 >= LIKELY and self._steps:
+                if times + 1 >= LIKELY and self.fact(Optimizers).steps:
                     yield self._found_bare(event, loose)
 
     def _found_bare(self, event: GraphWalked, loose: Loose) -> Finding:

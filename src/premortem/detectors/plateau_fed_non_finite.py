@@ -1,14 +1,7 @@
-"""PM206 plateau-fed-non-finite."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import TWICE, Card, Detector, Findings, Severity
 from premortem.events import Backward, Event, SchedulerStep
-from premortem.findings import Finding, Severity
 
 
 class PlateauFedNonFinite(Detector):
@@ -29,35 +22,25 @@ class PlateauFedNonFinite(Detector):
     metric (the PSNR of a perfect image) is left alone.
     """
 
-    card = Card(
-        code="PM206",
-        name="plateau-fed-non-finite",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "scheduler-past-horizon"),
+    card = Card("PM206", "plateau-fed-non-finite", "scheduler", Severity.ERROR).explaining(
+        "updates-too-small", "scheduler-past-horizon"
     )
     listens = (Backward, SchedulerStep)
 
     def __init__(self) -> None:
         self._training_is_finite = True
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
             if event.value is not None:
                 self._training_is_finite = math.isfinite(event.value)
-        elif isinstance(event, SchedulerStep):
-            yield from self._fed(event)
-
-    def _fed(self, event: SchedulerStep) -> Iterator[Finding]:
-        if event.metric is None or not math.isnan(event.metric) or not self._training_is_finite:
-            return
-        count = self.times(event.scheduler)
-        if count == 2:
-            yield self.finding(
-                event,
-                f"ReduceLROnPlateau was fed NaN {count} times; the rate is {event.after:.3g}",
-                cause="NaN counts as a bad epoch, so the rate is cut although nothing got worse.",
-                remedy="Find out why the metric is NaN (an empty set, 0/0), and skip scheduler.step for it.",
-                rate=event.after,
-                calls=event.count,
-            )
+        elif isinstance(event, SchedulerStep) and event.metric is not None and math.isnan(event.metric):
+            if self._training_is_finite and self.times(event.scheduler) == TWICE:
+                yield self.finding(
+                    event,
+                    f"ReduceLROnPlateau was fed NaN {TWICE} times; the rate is {event.after:.3g}",
+                    cause="NaN counts as a bad epoch, so the rate is cut although nothing got worse.",
+                    remedy="Find out why the metric is NaN (an empty set, 0/0), and skip scheduler.step for it.",
+                    rate=event.after,
+                    calls=event.count,
+                )

@@ -1,13 +1,8 @@
-"""PM205 plateau-wrong-mode."""
-
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import STILL, THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.series import Series
 from premortem.events import (
     Backward,
@@ -20,7 +15,6 @@ from premortem.events import (
     SchedulerStep,
     Site,
 )
-from premortem.findings import Finding, Severity
 from premortem.metric_words import direction
 
 
@@ -39,7 +33,7 @@ class Plateau:
 
 
 class PlateauWrongMode(Detector):
-    """ReduceLROnPlateau is told to minimise a metric that should rise, or to maximise one that should fall.
+    """ReduceLROnPlateau minimises a metric that should rise, or maximises one that should fall.
 
     ## Why it matters
     Every improvement counts as a bad epoch, so the learning rate is cut again and again exactly while training
@@ -57,12 +51,8 @@ class PlateauWrongMode(Detector):
     the model overfits is what the scheduler is for.
     """
 
-    card = Card(
-        code="PM205",
-        name="plateau-wrong-mode",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "scheduler-past-horizon", "metric-frozen"),
+    card = Card("PM205", "plateau-wrong-mode", "scheduler", Severity.ERROR).explaining(
+        *STILL, "scheduler-past-horizon"
     )
     listens = (Forward, LossCall, Backward, LogLine, SchedulerBuilt, SchedulerStep, RunEnded)
 
@@ -74,7 +64,7 @@ class PlateauWrongMode(Detector):
         self._trained: list[float] = []  # losses trained on since the last call of a scheduler
         self._printed: list[LogLine] = []  # at the current step
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, SchedulerBuilt):
             if event.mode in {"min", "max"} and event.kind == "ReduceLROnPlateau":
                 self._plateaus[event.scheduler] = Plateau(event.mode, event.optimizer)
@@ -131,7 +121,7 @@ class PlateauWrongMode(Detector):
         if event.after < event.before:
             plateau.cut, plateau.cut_at, plateau.cut_step = (event.before, event.after), event.at, event.step
 
-    def _judge(self, event: Event) -> Iterator[Finding]:
+    def _judge(self, event: Event) -> Findings:
         for key, plateau in self._plateaus.items():
             if self.said(key) or plateau.cut is None or len(plateau.metrics) < THRICE:
                 continue
@@ -156,23 +146,17 @@ class PlateauWrongMode(Detector):
         metrics = plateau.metrics
         rose = metrics[-1] - metrics[0]
         name, direction = known_as(plateau)
-        if plateau.mode == "min":
-            if direction > 0:
-                return f"what is printed as `{name}`"
-            scale = 1.0 if max(metrics) <= 1 else 100.0
-            learning = self._training.count >= 8 and self._training.gain() > 0.02
-            if (
-                direction == 0
-                and len(metrics) > THRICE
-                and plateau.counts
-                and rose >= 0.1 * scale
-                and learning
-            ):
-                return "a share of right answers, which rises while the training loss falls"
-        elif rose < 0 and direction < 0:
+        scale = 1.0 if max(metrics) <= 1 else 100.0
+        learning = self._training.count >= 8 and self._training.gain() > 0.02
+        if plateau.mode == "min" and direction > 0:
             return f"what is printed as `{name}`"
-        elif rose < 0 and direction == 0 and plateau.losses >= max(THRICE, 0.8 * len(metrics)):
-            return "the loss itself"
+        if plateau.mode == "min" and direction == 0 and plateau.counts and len(metrics) > THRICE:
+            if rose >= 0.1 * scale and learning:
+                return "a share of right answers, which rises while the training loss falls"
+        if plateau.mode == "max" and rose < 0 and direction < 0:
+            return f"what is printed as `{name}`"
+        if plateau.mode == "max" and rose < 0 and direction == 0:
+            return "the loss itself" if plateau.losses >= max(THRICE, 0.8 * len(metrics)) else ""
         return ""
 
 
@@ -194,10 +178,8 @@ def printed_as(metric: float, text: str, value: float) -> bool:
 
 def known_as(plateau: Plateau) -> tuple[str, int]:
     """The name nearly every metric was printed under, and whether that should rise (1) or fall (-1)."""
-    count = len(plateau.metrics)
-    often = {
-        label: len(which) for label, which in plateau.labels.items() if len(which) >= max(THRICE, 0.8 * count)
-    }
+    least = max(THRICE, 0.8 * len(plateau.metrics))
+    often = {label: len(which) for label, which in plateau.labels.items() if len(which) >= least}
     directions = {direction(label) for label in often}
     if len(directions) != 1:
         return "", 0

@@ -1,13 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import median
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.detectors.shared.replicas import data_parallel
 from premortem.events import Digest, RanksSeen
-from premortem.findings import Finding, Severity
 
 _SHARE = 0.25  # of a step that the others lose: less is the noise of a shared machine
 _LEAST = 0.005  # seconds, below which clocks and the exchange itself decide
@@ -18,7 +14,7 @@ class RankLagsBehind(Detector):
     """One rank is slower than the others, in every step, and all wait for it.
 
     ## Why it matters
-    Ranks wait for each other in every backward pass: the slowest sets the pace, and the others are paid for waiting.
+    Ranks wait for each other in every backward pass: the slowest sets the pace, and the others idle.
 
     ## Usual causes
     - data: its shard lies on slower storage, has longer samples, or its loader has fewer workers
@@ -34,61 +30,59 @@ class RankLagsBehind(Detector):
     takes without waiting for others is known from `DistributedDataParallel`, which measures every hundredth one.
     """
 
-    card = Card(code="PM487", name="rank-lags-behind", family="distributed", severity=Severity.WARNING)
+    card = Card("PM487", "rank-lags-behind", "distributed", Severity.WARNING)
     listens = (RanksSeen,)
 
     def __init__(self) -> None:
-        self._row = 0
-        self._last: tuple[int, str] | None = None
-        self._back_row = 0
-        self._back_last: tuple[int, int] | None = None  # the rank, and the iteration that was measured
+        self._last: dict[
+            str, tuple[int, str] | None
+        ] = {}  # the slowest rank and what it did, at the last look
+        self._measured = -1  # the last iteration whose backward pass was measured
 
-    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+    def observe(self, event: RanksSeen) -> Findings:
         every = data_parallel(event)
         if not every or event.step <= _WARM:
             return
-        found = slowest(every, ("waiting", "computing"))
-        self._row = self._row + 1 if found is not None and found == self._last else int(found is not None)
-        self._last = found
-        if found is None or self._row < THRICE:
-            found = self._in_backward(every)
+        found = self._lasts("step", slowest(every, ("waiting", "computing"))) or self._in_backward(every)
         if found is None:
             return
-        self.over = True
         rank, kind = found
         mine = next(d for d in every if d.rank == rank)
-        others = [d for d in every if d.rank != rank]
-        spent, usual = getattr(mine, kind), median(getattr(d, kind) for d in others)
-        doing, cause, remedy, told = _WORDS[kind]
-        yield self.finding(
+        spent, usual = getattr(mine, kind), median(getattr(d, kind) for d in every if d.rank != rank)
+        doing, cause, remedy, evidence = _WORDS[kind]
+        yield self.last_word(
             event,
             f"rank {rank} {doing} for {spent * 1e3:.0f} ms of every step, the others for {usual * 1e3:.0f} ms; all wait for it",
             cause=cause,
             remedy=remedy,
             ranks=[rank],
-            kind=told,
+            kind=evidence,
             seconds=spent,
             others=usual,
             step_seconds=mine.seconds,
         )
 
+    def _lasts(self, key: str, found: tuple[int, str] | None) -> tuple[int, str] | None:
+        """The same rank was behind with the same work in three looks in a row."""
+        if found != self._last.get(key):
+            self.in_a_row(key, again=False)
+        self._last[key] = found
+        return found if self.in_a_row(key, found is not None) >= THRICE else None
+
     def _in_backward(self, every: list[Digest]) -> tuple[int, str] | None:
         """A rank that was behind in three backward passes that were measured one after the other."""
-        found, measured = slowest(every, ("going_back",)), every[0].measured
-        if any(d.measured != measured for d in every) or (self._back_last or (-1, -1))[1] == measured:
+        measured = every[0].measured
+        if any(d.measured != measured for d in every) or self._measured == measured:
             return None
-        rank = found[0] if found is not None else -1
-        same = found is not None and self._back_last is not None and self._back_last[0] == rank
-        self._back_row = self._back_row + 1 if same else int(found is not None)
-        self._back_last = (rank, measured)
-        return found if self._back_row >= THRICE else None
+        self._measured = measured
+        return self._lasts("backward", slowest(every, ("going_back",)))
 
 
 _WORDS = {
     "waiting": (
         "waits for data",
         "Its loader is slower than the others'.",
-        "Give its loader more workers, or look at where its data lies.",
+        "Give its loader more workers, or move its data to faster storage.",
         "data",
     ),
     "computing": (

@@ -1,10 +1,7 @@
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.replicas import (
     data_parallel,
     differ,
@@ -15,7 +12,6 @@ from premortem.detectors.shared.replicas import (
     site,
 )
 from premortem.events import Digest, RanksSeen, Site
-from premortem.findings import Finding, Severity
 
 _IN_STEP = 2  # digests in which ranks without a wrapper must have moved together before they can part
 _STARTS = 2  # digests in which the gradients agree and the weights do not
@@ -33,11 +29,11 @@ class RanksApart(Detector):
     """Ranks that should hold the same weights hold different ones.
 
     ## Why it matters
-    Every rank trains a model of its own, on its share of the data. The loss goes down, nothing raises, and what is
-    saved is the first rank's model: most of the compute was for nothing.
+    Every rank trains a model of its own, on its share of the data. The loss goes down, nothing raises, and only the first
+    rank's model is saved: the work of the other ranks is lost.
 
     ## Usual causes
-    - the module is called itself, not its `DistributedDataParallel` wrapper, so no gradient is averaged
+    - the script calls the module, not its `DistributedDataParallel` wrapper, so no gradient is averaged
     - the model, or a part of it, was built anew or moved after it was wrapped
     - gradients are clipped, a step is skipped, or the learning rate is set, on one rank only
     - the optimizer's state was loaded on one rank only
@@ -54,12 +50,8 @@ class RanksApart(Detector):
     different pieces, and there are no values to compare.
     """
 
-    card = Card(
-        code="PM481",
-        name="ranks-apart",
-        family="distributed",
-        severity=Severity.ERROR,
-        explains=("statistics-apart", "step-without-new-gradients"),
+    card = Card("PM481", "ranks-apart", "distributed", Severity.ERROR).explaining(
+        "statistics-apart", "step-without-new-gradients"
     )
     listens = (RanksSeen,)
 
@@ -68,13 +60,10 @@ class RanksApart(Detector):
         self._apart = 0  # digests in a row since, in which they were not
         self._shared = 0  # digests in which only the gradients were the same
         self._last: list[int] = []
-        self._moments_apart = 0  # digests in a row in which only the optimizer's state was different
         self._before: dict[int, tuple[int, int, int]] = {}  # of each rank when it last agreed with the others
-        self._passed: dict[
-            int, tuple[int, int]
-        ] = {}  # forward passes and steps of each rank, of a sharded model
+        self._passed: dict[int, tuple[int, int]] = {}  # forward passes and steps of each rank, if sharded
 
-    def observe(self, event: RanksSeen) -> Iterable[Finding]:
+    def observe(self, event: RanksSeen) -> Findings:
         if not event.names:
             yield from self._in_pieces(event)
             return
@@ -88,41 +77,41 @@ class RanksApart(Detector):
         elif any(d.group for d in event.ranks) and not every:
             self._together = self._shared = 0
 
-    def _in_pieces(self, event: RanksSeen) -> Iterable[Finding]:
-        """Of a sharded model there is nothing to compare. But all ranks make each forward pass together, so between the same
-        two steps they must have made as many."""
+    def _in_pieces(self, event: RanksSeen) -> Findings:
+        """The ranks hold different pieces of a sharded model, so there are no values to compare. But they make each forward
+        pass together: between the same two steps all must have made equally many."""
         before, self._passed = self._passed, {d.rank: (d.forwards, d.steps) for d in event.ranks}
         every = [d for d in data_parallel(event) if d.forwards and d.rank in before]
         passes = [d.forwards - before[d.rank][0] for d in every]
-        if not differ(passes) or differ([d.steps - before[d.rank][1] for d in every]):
+        steps = [d.steps - before[d.rank][1] for d in every]
+        if not differ(passes) or differ(steps):
             return
-        self.over = True
-        ranks = odd(every, passes)
-        made = ", ".join(f"rank {d.rank} {count}" for d, count in list(zip(every, passes, strict=True))[:4])
-        yield self.finding(
+        made = ", ".join(
+            f"rank {d.rank} made {count}" for d, count in list(zip(every, passes, strict=True))[:4]
+        )
+        yield self.last_word(
             event,
-            f"the ranks have stepped at different moments before step {event.step}: forward passes since they were last "
-            f"compared, for as many steps: {made}",
-            cause="A step was left out on some ranks only. Their pieces of the weights lag behind those of the others.",
+            f"the ranks made different numbers of forward passes for the same {steps[0]} steps before step {event.step}: "
+            f"{made}",
+            cause="Some ranks left out a step. Their pieces of the weights lag behind those of the others.",
             remedy="Step on every rank or on none: a condition must not depend on the rank or on its own data.",
-            ranks=ranks,
+            ranks=odd(every, passes),
             kind="skipped",
         )
 
-    def _wrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Iterable[Finding]:
+    def _wrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Findings:
         apart = [index for index in range(len(event.names)) if parted(every, index)]
         if apart:
             yield self._say(event, every, apart, reason(every, apart, self._before))
             return
         self._before.update({d.rank: (d.backwards, d.clips, d.refused) for d in every})
         moments = [index for index in range(len(event.names)) if moments_parted(every, index)]
-        self._moments_apart = self._moments_apart + 1 if moments else 0
-        if self._moments_apart == _STARTS:
+        if self.in_a_row("moments", bool(moments)) == _STARTS:
             why = of_the_state(every, moments)
             yield self._say(event, every, moments, why, what="of the optimizer's state for")
 
-    def _unwrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Iterable[Finding]:
-        """Nobody has said that they should agree: they must have shown it."""
+    def _unwrapped(self, event: RanksSeen, every: Sequence[Digest]) -> Findings:
+        """Without a wrapper, only ranks that have agreed before are expected to agree."""
         apart = [index for index in range(len(event.names)) if parted(every, index)]
         batches = [d.batch for d in every]
         own_data = None not in batches and differ(batches)
@@ -147,31 +136,26 @@ class RanksApart(Detector):
         elif self._together >= _IN_STEP:
             self._apart += 1
             if self._apart == _STARTS:
-                yield self._say(event, every, apart, reason(every, apart, self._before), Severity.WARNING)
+                yield self._say(
+                    event, every, apart, reason(every, apart, self._before), severity=Severity.WARNING
+                )
 
     def _say(
-        self,
-        event: RanksSeen,
-        every: Sequence[Digest],
-        apart: list[int],
-        why: Reason,
-        severity: Severity = Severity.ERROR,
-        what: str = "of",
+        self, event: RanksSeen, every: Sequence[Digest], apart: list[int], why: Reason, **more: Any
     ) -> Finding:
-        self.over = True
-        first = event.names[apart[0]]
+        first, what = event.names[apart[0]], more.pop("what", "of")
         among = f"{len(apart)} of {len(event.names)} that were compared"
-        return self.finding(
+        return self.last_word(
             event,
             f"the {len(every)} ranks hold different values {what} `{first}` after step {event.step} ({among})",
             cause=why.cause,
             remedy=why.remedy,
             at=why.at,
             parameter=first,
-            severity=severity,
             ranks=why.ranks,
             kind=why.kind,
             parameters=[event.names[index] for index in apart[:8]],
+            **more,
         )
 
 
@@ -180,8 +164,7 @@ def reason(
 ) -> Reason:
     """Why they parted, by what else is different between them."""
     wrapped = site(every[0].wrapped_at)
-    bare = [d.rank for d in every if d.bare and not d.called]
-    if bare:
+    if bare := [d.rank for d in every if d.bare and not d.called]:
         return Reason(
             f"{named(bare).capitalize()} called the module itself, not the DistributedDataParallel around it: its gradients "
             "are never averaged.",
@@ -190,17 +173,15 @@ def reason(
             wrapped,
             "bare module",
         )
-    strangers = [d.rank for d in every if d.stranger]
-    if strangers:
+    if strangers := [d.rank for d in every if d.stranger]:
         return Reason(
-            "The model in training is not the one that was wrapped, though it looks like it: it was built again.",
+            "The model in training is not the one that was wrapped: it was built again.",
             "Wrap the model that is trained, and build the optimizer from it.",
             strangers,
             wrapped,
             "another model",
         )
-    replaced = [d.rank for d in every if d.replaced]
-    if replaced:
+    if replaced := [d.rank for d in every if d.replaced]:
         names = next(d.replaced for d in every if d.replaced)
         return Reason(
             f"`{names[0]}` was put into the model after it was wrapped: the wrapper does not average its gradient.",
@@ -210,24 +191,22 @@ def reason(
             "replaced after wrapping",
         )
     known = all(d.rank in before for d in every)
-    then = [before[d.rank] if known else (0, 0, 0) for d in every]
-    steps = [d.backwards - old[0] for d, old in zip(every, then, strict=True)]
-    clips = [d.clips - old[1] for d, old in zip(every, then, strict=True)]
-    refused = [d.refused - old[2] for d, old in zip(every, then, strict=True)]
+    then = [(d, before[d.rank] if known else (0, 0, 0)) for d in every]
+    steps = [d.backwards - old[0] for d, old in then]
+    clips = [d.clips - old[1] for d, old in then]
+    refused = [d.refused - old[2] for d, old in then]
+    rates = [tuple(d.rates) for d in every]
+    used = [tuple(bool(d.gradients[index]) for index in apart) for d in every]
     for answers, kind, cause in (
         (
             steps,
             "skipped",
-            "made another number of backward passes for the same number of steps: a step was left out",
+            "left out a step: it made another number of backward passes for the same number of steps",
         ),
         (refused, "refused", "did not apply an update that the others have applied"),
         (clips, "clipped", "clipped its gradients another number of times than the others"),
-        ([tuple(d.rates) for d in every], "rate", "has another learning rate than the others"),
-        (
-            [tuple(bool(d.gradients[index]) for index in apart) for d in every],
-            "unused",
-            "has no gradient for parameters that have one on the others",
-        ),
+        (rates, "rate", "has another learning rate than the others"),
+        (used, "unused", "has no gradient for parameters that have one on the others"),
     ):
         if differ(answers):
             ranks = odd(every, answers)
@@ -242,8 +221,8 @@ def reason(
     if all(differ([d.gradients[index] for d in every]) for index in apart[:1]):
         return Reason(
             "Their gradients differ at the step itself: they were not averaged, or changed afterwards on one rank.",
-            "Move and convert the model before it is wrapped, not after; leave gradients alone between `backward` and "
-            "`step`, or change them on every rank.",
+            "Move and convert the model before it is wrapped, not after. Between `backward` and `step`, change gradients on "
+            "every rank or on none.",
             ranks,
             wrapped,
             "gradients",
@@ -252,8 +231,8 @@ def reason(
     if moments:
         return of_the_state(every, moments)
     return Reason(
-        "Rate and gradients are the same, and so is the optimizer's state: the weights were already different.",
-        "Load the checkpoint on every rank, optimizer and all, or broadcast it.",
+        "Rate, gradients and the optimizer's state are the same: the weights were already different before.",
+        "Load the checkpoint on every rank, optimizer included, or broadcast it.",
         ranks,
         wrapped,
         "state",
@@ -263,7 +242,7 @@ def reason(
 def of_the_state(every: Sequence[Digest], apart: Sequence[int]) -> Reason:
     ranks = odd(every, [tuple(d.moments[index] for index in apart) for d in every])
     return Reason(
-        "Rate and gradients are the same, and the optimizer's state is not: it was loaded, or lost, on some ranks only.",
+        "Rate and gradients are the same, but the optimizer's state differs: it was loaded, or lost, on some ranks only.",
         "Call `optimizer.load_state_dict` on every rank, with the same state.",
         ranks,
         site(every[0].wrapped_at),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Detector, Findings
 from premortem.events import Event, OptimizerStep, SchedulerBuilt, Site
-from premortem.findings import Finding, Severity
+from premortem.findings import Severity
 
 LOW, HIGH = (
     0.02,
@@ -61,12 +60,8 @@ class RateGoesUpAndDown(Detector):
     instead of climbing, warm-ups, and a new scheduler for every phase.
     """
 
-    card = Card(
-        code="PM217",
-        name="rate-goes-up-and-down",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("updates-too-small", "learning-rate-zero", "scheduler-past-horizon"),
+    card = Card("PM217", "rate-goes-up-and-down", "scheduler", Severity.ERROR).explaining(
+        "updates-too-small", "learning-rate-zero", "scheduler-past-horizon"
     )
     listens = (OptimizerStep, SchedulerBuilt)
 
@@ -75,7 +70,7 @@ class RateGoesUpAndDown(Detector):
         self._built: dict[int, tuple[str, Site | None]] = {}  # optimizer -> its schedule
         self._meant: set[int] = set()  # optimizers whose rate is to repeat
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, SchedulerBuilt):
             names = f"{event.kind} {event.at.function if event.at else ''}".lower()
             if any(word in names for word in ON_PURPOSE):
@@ -87,7 +82,7 @@ class RateGoesUpAndDown(Detector):
             if rates:
                 yield from self._used(event, max(rates))
 
-    def _used(self, event: OptimizerStep, rate: float) -> Iterator[Finding]:
+    def _used(self, event: OptimizerStep, rate: float) -> Findings:
         known = self._rates.setdefault(event.optimizer, Rate())
         known.steps += 1 + event.rested
         known.peak = max(known.peak, rate)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from statistics import median
 
 from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Detector, Findings
 from premortem.events import Backward, Event, LossCall, RunEnded
-from premortem.findings import Finding, Severity
+from premortem.findings import Severity
 
 CALLS = 100  # of the loss: before, an auto-encoder may not have left the mean of its data
 LAST = 32  # calls that are looked at in the end
@@ -35,18 +34,8 @@ class ReconstructionIgnoresInput(Detector):
     When the reconstruction is the only term of the loss, in the first hundred batches, and when samples differ.
     """
 
-    card = Card(
-        code="PM427",
-        name="reconstruction-ignores-input",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "updates-too-small",
-            "vanishing-gradients",
-            "metric-frozen",
-            "uninformative-labels",
-            "dead-units",
-        ),
+    card = Card("PM427", "reconstruction-ignores-input", "loss-definition", Severity.ERROR).explaining(
+        "updates-too-small", "vanishing-gradients", "metric-frozen", "uninformative-labels", "dead-units"
     )
     listens = (LossCall, Backward, RunEnded)
 
@@ -57,7 +46,7 @@ class ReconstructionIgnoresInput(Detector):
         self._fresh = False
         self._terms = 0  # backward passes of a sum of the reconstruction and something else
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LossCall):
             if event.grad and event.input_spread is not None and event.target_spread:
                 self._calls += 1
@@ -69,7 +58,7 @@ class ReconstructionIgnoresInput(Detector):
         elif isinstance(event, RunEnded):
             yield from self._ended(event)
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         if self._calls < CALLS or self._last is None or self._terms < 0.5 * self._calls:
             return
         share = median(self._shares)

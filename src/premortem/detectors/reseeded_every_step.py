@@ -1,15 +1,9 @@
-"""PM333 reseeded-every-step."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.runs import Run, Runs
 from premortem.events import Event, RandomRepeated, Seeded, Site
-from premortem.findings import Certainty, Finding, Severity
 
 STEPS = 8  # in a row, each with the same seed or the same random numbers, and the same input
 NOISE_STEPS = 20  # in a row, where only the noise repeats: a seed for each evaluation ends sooner
@@ -45,12 +39,8 @@ class ReseededEveryStep(Detector):
     Another seed in each step, a seed that is set once per epoch or fold, draws that do not reach the training.
     """
 
-    card = Card(
-        code="PM333",
-        name="reseeded-every-step",
-        family="data-order",
-        severity=Severity.ERROR,
-        explains=("same-batch-every-step", "constant-labels", "fewer-samples-than-expected"),
+    card = Card("PM333", "reseeded-every-step", "data-order", Severity.ERROR).explaining(
+        "same-batch-every-step", "constant-labels", "fewer-samples-than-expected"
     )
     listens = (*Runs.LISTENS, Seeded, RandomRepeated)
 
@@ -58,7 +48,7 @@ class ReseededEveryStep(Detector):
         self._runs = Runs()
         self._repeats: dict[tuple[Site | None, str], Repeat] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Seeded):
             repeat = self._repeat(event, f"{event.library} is seeded with {event.seed}", event.seed)
             repeat.rewound += event.rewound
@@ -66,9 +56,8 @@ class ReseededEveryStep(Detector):
                 yield self._rewinds(event, repeat)
         elif isinstance(event, RandomRepeated):
             if event.size >= NUMBERS and event.grad:
-                repeat = self._repeat(
-                    event, f"`torch.{event.fn}` gives the same {event.size} numbers", event.size
-                )
+                what = f"`torch.{event.fn}` gives the same {event.size} numbers"
+                repeat = self._repeat(event, what, event.size)
                 if repeat.steps >= NOISE_STEPS:
                     yield self._noise(event, repeat)
         else:
@@ -85,48 +74,28 @@ class ReseededEveryStep(Detector):
             repeat.last, repeat.steps = event.step, repeat.steps + 1
         return repeat
 
-    def _same_input(self, event: Event, run: Run) -> Iterator[Finding]:
+    def _same_input(self, event: Event, run: Run) -> Findings:
         # The event is the end of a step; the seed was set before it.
-        current = [r for r in self._repeats.values() if r.steps >= STEPS - 3 and event.step - r.last <= 2]
-        if not current:
-            return
-        repeat = current[0]
-        self.over = True
-        yield self.finding(
-            event,
-            f"{repeat.what} in every step, and the last {run.steps} steps all got the same batch",
-            cause="A generator that starts from the same seed each time draws the same indices each time.",
-            remedy="Seed once before the loop, and make the generator outside of it.",
-            at=repeat.at,
-            steps=run.steps,
-        )
+        for repeat in self._repeats.values():
+            if repeat.steps >= STEPS - 3 and event.step - repeat.last <= 2:
+                what = f"{repeat.what} in every step, and the last {run.steps} steps all got the same batch"
+                why = "A generator that starts from the same seed each time draws the same indices each time."
+                yield self._found(event, repeat, what, why, steps=run.steps)
+                return
 
     def _rewinds(self, event: Seeded, repeat: Repeat) -> Finding:
-        self.over = True
-        return self.finding(
-            event,
-            f"{repeat.what} in each of the last {repeat.steps} steps, and what was drawn in between was drawn from the "
-            "same numbers again",
-            cause="The generator starts from the same seed each time, so shuffles, augmentations, noise and dropout masks "
-            "repeat.",
-            remedy="Seed once before the loop.",
-            at=repeat.at,
-            severity=Severity.WARNING,
-            steps=repeat.steps,
-            times=repeat.rewound,
+        what = f"{repeat.what} in each of the last {repeat.steps} steps, and the steps drew the same numbers again"
+        why = "The generator starts from the same seed each time, so shuffles, augmentations, noise and dropout masks repeat."
+        return self._found(
+            event, repeat, what, why, severity=Severity.WARNING, steps=repeat.steps, times=repeat.rewound
         )
 
     def _noise(self, event: RandomRepeated, repeat: Repeat) -> Finding:
-        self.over = True
-        return self.finding(
-            event,
-            f"{repeat.what} in each of the last {repeat.steps} steps",
-            cause="Its generator starts from the same seed each time, so noise and augmentation are the same in every "
-            "step.",
-            remedy="Seed once before the loop, and make the generator outside of it.",
-            at=repeat.at,
-            severity=Severity.WARNING,
-            certainty=Certainty.SUSPECTED,
-            family="data-augment",
-            steps=repeat.steps,
-        )
+        why = "Its generator starts from the same seed each time, so noise and augmentation are the same in every step."
+        what = f"{repeat.what} in each of the last {repeat.steps} steps"
+        weak = {"severity": Severity.WARNING, "certainty": Certainty.SUSPECTED, "family": "data-augment"}
+        return self._found(event, repeat, what, why, **weak, steps=repeat.steps)
+
+    def _found(self, event: Event, repeat: Repeat, what: str, why: str, **more: Any) -> Finding:
+        remedy = "Seed once before the loop, and make the generator outside of it."
+        return self.last_word(event, what, cause=why, remedy=remedy, at=repeat.at, **more)

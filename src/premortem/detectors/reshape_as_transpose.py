@@ -1,13 +1,5 @@
-"""PM412 reshape-as-transpose."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
-from premortem.events import Reshaped, Site
-from premortem.findings import Finding, Severity
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
+from premortem.events import Reshaped
 
 
 class ReshapeAsTranspose(Detector):
@@ -29,48 +21,33 @@ class ReshapeAsTranspose(Detector):
     Regroupings, whose sizes are not just the old ones in another order, and everything libraries do themselves.
     """
 
-    card = Card(
-        code="PM412",
-        name="reshape-as-transpose",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=(
-            "uninformative-labels",
-            "sample-depends-on-batch",
-            "rows-treated-differently",
-            "updates-too-small",
-            "class-sorted-batches",
-        ),
+    card = Card("PM412", "reshape-as-transpose", "shape", Severity.ERROR).explaining(
+        "uninformative-labels",
+        "sample-depends-on-batch",
+        "rows-treated-differently",
+        "updates-too-small",
+        "class-sorted-batches",
     )
     listens = (Reshaped,)
 
-    def __init__(self) -> None:
-        self._seen: dict[Site | None, set[int]] = {}  # steps
-        self._clear: set[Site | None] = set()
-
-    def observe(self, event: Reshaped) -> Iterator[Finding]:
-        if self.said(event.at) or event.at in self._clear:
+    def observe(self, event: Reshaped) -> Findings:
+        # A line that also sees sizes of another kind does not transpose: they only met by chance.
+        if not self.always(event.at, not event.plain) or self.different(event.at, event.step) < THRICE:
             return
-        if event.plain:  # with other sizes it is no transpose: they only met by chance
-            self._clear.add(event.at)
+        if not self.once(event.at):
             return
-        steps = self._seen.setdefault(event.at, set())
-        steps.add(event.step)
-        if len(steps) < THRICE:
-            return
-        self.once(event.at)
         certain = event.mixes or not regrouping(event.before, event.after)
         order = "" if event.mixes else f"permute{order_of(event.before, event.after)}"
         if order and len(event.before) != len(event.after):
             order += f".reshape{event.after}"
+        what = (
+            "one row holds numbers of several samples"
+            if event.mixes
+            else "the numbers stay in place, only the borders move"
+        )
         yield self.finding(
             event,
-            f"`{event.op}` turns {event.before} into {event.after}: "
-            + (
-                "rows of different samples end up in one"
-                if event.mixes
-                else "the numbers stay in place, only the borders move"
-            ),
+            f"`{event.op}` turns {event.before} into {event.after}: {what}",
             cause="Reshaping does not move numbers. The sizes are those of a transpose, so it fits, but each row now "
             "holds pieces of others.",
             remedy=f"Use {order} instead." if order else "Use transpose(0, 1) first, then reshape.",
@@ -82,7 +59,7 @@ class ReshapeAsTranspose(Detector):
 
 
 def regrouping(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    """Whole rows are joined, or cut into equal parts: that can be meant, if only the last two sizes change."""
+    """Whole rows are joined, or cut into equal parts: that may be intended, if only the last two sizes change."""
     before, after = without_ones(before), without_ones(after)
     if before[:-2] != after[:-2]:
         return False
@@ -91,7 +68,7 @@ def regrouping(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
 
 
 def order_of(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
-    """The permutation that was meant; where sizes of 1 come or go, a reshape follows it."""
+    """The permutation that gives these sizes; where sizes of 1 come or go, a reshape follows it."""
     free = list(range(len(before)))
     order = []
     for size in after:

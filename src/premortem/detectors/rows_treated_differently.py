@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.events import Experimented
-from premortem.findings import Finding, Severity
+from premortem.findings import Severity
 
 NOTICEABLE = 1e-3  # of the spread of the outputs: rounding is far below
 
@@ -32,16 +30,12 @@ class RowsTreatedDifferently(Detector):
     gets the same data, and when it has as many parameters or layers as there are rows (an ensemble).
     """
 
-    card = Card(
-        code="PM419",
-        name="rows-treated-differently",
-        family="shape",
-        severity=Severity.ERROR,
-        explains=("uninformative-labels", "updates-too-small"),
+    card = Card("PM419", "rows-treated-differently", "shape", Severity.ERROR).explaining(
+        "uninformative-labels", "updates-too-small"
     )
     listens = (Experimented,)
 
-    def observe(self, event: Experimented) -> Iterator[Finding]:
+    def observe(self, event: Experimented) -> Findings:
         alone = event.effects.get("other samples in the batch") == 0
         moved = event.effects.get("another order of the samples", 0.0)
         if not alone or moved < NOTICEABLE or event.noisy or event.same_input or event.own_rows:

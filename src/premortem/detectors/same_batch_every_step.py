@@ -1,23 +1,16 @@
-"""PM332 same-batch-every-step."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import counted
 from premortem.detectors.shared.runs import Run, Runs
 from premortem.events import BatchDrawn, EpochEnded, Event, LoaderBuilt, LogLine
-from premortem.findings import Finding, Severity
 
 STEPS = 10  # when the batches come from a loader that has others: chance never draws one twice
 # When they are cut from a larger tensor, several in each epoch: overfitting one batch on purpose takes few steps.
 CUT_STEPS = 20
 STUCK_STEPS = 50  # when other batches came before: a few repeats are a line search
-PER_EPOCH = 3  # steps in each printed epoch: nobody calls one step on all the data so
+PER_EPOCH = 3  # steps in each printed epoch: full-batch training makes one
 
 
 @dataclass
@@ -44,12 +37,8 @@ class SameBatchEveryStep(Detector):
     no sign that they should change.
     """
 
-    card = Card(
-        code="PM332",
-        name="same-batch-every-step",
-        family="data-order",
-        severity=Severity.ERROR,
-        explains=("constant-labels", "fewer-samples-than-expected"),
+    card = Card("PM332", "same-batch-every-step", "data-order", Severity.ERROR).explaining(
+        "constant-labels", "fewer-samples-than-expected"
     )
     listens = (*Runs.LISTENS, LoaderBuilt, BatchDrawn, EpochEnded, LogLine)
 
@@ -60,7 +49,7 @@ class SameBatchEveryStep(Detector):
         self._left: dict[int, int] = {}  # loader -> passes in a row that were left after their first batch
         self._epochs: list[Epoch] = []
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LoaderBuilt):
             self._loaders[event.loader] = event
         elif isinstance(event, BatchDrawn):
@@ -86,21 +75,17 @@ class SameBatchEveryStep(Detector):
             self._epochs = []
         self._epochs = [*self._epochs[-THRICE:], Epoch(number, event.step)]
 
-    def _judge(self, event: Event, run: Run) -> Iterator[Finding]:
+    def _judge(self, event: Event, run: Run) -> Findings:
         loader = self._loader(run)
         if loader is not None and run.steps >= STEPS:
-            has = (
-                f"has {loader.batches} batches" if loader.batches is not None else "gives a stream of batches"
-            )
-            yield self._found(
-                event, run, f"the loader {has}, and each pass over it starts again with the first"
-            )
+            has = "gives a stream of batches" if loader.batches is None else f"has {loader.batches} batches"
+            how = f"the loader {has}, and each pass over it starts again with the first"
+            yield self._found(event, run, how)
         elif (run.window or run.others) and run.steps >= CUT_STEPS and self._several_in_each_epoch(run):
             yield self._found(event, run, "it is taken anew in each step, and each epoch has many steps")
         elif run.window and run.steps >= STUCK_STEPS and run.others:
-            yield self._found(
-                event, run, "it is a part of a larger tensor, and other parts came before it got stuck"
-            )
+            how = "it is a part of a larger tensor, and other parts came before it got stuck"
+            yield self._found(event, run, how)
 
     def _loader(self, run: Run) -> LoaderBuilt | None:
         """The loader that gave the same batch in each of these steps, and has more of them."""
@@ -111,7 +96,7 @@ class SameBatchEveryStep(Detector):
         return None
 
     def _has_others(self, loader: LoaderBuilt, run: Run) -> bool:
-        """A stream does not say how long it is: its first batch was a full one, and nobody waited for the second."""
+        """A stream does not say how long it is: its first batch was a full one, and the script never asked for the second."""
         if loader.batches is not None:
             return loader.batches > 1
         return run.samples == loader.batch_size and self._left.get(loader.loader, 0) >= STEPS - 2
@@ -124,11 +109,10 @@ class SameBatchEveryStep(Detector):
         )
 
     def _found(self, event: Event, run: Run, how: str) -> Finding:
-        self.over = True
-        return self.finding(
+        return self.last_word(
             event,
             f"the last {run.steps} training steps all got the same batch of {run.samples} samples",
-            cause=f"It is not one tensor that is kept: {how}.",
+            cause=f"The script does not keep one tensor: {how}.",
             remedy="Advance the position, or loop over the loader instead of starting it again in each step.",
             at=run.at,
             steps=run.steps,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.events import Experimented, OptimizerBuilt
-from premortem.findings import Finding, Severity
+from premortem.findings import Severity
 
 NOTICEABLE = 1e-3  # of the spread of the outputs: rounding is far below
 
@@ -32,19 +30,15 @@ class SampleDependsOnBatch(Detector):
     normalise by the batch (`track_running_stats=False`).
     """
 
-    card = Card(
-        code="PM420",
-        name="sample-depends-on-batch",
-        family="shape",
-        severity=Severity.WARNING,
-        explains=("uninformative-labels", "updates-too-small"),
+    card = Card("PM420", "sample-depends-on-batch", "shape", Severity.WARNING).explaining(
+        "uninformative-labels", "updates-too-small"
     )
     listens = (Experimented, OptimizerBuilt)
 
     def __init__(self) -> None:
         self._optimizers: set[int] = set()
 
-    def observe(self, event: Experimented | OptimizerBuilt) -> Iterator[Finding]:
+    def observe(self, event: Experimented | OptimizerBuilt) -> Findings:
         if isinstance(event, OptimizerBuilt):
             self._optimizers.add(event.optimizer)
             return

@@ -1,29 +1,13 @@
-"""PM241 saturated-activations."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import FADING, Card, Detector, Findings, Severity
 from premortem.detectors.shared.scales import Scales
 from premortem.detectors.shared.series import Series
 from premortem.events import Event, Forward, LayerStats, LossCall, RunEnded, StateLoaded
-from premortem.findings import Finding, Severity
 
 SHARE = 0.65  # of the outputs of a layer: then most of it passes no gradient
 BOUNDED = frozenset({"tanh", "sigmoid"})
 WORSE = 10.0  # times the loss of guessing: sure of the wrong answer, before anything was learnt
-
-
-@dataclass
-class Hidden:
-    """Bounded activations of one training forward that are followed by another layer with weights."""
-
-    pending: list[LayerStats] = field(default_factory=list)
-    inner: list[LayerStats] = field(default_factory=list)
 
 
 class SaturatedActivations(Detector):
@@ -45,31 +29,22 @@ class SaturatedActivations(Detector):
     the cause).
     """
 
-    card = Card(
-        code="PM241",
-        name="saturated-activations",
-        family="init-saturation",
-        severity=Severity.ERROR,
-        explains=("vanishing-gradients", "metric-frozen", "updates-too-small"),
-    )
+    card = Card("PM241", "saturated-activations", "init-saturation", Severity.ERROR).explaining(*FADING)
     uses = (Scales,)
     listens = (LayerStats, LossCall, Forward, StateLoaded, RunEnded)
 
     def __init__(self) -> None:
         self._loaded = False
         self._training: dict[int, bool] = {}
-        self._hidden = Hidden()
-        self._hits: dict[
-            int, int
-        ] = {}  # model -> training forwards in which all its hidden layers were saturated
+        self._pending: list[LayerStats] = []  # bounded activations of this training forward
+        self._inner: list[LayerStats] = []  # ... that are followed by another layer with weights
         self._losses = Series()  # cross entropy relative to guessing
         self._began: list[float] = []
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StateLoaded):
-            self._loaded = self._loaded or (
-                event.target == "module" and not event.error and event.matched > 0
-            )
+            loaded = event.target == "module" and not event.error and event.matched > 0
+            self._loaded = self._loaded or loaded
         elif isinstance(event, Forward):
             yield from self._forward_over(event)
         elif isinstance(event, RunEnded):
@@ -83,32 +58,27 @@ class SaturatedActivations(Detector):
         if not event.grad or event.step >= 8:
             return
         if event.kind in BOUNDED:
-            self._hidden.pending.append(event)
+            self._pending.append(event)
         elif event.order >= 0:
-            self._hidden.inner += self._hidden.pending
-            self._hidden.pending = []
+            self._inner += self._pending
+            self._pending = []
 
-    def _forward_over(self, event: Event) -> Iterator[Finding]:
-        hidden, self._hidden = self._hidden, Hidden()
-        if not hidden.inner or self._loaded or self.fact(Scales).unusual:
+    def _forward_over(self, event: Event) -> Findings:
+        inner, self._inner, self._pending = self._inner, [], []
+        if not inner or self._loaded or self.fact(Scales).unusual:
             return
-        model = hidden.inner[0].model
-        if min(layer.saturated for layer in hidden.inner) < SHARE:
-            self._hits[model] = -99  # not from the beginning on, so not by initialisation
-            return
-        hits = self._hits[model] = self._hits.get(model, 0) + 1
-        if hits == 5:
-            self.over = True
-            worst = max(hidden.inner, key=lambda layer: layer.saturated)
-            yield self.finding(
+        # A model that was ever less saturated was not initialised like this.
+        if self.always(inner[0].model, min(layer.saturated for layer in inner) >= SHARE) == 5:
+            worst = max(inner, key=lambda layer: layer.saturated)
+            yield self.last_word(
                 event,
                 f"{worst.saturated:.0%} of the {worst.kind} outputs are saturated in the first steps"
-                + (f", in all {len(hidden.inner)} hidden layers" if len(hidden.inner) > 1 else ""),
+                + (f", in all {len(inner)} hidden layers" if len(inner) > 1 else ""),
                 cause="The inputs are of ordinary size: the weights were initialised too large.",
                 remedy="Initialise by fan-in, e.g. nn.init.xavier_uniform_, or keep torch's default.",
                 at=worst.at,
                 module=worst.layer,
-                shares=[layer.saturated for layer in hidden.inner][:16],
+                shares=[layer.saturated for layer in inner][:16],
             )
 
     def _lost(self, event: LossCall) -> None:
@@ -122,7 +92,7 @@ class SaturatedActivations(Detector):
         if len(self._began) < 5:
             self._began.append(relative)
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         if self._loaded or self.fact(Scales).unusual or self._losses.count < 100:
             return
         if min(self._began) >= WORSE and self._losses.tail() >= 2:

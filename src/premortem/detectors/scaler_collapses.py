@@ -1,15 +1,7 @@
-"""PM450 scaler-collapses."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
 from premortem.derived.failures import better
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.certificate import birth, blame, known
 from premortem.events import Event, NonFinite, ScalerUpdate
-from premortem.findings import Finding, Severity
 
 ROW = 24  # halvings in a row; a scaler that starts at 65536 finds its level after a few
 SMALL = 2.0**-8  # far below 1: to scale gradients down gains nothing
@@ -30,13 +22,8 @@ class ScalerCollapses(Detector):
     Look for what is not finite without the scaler: run a few steps in float32 or bfloat16.
     """
 
-    card = Card(
-        code="PM450",
-        name="scaler-collapses",
-        family="numerics-overflow",
-        severity=Severity.ERROR,
-        explains=("step-never-called", "updates-too-small", "gradients-thrown-away", "update-refused"),
-        sudden=True,
+    card = Card("PM450", "scaler-collapses", "numerics-overflow", Severity.ERROR, sudden=True).explaining(
+        "step-never-called", "updates-too-small", "gradients-thrown-away", "update-refused"
     )
     listens = (NonFinite, ScalerUpdate)
 
@@ -46,14 +33,14 @@ class ScalerCollapses(Detector):
         self._first: float | None = None
         self._row = 0
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, NonFinite):
             if self._origin is None or better(event, self._origin):
                 self._origin = event
         elif isinstance(event, ScalerUpdate) and event.scale is not None:
             yield from self._moved(event, event.scale)
 
-    def _moved(self, event: ScalerUpdate, scale: float) -> Iterator[Finding]:
+    def _moved(self, event: ScalerUpdate, scale: float) -> Findings:
         last, self._last = self._last, scale
         if last is None or self._first is None:
             self._first = scale
@@ -61,9 +48,8 @@ class ScalerCollapses(Detector):
         self._row = self._row + 1 if scale < last else 0
         if self._row < ROW and not scale < SMALL < self._first:
             return
-        self.over = True
         origin = self._origin if known(self._origin) else None
-        yield self.finding(
+        yield self.last_word(
             event,
             f"the gradient scaler refused {self._row} steps in a row; its scale fell from {self._first:.4g} to "
             f"{scale:.4g}{birth(origin)}",

@@ -1,13 +1,5 @@
-"""PM207 scheduler-before-optimizer."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import THRICE, Card, Detector, Findings, Severity
 from premortem.events import Event, ScalerUpdate, SchedulerStep, Site
-from premortem.findings import Finding, Severity
 
 
 class SchedulerBeforeOptimizer(Detector):
@@ -28,23 +20,20 @@ class SchedulerBeforeOptimizer(Detector):
     that are given explicitly, and a first step that a gradient scaler refused.
     """
 
-    card = Card(
-        code="PM207", name="scheduler-before-optimizer", family="scheduler", severity=Severity.WARNING
-    )
+    card = Card("PM207", "scheduler-before-optimizer", "scheduler", Severity.WARNING)
     listens = (ScalerUpdate, SchedulerStep)
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[Site | None, float, float]] = {}  # scheduler -> the early call
-        self._regular: dict[int, int] = {}
         self._scaled = False  # a gradient scaler was at work: it may have refused the first step
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ScalerUpdate):
             self._scaled = True
         elif isinstance(event, SchedulerStep) and not event.explicit and event.metric is None:
             yield from self._stepped(event)
 
-    def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
+    def _stepped(self, event: SchedulerStep) -> Findings:
         key = event.scheduler
         if event.count == 1:
             # No optimizer at all had stepped: with several, one may start later on purpose.
@@ -56,15 +45,14 @@ class SchedulerBeforeOptimizer(Detector):
             if event.at != site or not event.since_step:
                 del self._first[key]  # another line, or a fast-forward
                 return
-            self._regular[key] = self._regular.get(key, 0) + 1
-            if self._regular[key] == 3:
+            if self.times(key) == THRICE:
                 del self._first[key]
                 yield self.finding(
                     event,
                     f"{event.kind} was stepped before the first optimizer step: the rate went from {before:.3g} "
                     f"to {after:.3g} before anything was trained with it",
                     cause="The schedule runs one step ahead of the training, and its first value is never used.",
-                    remedy="Move scheduler.step() behind optimizer.step().",
+                    remedy="Call scheduler.step() after optimizer.step().",
                     at=site,
                     before=before,
                     after=after,

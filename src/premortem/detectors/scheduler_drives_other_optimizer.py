@@ -1,31 +1,15 @@
-"""PM208 scheduler-drives-other-optimizer."""
+from collections import Counter
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Event, OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep
-from premortem.findings import Finding, Severity
-
-
-@dataclass
-class Owner:
-    """What is known of an optimizer."""
-
-    parameters: frozenset[int]
-    steps: int = 0
-    rates: tuple[float, ...] = ()
-    constant: bool = True
+from premortem.detectors.base import Card, Detector, Findings, Severity
+from premortem.detectors.shared.optimizers import Optimizers
+from premortem.events import Event, OptimizerStep, SchedulerBuilt, SchedulerStep
 
 
 class SchedulerDrivesOtherOptimizer(Detector):
-    """A scheduler is stepped whose optimizer does not train any more: another one took over its parameters.
+    """A scheduler is stepped, but its optimizer no longer trains: another one took over its parameters.
 
     ## Why it matters
-    The schedule moves a learning rate that nobody uses. The optimizer that really trains keeps the rate it was
+    The schedule moves a learning rate that no step uses. The optimizer that trains keeps the rate it was
     built with.
 
     ## Usual causes
@@ -39,69 +23,51 @@ class SchedulerDrivesOtherOptimizer(Detector):
     When the other optimizer has other parameters, or a rate that changes.
     """
 
-    card = Card(
-        code="PM208",
-        name="scheduler-drives-other-optimizer",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("scheduler-never-stepped", "scheduler-before-optimizer", "scheduler-past-horizon"),
+    card = Card("PM208", "scheduler-drives-other-optimizer", "scheduler", Severity.ERROR).explaining(
+        "scheduler-never-stepped", "scheduler-before-optimizer", "scheduler-past-horizon"
     )
-    listens = (OptimizerBuilt, OptimizerStep, SchedulerBuilt, SchedulerStep)
+    uses = (Optimizers,)
+    listens = (OptimizerStep, SchedulerBuilt, SchedulerStep)
 
     def __init__(self) -> None:
-        self._optimizers: dict[int, Owner] = {}
+        self._rates: dict[int, tuple[float, ...]] = {}  # optimizer -> its rates, empty once they have changed
         self._scheduled: set[int] = set()  # optimizers with a scheduler of their own
         self._idle: dict[
-            int, tuple[int, dict[int, int]]
+            int, tuple[int, Counter[int]]
         ] = {}  # scheduler -> idle calls, steps of others before
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, OptimizerBuilt):
-            held = frozenset(key for group in event.groups for key in group.parameters)
-            known = self._optimizers.setdefault(event.optimizer, Owner(held))
-            known.parameters = held
-        elif isinstance(event, OptimizerStep):
-            owner = self._optimizers.get(event.optimizer)
-            if owner is not None:
-                owner.steps += 1
-                owner.constant = owner.constant and (not owner.rates or owner.rates == event.lrs)
-                owner.rates = event.lrs
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, OptimizerStep):
+            constant = self._rates.setdefault(event.optimizer, event.lrs) == event.lrs
+            self._rates[event.optimizer] = event.lrs if constant else ()
         elif isinstance(event, SchedulerBuilt):
             self._scheduled.add(event.optimizer)
         elif isinstance(event, SchedulerStep):
             yield from self._stepped(event)
 
-    def _stepped(self, event: SchedulerStep) -> Iterator[Finding]:
-        key = event.scheduler
+    def _stepped(self, event: SchedulerStep) -> Findings:
+        key, optimizers = event.scheduler, self.fact(Optimizers)
         if event.since_step or self.said(key):
             self._idle.pop(key, None)
             return
-        calls, before = self._idle.get(key, (0, {n: owner.steps for n, owner in self._optimizers.items()}))
+        calls, before = self._idle.get(key, (0, Counter(optimizers.steps)))
         self._idle[key] = (calls + 1, before)
-        mine = self._optimizers.get(event.optimizer)
-        if calls + 1 < 4 or mine is None or not mine.parameters:
+        mine = optimizers.held(event.optimizer)
+        if calls + 1 < 4 or not mine:
             return
-        for number, owner in self._optimizers.items():
-            made = owner.steps - before.get(number, 0)
-            shared = len(owner.parameters & mine.parameters)
-            if (
-                number != event.optimizer
-                and number not in self._scheduled
-                and owner.constant
-                and made > calls
-                and 2 * shared >= len(owner.parameters)
-            ):
+        for other, rates in self._rates.items():
+            held, made = optimizers.held(other), optimizers.steps[other] - before[other]
+            if other == event.optimizer or other in self._scheduled or not rates or made <= calls:
+                continue
+            if held and 2 * len(held & mine) >= len(held):
                 self.once(key)
-                yield self._found(event, calls + 1, made, owner)
+                yield self.finding(
+                    event,
+                    f"{event.kind} was stepped {calls + 1} times while its optimizer stood still; another optimizer made "
+                    f"{made} steps on the same parameters, at the constant rate {max(rates):.3g}",
+                    cause="The scheduler holds an optimizer that was replaced.",
+                    remedy="Build the scheduler again, on the optimizer that trains now.",
+                    calls=calls + 1,
+                    steps=made,
+                )
                 return
-
-    def _found(self, event: SchedulerStep, calls: int, made: int, owner: Owner) -> Finding:
-        return self.finding(
-            event,
-            f"{event.kind} was stepped {calls} times while its optimizer stood still; another optimizer made "
-            f"{made} steps on the same parameters, at the constant rate {max(owner.rates, default=0.0):.3g}",
-            cause="The scheduler holds an optimizer that was replaced.",
-            remedy="Build the scheduler again, on the optimizer that trains now.",
-            calls=calls,
-            steps=made,
-        )

@@ -1,16 +1,9 @@
-"""PM204 scheduler-past-horizon."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.shared.schedules import Schedule
-from premortem.events import Event, OptimizerStep, RunEnded, SchedulerBuilt, SchedulerStep, Site
-from premortem.findings import Finding, Severity
+from premortem.detectors.base import STILL, Card, Detector, Findings, Severity
+from premortem.detectors.shared.schedules import Schedules
+from premortem.events import Event, OptimizerStep, RunEnded
 
 
 @dataclass
@@ -26,7 +19,7 @@ class SchedulerPastHorizon(Detector):
     """Training goes on after the end of the learning-rate schedule.
 
     ## Why it matters
-    What comes after the end is rarely meant: a cosine climbs back to the full rate and undoes the fine work, a
+    What comes after the end is rarely intended: a cosine climbs back to the full rate and undoes the fine work, a
     linear decay stays at 0 so that nothing is learned any more, a hand-written one becomes negative and climbs
     the loss, and OneCycleLR raises.
 
@@ -41,40 +34,32 @@ class SchedulerPastHorizon(Detector):
     A cosine that is used as a cycle and ends low, and a last call or two beyond the end.
     """
 
-    card = Card(
-        code="PM204",
-        name="scheduler-past-horizon",
-        family="scheduler",
-        severity=Severity.ERROR,
-        explains=("learning-rate-zero", "updates-too-small", "metric-frozen"),
+    card = Card("PM204", "scheduler-past-horizon", "scheduler", Severity.ERROR).explaining(
+        *STILL, "learning-rate-zero"
     )
-    listens = (OptimizerStep, SchedulerBuilt, SchedulerStep, RunEnded)
+    uses = (Schedules,)
+    listens = (OptimizerStep, RunEnded)
 
     def __init__(self) -> None:
         self._rates: dict[int, Rate] = {}
-        self._cosines: dict[int, Schedule] = {}  # they climb again after their end
-        self._scheduled: dict[int, tuple[str, Site | None]] = {}  # optimizer -> kind and last call
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, SchedulerBuilt):
-            self._scheduled[event.optimizer] = (event.kind, event.at)
-        elif isinstance(event, SchedulerStep):
-            self._scheduled[event.optimizer] = (event.kind, event.at)
-            self._follow(event)
-        elif isinstance(event, OptimizerStep):
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, OptimizerStep):
             yield from self._trained(event)
         elif isinstance(event, RunEnded):
-            yield from self._ended(event)
+            if event.error == "ValueError" and "The specified number of total steps is" in event.message:
+                yield self.finding(
+                    event,
+                    f"OneCycleLR raised: {event.message}",
+                    cause="scheduler.step() was called more often than the schedule was made for.",
+                    remedy="Give total_steps (or epochs and steps_per_epoch) the number of calls that will be made; "
+                    "when it counts epochs, call it once per epoch.",
+                )
+                return
+            yield from self._dead_end(event)
+            yield from self._climbed(event)
 
-    def _follow(self, event: SchedulerStep) -> None:
-        if event.kind != "CosineAnnealingLR" or event.horizon is None or event.explicit:
-            return
-        known = self._cosines.setdefault(
-            event.scheduler, Schedule(event.kind, event.optimizer, event.horizon)
-        )
-        known.step(event)
-
-    def _trained(self, event: OptimizerStep) -> Iterator[Finding]:
+    def _trained(self, event: OptimizerStep) -> Findings:
         rates = [rate for rate in event.lrs if not math.isnan(rate)]  # it is on the device
         if not rates:
             return
@@ -86,7 +71,7 @@ class SchedulerPastHorizon(Detector):
         elif known.zero_since is None and known.peak > 0:
             known.zero_since = known.steps
         if min(rates) < 0 and self.once(event.optimizer):
-            kind, at = self._scheduled.get(event.optimizer, ("the script", event.at))
+            kind, at = self.fact(Schedules).who_sets(event.optimizer, event.at)
             yield self.finding(
                 event,
                 f"the learning rate is negative ({min(rates):.3g}), set by {kind}",
@@ -97,26 +82,11 @@ class SchedulerPastHorizon(Detector):
                 peak=known.peak,
             )
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
-        if event.error == "ValueError" and "The specified number of total steps is" in event.message:
-            yield self.finding(
-                event,
-                f"OneCycleLR raised: {event.message}",
-                cause="scheduler.step() was called more often than the schedule was made for.",
-                remedy="Give total_steps (or epochs and steps_per_epoch) the number of calls that will be made; "
-                "when it counts epochs, call it once per epoch.",
-            )
-            return
-        yield from self._dead_end(event)
-        yield from self._climbed(event)
-
-    def _dead_end(self, event: RunEnded) -> Iterator[Finding]:
+    def _dead_end(self, event: RunEnded) -> Findings:
         for key, rate in self._rates.items():
-            if rate.zero_since is None or self.said(key):
-                continue
-            idle = rate.steps - rate.zero_since + 1
-            if idle >= 20 and idle > 0.25 * rate.steps:
-                kind, at = self._scheduled.get(key, ("the script", None))
+            idle = rate.steps - rate.zero_since + 1 if rate.zero_since is not None else 0
+            if idle >= 20 and idle > 0.25 * rate.steps and not self.said(key):
+                kind, at = self.fact(Schedules).who_sets(key)
                 yield self.finding(
                     event,
                     f"the last {idle} of {rate.steps} steps were made with learning rate 0, set by {kind}",
@@ -128,14 +98,14 @@ class SchedulerPastHorizon(Detector):
                     peak=rate.peak,
                 )
 
-    def _climbed(self, event: RunEnded) -> Iterator[Finding]:
-        if event.reason != "finished":
-            return
-        for cosine in self._cosines.values():
+    def _climbed(self, event: RunEnded) -> Findings:
+        for cosine in self.fact(Schedules).of.values():
             horizon = cosine.horizon or 0
             beyond = cosine.position - horizon
-            # One way up after one way down; whoever wants cycles makes several and ends low.
-            once = max(2.0, 0.1 * horizon) <= beyond < 3 * horizon
+            if cosine.kind != "CosineAnnealingLR" or cosine.explicit or event.reason != "finished":
+                continue
+            # One way up after one way down; a run that wants cycles makes several and ends low.
+            once = horizon and max(2.0, 0.1 * horizon) <= beyond < 3 * horizon
             if once and cosine.calls > horizon and cosine.rate >= 0.25 * cosine.peak:
                 yield self.finding(
                     event,

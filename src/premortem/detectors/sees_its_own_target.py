@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Detector, Findings
 from premortem.events import Experimented
-from premortem.findings import Certainty, Finding, Severity
+from premortem.findings import Certainty, Severity
 
 NOTICEABLE = 1e-3  # of the spread of the outputs: rounding is far below
 
@@ -34,15 +32,10 @@ class SeesItsOwnTarget(Detector):
     themselves, it speaks only of models that do look at the past alone: others may be auto-encoders.
     """
 
-    card = Card(
-        code="PM426",
-        name="sees-its-own-target",
-        family="loss-definition",
-        severity=Severity.ERROR,
-    )
+    card = Card("PM426", "sees-its-own-target", "loss-definition", Severity.ERROR)
     listens = (Experimented,)
 
-    def observe(self, event: Experimented) -> Iterator[Finding]:
+    def observe(self, event: Experimented) -> Findings:
         effect = event.effects.get("another future")
         if effect is None or self.over:
             return

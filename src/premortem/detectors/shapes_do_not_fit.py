@@ -1,15 +1,9 @@
-"""PM415 shapes-do-not-fit."""
-
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
+from typing import Any
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.detectors.shared.slips import slip, told, way
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.slips import slip, trail, way
 from premortem.events import Event, RunEnded, ShapesMet
-from premortem.findings import Finding, Severity
 
 _ERRORS = frozenset({"RuntimeError", "ValueError", "IndexError"})
 # What a backbone that cuts images into patches or windows says, in its own words; it may also be an assertion.
@@ -30,7 +24,7 @@ class ShapesDoNotFit(Detector):
     """The run ended because two shapes do not fit together.
 
     ## Why it matters
-    It often happens late: in the last, smaller batch of an epoch, at the first evaluation, with the first long sequence.
+    It often happens late: in the last, smaller batch of an epoch, at the first evaluation, or with the first long sequence.
 
     ## Usual causes
     A `squeeze()` that also removes a batch of one; a fixed size in `view`; a dimension swapped by `permute`; another image
@@ -38,66 +32,55 @@ class ShapesDoNotFit(Detector):
 
     ## What to do
     The last line of your own code is named, with the shapes that meet there and the way they took from the model's input,
-    layer by layer. Where the likely slip can be told, its line is named instead. Use `squeeze(1)` and `flatten(1)` rather than
+    layer by layer. Where the likely mistake is known, its line is named instead. Use `squeeze(1)` and `flatten(1)` rather than
     `squeeze()` and `view` with a fixed batch size, and `drop_last=True` where a small batch has no place.
     """
 
-    card = Card(code="PM415", name="shapes-do-not-fit", family="shape", severity=Severity.ERROR)
+    card = Card("PM415", "shapes-do-not-fit", "shape", Severity.ERROR)
     listens = (ShapesMet, RunEnded)
 
     def __init__(self) -> None:
         self._met: ShapesMet | None = None
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ShapesMet):
             self._met = event
         if not isinstance(event, RunEnded) or event.reason != "crashed":
             return
-        if (
-            event.error in _ERRORS | {"AssertionError"}
-            and self._met is not None
-            and self._met.failed is not None
-        ):
-            if multiple := _MULTIPLE.search(event.message):
-                yield self._not_a_multiple(event, self._met, multiple[3])
-                return
-        if event.error not in _ERRORS:
-            return
-        if _PATTERNS.search(event.message):
-            first = event.message.strip().splitlines()[0][:200]
-            met = self._met or ShapesMet()
+        met = self._met or ShapesMet()
+        multiple = _MULTIPLE.search(event.message) if met.failed is not None else None
+        if multiple and event.error in _ERRORS | {"AssertionError"}:
+            wanted = f"multiples of {multiple[3]}" if multiple[3] else "multiples of a size of its own"
+            cause = f"This layer takes only {wanted}, and the input was padded or cropped to something else."
+            remedy = "Pad to the least common multiple of what all layers need (14 and 32: 224), and cut the padding off "
+            yield self._found(event, met, cause, remedy + "again; `premortem.parts` has a helper for it.")
+        elif event.error in _ERRORS and _PATTERNS.search(event.message):
             likely = slip(met)
-            yield self.finding(
-                event,
-                f"the run ended after {event.step} steps: {first}",
-                cause=(likely.cause if likely else "Two tensors met whose shapes do not fit.")
-                + way(met)
-                + (
-                    " It went well before: a batch of another size is the usual reason."
-                    if event.step > 1 and likely is None
-                    else ""
-                ),
-                remedy=likely.remedy
-                if likely
-                else "Look at the shapes that meet at this line; name dimensions in squeeze(dim) and flatten(1).",
-                at=likely.at if likely else None,
-                module=met.failed.name if met.failed else None,
-                error=event.error,
-                trail=told(met) or None,
-                shapes={name: str(shape) for name, shape in met.names} or None,
+            cause, at = "Two tensors met whose shapes do not fit.", None
+            remedy = (
+                "Look at the shapes that meet at this line; name dimensions in squeeze(dim) and flatten(1)."
             )
+            late = (
+                " Earlier steps went well: a batch of another size is the usual reason."
+                if event.step > 1
+                else ""
+            )
+            if likely is not None:
+                cause, remedy, at, late = likely.cause, likely.remedy, likely.at, ""
+            shapes = {name: str(shape) for name, shape in met.names} or None
+            yield self._found(event, met, cause, remedy, late, at=at, shapes=shapes)
 
-    def _not_a_multiple(self, event: RunEnded, met: ShapesMet, number: str | None) -> Finding:
+    def _found(
+        self, event: RunEnded, met: ShapesMet, cause: str, remedy: str, late: str = "", **more: Any
+    ) -> Finding:
         first = event.message.strip().splitlines()[0][:200]
-        wanted = f"multiples of {number}" if number else "multiples of a size of its own"
         return self.finding(
             event,
             f"the run ended after {event.step} steps: {first}",
-            cause=f"This layer takes only {wanted}, and the input was padded or cropped to something else."
-            + way(met),
-            remedy="Pad to the least common multiple of what all layers need (14 and 32: 224), and cut the padding off "
-            "again; `premortem.parts` has a helper for it.",
+            cause=f"{cause}{way(met)}{late}",
+            remedy=remedy,
             module=met.failed.name if met.failed else None,
             error=event.error,
-            trail=told(met) or None,
+            trail=trail(met) or None,
+            **more,
         )

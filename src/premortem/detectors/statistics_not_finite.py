@@ -1,14 +1,6 @@
-"""PM453 statistics-not-finite."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.certificate import certainty, evidence, known, sentence
 from premortem.events import BufferBroken
-from premortem.findings import Finding, Severity
 
 
 class StatisticsNotFinite(Detector):
@@ -27,17 +19,12 @@ class StatisticsNotFinite(Detector):
     go back to a checkpoint from before.
     """
 
-    card = Card(
-        code="PM453",
-        name="statistics-not-finite",
-        family="numerics-nan",
-        severity=Severity.ERROR,
-        explains=("metric-not-finite",),
-        sudden=True,
+    card = Card("PM453", "statistics-not-finite", "numerics-nan", Severity.ERROR, sudden=True).explaining(
+        "metric-not-finite"
     )
     listens = (BufferBroken,)
 
-    def observe(self, event: BufferBroken) -> Iterator[Finding]:
+    def observe(self, event: BufferBroken) -> Findings:
         origin = event.origin if known(event.origin) else None
         birth = f" ({sentence(origin)})" if origin is not None else ""
         yield self.finding(

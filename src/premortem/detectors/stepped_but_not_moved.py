@@ -1,14 +1,9 @@
-from __future__ import annotations
-
 import math
 from collections import Counter
-from collections.abc import Iterable
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
-from premortem.detectors.shared.wording import parameters_of, place
+from premortem.detectors.base import STILL, TWICE, Card, Detector, Finding, Findings, Severity
+from premortem.detectors.shared.wording import parameters_of, where
 from premortem.events import Custody, Event, Link, OptimizerStep, RunEnded, Site
-from premortem.findings import Finding, Severity
 
 STRONG = 100.0  # last digits that a plain gradient step would change: rounding cannot hide that
 NEVER = 12  # audited steps, when nothing the optimizer holds has ever moved: a warm-up from 0 is over
@@ -22,7 +17,7 @@ class SteppedButNotMoved(Detector):
     else: that part of the model (or all of it) has stopped learning.
 
     ## Usual causes
-    - an optimizer of one's own that updates a copy: `p.data.contiguous()`, `p = p - lr * p.grad`
+    - a hand-written optimizer that updates a copy: `p.data.contiguous()`, `p = p - lr * p.grad`
     - a list of parameters that the optimizer made once, and that is stale or empty now
     - weights that are put back after the step by the optimizer itself
 
@@ -35,12 +30,8 @@ class SteppedButNotMoved(Detector):
     optimizer is used to waiting for several steps.
     """
 
-    card = Card(
-        code="PM107",
-        name="stepped-but-not-moved",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "updates-too-small", "evaluated-copy-never-changes", "learning-rate-zero"),
+    card = Card("PM107", "stepped-but-not-moved", "optimizer-ownership", Severity.ERROR).explaining(
+        *STILL, "evaluated-copy-never-changes", "learning-rate-zero"
     )
     listens = (OptimizerStep, Custody, RunEnded)
 
@@ -50,12 +41,10 @@ class SteppedButNotMoved(Detector):
         self._moved: set[int] = set()
         self._stuck: dict[int, tuple[list[Link], Site | None]] = {}  # optimizers that never moved anything
         self._steps: Counter[int] = Counter()
-        self._searching: set[int] = (
-            set()
-        )  # optimizers with a closure: a line search may well stay where it is
+        self._searching: set[int] = set()  # optimizers with a closure: a line search may stay where it is
         self._told: set[int] = set()
 
-    def observe(self, event: Event) -> Iterable[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerStep):
             self._steps[event.optimizer] += 1
             (self._searching.add if event.closure else self._searching.discard)(event.optimizer)
@@ -67,7 +56,7 @@ class SteppedButNotMoved(Detector):
                     self._told.update(link.key for link in links)
                     yield self._found(event, links, at, self._steps[optimizer], [])
 
-    def _audit(self, event: Custody) -> Iterable[Finding]:
+    def _audit(self, event: Custody) -> Findings:
         if event.optimizer in self._searching:
             return
         mine = [link for link in event.links if event.optimizer in link.owners and link.pull is not None]
@@ -110,8 +99,7 @@ class SteppedButNotMoved(Detector):
             ),
             remedy="look into the optimizer's step(): the update must be written in place on the parameter itself",
             at=at,
-            module=place(names) if not one else names[0].rpartition(".")[0],
-            parameter=names[0],
+            **where(names),
             parameters=len(names),
             steps=steps,
         )

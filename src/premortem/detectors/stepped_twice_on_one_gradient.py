@@ -1,13 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterable
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, TOO_LARGE, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
+from premortem.detectors.shared.optimizers import Optimizers
 from premortem.detectors.shared.wording import count, some
-from premortem.events import Backward, Event, OptimizerBuilt, OptimizerStep, Site, ZeroGrad
-from premortem.findings import Finding, Severity
+from premortem.events import Backward, Event, OptimizerStep, ZeroGrad
 
 
 class SteppedTwiceOnOneGradient(Detector):
@@ -15,7 +10,7 @@ class SteppedTwiceOnOneGradient(Detector):
 
     ## Why it matters
     The parameter moves twice per batch, with two learning rates and two sets of moments: far more than either
-    optimizer was set up for. A part that was meant to learn slowly is destroyed by the other optimizer.
+    optimizer was set up for. A part that should learn slowly is destroyed by the other optimizer.
 
     ## Usual causes
     - one optimizer for the backbone, and a second one built on `model.parameters()`, which includes it
@@ -28,59 +23,42 @@ class SteppedTwiceOnOneGradient(Detector):
     When there is a new backward pass (or `zero_grad`) between the two steps.
     """
 
-    card = Card(
-        code="PM104",
-        name="stepped-twice-on-one-gradient",
-        family="optimizer-ownership",
-        severity=Severity.ERROR,
-        explains=("updates-too-large", "exploding-gradients", "step-without-new-gradients"),
+    card = Card("PM104", "stepped-twice-on-one-gradient", "optimizer-ownership", Severity.ERROR).explaining(
+        *TOO_LARGE, "step-without-new-gradients"
     )
-    uses = (Models,)
-    listens = (OptimizerBuilt, Backward, ZeroGrad, OptimizerStep)
+    uses = (Models, Optimizers)
+    listens = (Backward, ZeroGrad, OptimizerStep)
 
     def __init__(self) -> None:
-        self._held: dict[int, frozenset[int]] = {}
-        self._built: dict[int, Site | None] = {}
-        self._stepped: list[int] = []  # optimizers that stepped on the gradients that are there now
-        self._times: dict[tuple[int, int], int] = {}
+        self._stepped: list[int] = []  # optimizers that stepped on the current gradients
 
-    def observe(self, event: Event) -> Iterable[Finding]:
-        if isinstance(event, OptimizerBuilt):
-            self._held[event.optimizer] = frozenset(key for group in event.groups for key in group.parameters)
-            self._built.setdefault(event.optimizer, event.at)
-        elif isinstance(event, Backward):
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, Backward):
             self._stepped.clear()
         elif isinstance(event, ZeroGrad):
-            cleared = set(event.cleared)
-            self._stepped = [key for key in self._stepped if key not in cleared]
+            self._stepped = [key for key in self._stepped if key not in event.cleared]
         elif isinstance(event, OptimizerStep) and event.with_grad and not event.closure:
-            yield from self._step(event)
-
-    def _step(self, event: OptimizerStep) -> Iterable[Finding]:
-        mine = self._held.get(event.optimizer, frozenset())
-        for other in self._stepped:
-            shared = mine & self._held.get(other, frozenset())
-            if other == event.optimizer or not shared or not event.backwards:
-                continue
-            pair = (other, event.optimizer)
-            self._times[pair] = self._times.get(pair, 0) + 1
-            if self._times[pair] == THRICE:
-                yield self._found(event, other, shared)
-        self._stepped.append(event.optimizer)
+            mine = self.fact(Optimizers).held(event.optimizer)
+            for other in self._stepped:
+                shared = mine & self.fact(Optimizers).held(other)
+                if other == event.optimizer or not shared or not event.backwards:
+                    continue
+                if self.times((other, event.optimizer)) == THRICE:
+                    yield self._found(event, other, shared)
+            self._stepped.append(event.optimizer)
 
     def _found(self, event: OptimizerStep, other: int, shared: frozenset[int]) -> Finding:
-        names = [self.fact(Models).parameter(key) for key in sorted(shared)]
-        named = [name for name in names if name]
-        # The one that holds more besides is the one that took what was not its own.
-        larger = max((other, event.optimizer), key=lambda key: len(self._held[key]))
-        first, second = self._built.get(other), self._built.get(event.optimizer)
+        optimizers = self.fact(Optimizers)
+        names = [name for key in sorted(shared) if (name := self.fact(Models).parameter(key))]
+        # The one that holds more is the one that was given too much.
+        larger = max((other, event.optimizer), key=lambda key: len(optimizers.held(key)))
         return self.finding(
             event,
-            f"{count(len(shared), 'parameter')} ({some(named) if named else 'shared'}) "
-            f"{'is' if len(shared) == 1 else 'are'} stepped by two optimizers on the same gradient",
-            cause=f"the optimizers built at {first} and {second} both hold them, and both step after each backward pass",
+            f"two optimizers step {count(len(shared), 'parameter')} ({some(names) or 'shared'}) on the same gradient",
+            cause=f"the optimizers built at {optimizers.at(other)} and {optimizers.at(event.optimizer)} both hold them, and "
+            "both step after each backward pass",
             remedy="leave them out of one of the two; for another learning rate use a parameter group",
-            at=self._built.get(larger),
-            parameter=named[0] if named else None,
+            at=optimizers.at(larger),
+            parameter=names[0] if names else None,
             parameters=len(shared),
         )

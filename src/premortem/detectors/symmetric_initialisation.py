@@ -1,13 +1,5 @@
-"""PM243 symmetric-initialisation."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import FADING, THRICE, Card, Detector, Finding, Findings, Severity
 from premortem.events import Custody, Event, LayerStats, Link, ModelSeen, Parameter, RunEnded
-from premortem.findings import Finding, Severity
 
 
 class SymmetricInitialisation(Detector):
@@ -19,8 +11,7 @@ class SymmetricInitialisation(Detector):
     arrives.
 
     ## Usual causes
-    `nn.init.zeros_` or `constant_` on the weights of hidden layers, an `apply` that initialises more than it
-    was meant to.
+    `nn.init.zeros_` or `constant_` on the weights of hidden layers, an `apply` that initialises more than it should.
 
     ## What to do
     Initialise weights at random (torch's default, `xavier_uniform_`, `kaiming_normal_`); only biases, and the
@@ -31,31 +22,19 @@ class SymmetricInitialisation(Detector):
     and warm-ups from rate 0.
     """
 
-    card = Card(
-        code="PM243",
-        name="symmetric-initialisation",
-        family="init-saturation",
-        severity=Severity.ERROR,
-        explains=(
-            "vanishing-gradients",
-            "metric-frozen",
-            "dead-units",
-            "detached-from-loss",
-            "parameter-without-optimizer",
-            "updates-too-small",
-        ),
+    card = Card("PM243", "symmetric-initialisation", "init-saturation", Severity.ERROR).explaining(
+        *FADING, "dead-units", "detached-from-loss", "parameter-without-optimizer"
     )
     listens = (ModelSeen, LayerStats, Custody, RunEnded)
 
     def __init__(self) -> None:
         self._weights: dict[str, Parameter] = {}  # layer -> its weight matrix
-        self._twins: dict[
-            str, LayerStats
-        ] = {}  # hidden layers whose units were all equal in the last forward
-        self._looks: dict[str, int] = {}
-        self._stuck: dict[str, bool] = {}  # the gradient was exactly zero
+        self._twins: dict[str, LayerStats] = {}  # hidden layers whose units were equal in the last forward
+        self._looks: dict[
+            str, tuple[int, bool]
+        ] = {}  # layer -> looks in a row, whether its gradient was exactly 0
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             for parameter in event.parameters:
                 if len(parameter.shape) > 1:
@@ -76,27 +55,27 @@ class SymmetricInitialisation(Detector):
         if rows >= 2 and event.twins >= 1 - 1.5 / rows:
             self._twins[event.layer] = event
 
-    def _moved(self, event: Custody) -> Iterator[Finding]:
+    def _moved(self, event: Custody) -> Findings:
         """A forward with equal units, then a step that could have parted them."""
         links = {link.key: link for link in event.links}
         for layer in self._twins:
             link = links.get(self._weights[layer].key)
             if link is None or not trains(link, event):
                 continue
-            self._looks[layer] = self._looks.get(layer, 0) + 1
-            self._stuck[layer] = link.gradient == 0
+            self._looks[layer] = (self._looks.get(layer, (0, False))[0] + 1, link.gradient == 0)
         for layer in [known for known in self._looks if known not in self._twins]:
             del self._looks[layer]  # they came apart
-        stuck = [layer for layer, looks in self._looks.items() if looks > THRICE and layer in self._twins]
+        stuck = [
+            layer for layer, (looks, _) in self._looks.items() if looks > THRICE and layer in self._twins
+        ]
         if stuck and not self.over:
-            self.over = True
             yield self._found(event, stuck)
 
     def _found(self, event: Custody, layers: list[str]) -> Finding:
         weight = self._weights[layers[0]]
-        silent = self._stuck[layers[0]]
+        _, silent = self._looks[layers[0]]
         more = f" (and {len(layers) - 1} more layers)" if len(layers) > 1 else ""
-        return self.finding(
+        return self.last_word(
             event,
             f"all {weight.shape[0]} units of {layers[0]} have the same weights{more}, still after "
             f"{event.step} steps" + (": its gradient is exactly 0" if silent else ""),

@@ -1,16 +1,9 @@
-"""PM308 target-never-updated."""
-
-from __future__ import annotations
-
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.models import Models
 from premortem.events import Custody, Event, Forward, ModelSeen, RunEnded, Site, StateLoaded, WeightsSeen
-from premortem.findings import Finding, Severity
 
 STEPS = 200  # of the trained model, in which its copy stayed as it was: usual hard updates come sooner
 LOOKS = 4  # at its weights, the same each time
@@ -40,8 +33,8 @@ class TargetNeverUpdated(Detector):
     """A target network keeps the random weights it started with, while the network it is a copy of is trained.
 
     ## Why it matters
-    Its output is what the trained network learns to predict. A target that stays as initialised gives random values
-    for ever: the loss falls quickly, and what is learned has nothing to do with the task.
+    Its output is what the trained network learns to predict. A target that stays as initialised keeps giving random
+    values: the loss falls quickly, and the network learns nothing about the task.
 
     ## Usual causes
     A sync that assigns to a local name (`target = deepcopy(q)` for `self.target`), an averaging that drops its result
@@ -52,15 +45,10 @@ class TargetNeverUpdated(Detector):
 
     ## When it stays silent
     The copy was made of a model that was trained or loaded (a teacher), it changes at some time, or it mostly gets the
-    very inputs that the other model gets, in training or not (a reference that is meant to stay, a baseline).
+    very inputs that the other model gets, in training or not (a fixed reference, a baseline).
     """
 
-    card = Card(
-        code="PM308",
-        name="target-never-updated",
-        family="eval-stale",
-        severity=Severity.ERROR,
-    )
+    card = Card("PM308", "target-never-updated", "eval-stale", Severity.ERROR)
     uses = (Models,)
     listens = (ModelSeen, Forward, WeightsSeen, Custody, StateLoaded, RunEnded)
 
@@ -70,7 +58,7 @@ class TargetNeverUpdated(Detector):
         self._used: set[int] = set()  # models whose weights came from elsewhere: loaded, or trained before
         self._inputs: dict[int, deque[int]] = {}  # of the other models
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, ModelSeen):
             self._seen(event)
         elif isinstance(event, Forward):
@@ -89,8 +77,8 @@ class TargetNeverUpdated(Detector):
             yield from self._judge(event)
 
     def _seen(self, event: ModelSeen) -> None:
-        fresh = event.copy_of is not None and event.same_weights and event.copy_of not in self._moved
-        if fresh and event.copy_of is not None and event.model not in self._targets:
+        fresh = event.same_weights and event.copy_of not in self._moved and event.model not in self._targets
+        if event.copy_of is not None and fresh:
             self._targets[event.model] = Target(event.name, event.copy_of, event.at)
 
     def _called(self, event: Forward) -> None:
@@ -118,11 +106,11 @@ class TargetNeverUpdated(Detector):
         target.changed |= event.checksum != target.weights
         target.looks += 1
 
-    def _judge(self, event: RunEnded) -> Iterator[Finding]:
+    def _judge(self, event: RunEnded) -> Findings:
         for key, target in self._targets.items():
             stale = key not in self._moved and not target.changed and target.looks >= LOOKS
             if not target.calls or target.shared > ALIKE * target.calls:
-                continue  # a reference, or nobody knows
+                continue  # a reference, or its inputs are not known
             trained = target.original in self._moved and target.original not in self._used
             steps = target.last - target.since
             if not stale or not trained or steps < STEPS or target.last < TO_THE_END * event.step:
@@ -130,9 +118,9 @@ class TargetNeverUpdated(Detector):
             name = self.fact(Models).name(target.original, "the model")
             yield self.finding(
                 event,
-                f"`{target.name}` had the same weights in all its {steps} steps: those that `{name}` was initialised with",
-                cause=f"It is a copy of `{name}`, which is trained, and nothing ever updates it; so what it says stays random.",
-                remedy=f"Copy the weights of `{name}` into it every so often, in place, and check that this is called.",
+                f"`{target.name}` kept the weights that `{name}` was initialised with, for {steps} steps",
+                cause=f"It is a copy of `{name}`, which is trained, and nothing updates it, so its outputs stay random.",
+                remedy=f"Copy the weights of `{name}` into it every few hundred steps, in place, and check that this is called.",
                 at=target.at,
                 module=target.name,
                 steps=steps,

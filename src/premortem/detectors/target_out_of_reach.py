@@ -1,28 +1,16 @@
-"""PM406 target-out-of-reach."""
+from premortem.detectors.base import Card, Finding, Severity
+from premortem.detectors.shared.loss_calls import REGRESSING, SQUASHED, JudgesLossCalls
+from premortem.events import LossCall
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import LossCall, Site
-from premortem.findings import Finding, Severity
-
-_CALLS = 6  # over which one odd batch of targets does not decide
-_LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+_INFINITE = float("inf")
 _RANGES: dict[str, tuple[float, float]] = {
-    "relu": (0.0, float("inf")),
-    "softplus": (0.0, float("inf")),
-    "exp": (0.0, float("inf")),
-    "sigmoid": (0.0, 1.0),
-    "hardsigmoid": (0.0, 1.0),
-    "softmax": (0.0, 1.0),
+    **dict.fromkeys(("relu", "softplus", "exp"), (0.0, _INFINITE)),
+    **dict.fromkeys(SQUASHED, (0.0, 1.0)),
     "tanh": (-1.0, 1.0),
 }
 
 
-class TargetOutOfReach(Detector):
+class TargetOutOfReach(JudgesLossCalls):
     """The last activation can only give numbers from a range in which a large part of the targets does not lie.
 
     ## Why it matters
@@ -37,49 +25,35 @@ class TargetOutOfReach(Detector):
     Drop the last activation, choose one whose range holds the targets, or scale the targets into its range.
 
     ## When it stays silent
-    A few targets beyond the edge, as noise puts them there.
+    A few targets beyond the edge, where noise puts them.
     """
 
     card = Card(
-        code="PM406",
-        name="target-out-of-reach",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "saturated-activations",
-            "dead-units",
-            "vanishing-gradients",
-            "updates-too-small",
-            "uninformative-labels",
-        ),
-        explains_here=("unscaled-targets",),
+        "PM406", "target-out-of-reach", "loss-definition", Severity.ERROR, explains_here=("unscaled-targets",)
+    ).explaining(
+        "saturated-activations",
+        "dead-units",
+        "vanishing-gradients",
+        "updates-too-small",
+        "uninformative-labels",
     )
-    listens = (LossCall,)
+    calls = 6  # over which one odd batch of targets does not decide
 
-    def __init__(self) -> None:
-        self._clear: set[Site | None] = set()
-
-    def observe(self, event: LossCall) -> Iterator[Finding]:
-        if event.fn not in _LOSSES or not event.grad:
-            return
-        if event.target_mean is None or event.target_grad or event.at in self._clear:
-            return
+    def wrong(self, event: LossCall) -> str | None:
         bounds = _RANGES.get(event.input_op)
-        # Features of another network are no targets in this sense; what was read from the data is.
+        if event.fn not in REGRESSING or not event.grad or event.target_mean is None or event.target_grad:
+            return ""
+        # Features of another network are not targets in this sense; what was read from the data is.
         if bounds is None or not (event.target_is_data or event.target_is_input):
-            return
-        if not outside(event, *bounds):
-            self._clear.add(event.at)
-            return
-        if self.times(event.at) < _CALLS:
-            return
-        self.over = True
-        low, high = bounds
-        yield self.finding(
+            return ""
+        return f"values from {bounds[0]:g} to {bounds[1]:g}" if outside(event, *bounds) else None
+
+    def found(self, event: LossCall, wrong: str) -> Finding:
+        return self.last_word(
             event,
-            f"the output ends in {event.input_op} (values from {low:g} to {high:g}), but the targets lie from "
-            f"{event.target_min:.3g} to {event.target_max:.3g} (mean {event.target_mean:.3g})",
-            cause="A large part of the targets is out of the output's reach, whatever the weights are.",
+            f"the output ends in {event.input_op} ({wrong}), but the targets lie from {event.target_min:.3g} to "
+            f"{event.target_max:.3g} (mean {event.target_mean:.3g})",
+            cause="The output cannot reach a large part of the targets, whatever the weights are.",
             remedy=f"Remove the {event.input_op} after the last layer, or scale the targets into its range.",
             input_op=event.input_op,
             target_min=event.target_min,

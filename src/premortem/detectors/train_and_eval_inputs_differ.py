@@ -56,7 +56,7 @@ class TrainAndEvalInputsDiffer(Detector):
     Use one preprocessing function, with the training set's statistics, for both.
 
     ## When it stays silent
-    Augmentation and other moderate differences, forwards that nobody judges (sampling, acting), predictions that are
+    Augmentation and other moderate differences, forward passes that are not judged (sampling, acting), predictions that are
     converted back to raw units together with their targets, and differences that do no harm.
     """
 

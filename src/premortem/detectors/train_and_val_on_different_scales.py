@@ -1,14 +1,6 @@
-"""PM305 train-and-val-on-different-scales."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import THRICE, Detector
+from premortem.detectors.base import THRICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.printed import columns
 from premortem.events import Backward, Event, Judged, LogLine, LossCall, OptimizerStep
-from premortem.findings import Certainty, Finding, Severity
 from premortem.metric_words import EVALUATED, LOSSES, RECORDS, SCORES, TRAINED
 
 CLOSE = 0.02  # relative; the last batch may be smaller than the others
@@ -47,12 +39,7 @@ class TrainAndValOnDifferentScales(Detector):
     Log the loss before it is divided (or multiply it back).
     """
 
-    card = Card(
-        code="PM305",
-        name="train-and-val-on-different-scales",
-        family="eval-stale",
-        severity=Severity.WARNING,
-    )
+    card = Card("PM305", "train-and-val-on-different-scales", "eval-stale", Severity.WARNING)
     listens = (Backward, LossCall, Judged, OptimizerStep, LogLine)
 
     def __init__(self) -> None:
@@ -62,9 +49,8 @@ class TrainAndValOnDifferentScales(Detector):
         self._validation = Mean()
         self._judged = Mean()  # likewise, by a criterion of the script's own
         self._summed = 0  # backward passes that the last step summed up
-        self._lines = 0
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Backward):
             if event.value is not None and event.scale and not event.scaled:
                 self._backward(event.value, event.scale)
@@ -80,13 +66,13 @@ class TrainAndValOnDifferentScales(Detector):
 
     def _backward(self, value: float, scale: float) -> None:
         if self._scale is not None and abs(scale - self._scale) > 1e-6 * scale:
-            self._lines = 0
+            self.in_a_row("lines", again=False)
             self._scaled, self._whole = Mean(), Mean()
         self._scale = scale
         self._scaled.add(value)
         self._whole.add(value / scale)
 
-    def _printed(self, event: LogLine) -> Iterator[Finding]:
+    def _printed(self, event: LogLine) -> Findings:
         names = columns(event)
         losses = [
             (words, value)
@@ -101,21 +87,14 @@ class TrainAndValOnDifferentScales(Detector):
         undivided = self._validation.agrees(held_out[0]) or self._judged.agrees(held_out[0])
         self._scaled, self._whole, self._validation, self._judged = Mean(), Mean(), Mean(), Mean()
         # Divided by the number of micro-batches of a step, not by 2 because it is the mean of two terms.
-        accumulates = (
-            self._summed > 1 and self._scale is not None and abs(self._summed * self._scale - 1) < CLOSE
-        )
-        divided = accumulates and scaled.agrees(train[0])
-        if divided and not whole.agrees(train[0]) and undivided:
-            self._lines += 1
-        else:
-            self._lines = 0
-        if self._lines >= THRICE:
-            self.over = True
+        accumulates = self._summed > 1 and abs(self._summed * (self._scale or 0.0) - 1) < CLOSE
+        divided = accumulates and scaled.agrees(train[0]) and not whole.agrees(train[0])
+        if self.in_a_row("lines", divided and undivided) >= THRICE:
             yield self._found(event, train[0], whole.value, held_out[0])
 
     def _found(self, event: LogLine, printed: float, real: float, validation: float) -> Finding:
         factor = 1 / (self._scale or 1.0)
-        return self.finding(
+        return self.last_word(
             event,
             f"the training loss is printed divided by {factor:g} ({printed:.4g} for {real:.4g}), the validation loss "
             f"({validation:.4g}) is not",

@@ -1,25 +1,18 @@
-"""PM302 trained-in-eval-mode."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.models import Models
+from premortem.detectors.shared.optimizers import Optimizers
 from premortem.detectors.shared.wording import count
 from premortem.events import (
     Backward,
     Event,
     Forward,
     ModelSeen,
-    OptimizerBuilt,
     OptimizerStep,
     Site,
     StateLoaded,
 )
-from premortem.findings import Certainty, Finding, Severity
 
 LEAKED = 3  # steps in eval mode, after steps in train mode, that are no accident of one batch
 NEVER = 10  # steps in eval mode from the start: more than a trial of the loop
@@ -47,7 +40,7 @@ class TrainedInEvalMode(Detector):
     collected at all. The run looks healthy and generalises worse, or does not learn.
 
     ## Usual causes
-    `validate()` calls `model.eval()` and nobody calls `model.train()` before the next epoch; `model.train()` stands
+    `validate()` calls `model.eval()`, and the script does not call `model.train()` before the next epoch; `model.train()` stands
     before the loop over epochs instead of in it.
 
     ## What to do
@@ -60,22 +53,21 @@ class TrainedInEvalMode(Detector):
     """
 
     card = Card(
-        code="PM302",
-        name="trained-in-eval-mode",
-        family="eval-mode",
-        severity=Severity.ERROR,
+        "PM302",
+        "trained-in-eval-mode",
+        "eval-mode",
+        Severity.ERROR,
         explains_here=("statistics-never-collected",),
     )
-    uses = (Models,)
-    listens = (Forward, Backward, OptimizerStep, OptimizerBuilt, StateLoaded)
+    uses = (Models, Optimizers)
+    listens = (Forward, Backward, OptimizerStep, StateLoaded)
 
     def __init__(self) -> None:
-        self._held: dict[int, set[int]] = {}  # optimizer -> parameters
         self._loaded: set[int] = set()  # parameters
         self._pending: list[Forward] = []
         self._trainees: dict[int, Trainee] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, Forward):
             if event.grad and event.tracked and len(self._pending) < 4096:
                 self._pending.append(event)
@@ -83,8 +75,6 @@ class TrainedInEvalMode(Detector):
             self._trained(set(event.untrained))
         elif isinstance(event, OptimizerStep):
             yield from self._stepped(event)
-        elif isinstance(event, OptimizerBuilt):
-            self._held[event.optimizer] = {key for group in event.groups for key in group.parameters}
         elif isinstance(event, StateLoaded) and event.target == "module":
             self._loaded.update(event.parameters)
 
@@ -100,13 +90,13 @@ class TrainedInEvalMode(Detector):
             elif forward.noisy_eval:
                 trainee.in_eval.append(forward)
 
-    def _stepped(self, event: OptimizerStep) -> Iterator[Finding]:
-        held = self._held.get(event.optimizer)
+    def _stepped(self, event: OptimizerStep) -> Findings:
+        held = self.fact(Optimizers).held(event.optimizer)
         for model, trainee in self._trainees.items():
             if not trainee.in_train and not trainee.in_eval:
                 continue
             seen = self.fact(Models).seen.get(model)
-            if seen is None or held is None or not any(p.key in held for p in seen.parameters):
+            if seen is None or not any(p.key in held for p in seen.parameters):
                 continue
             if trainee.in_train:
                 trainee.streak = 0
@@ -124,11 +114,10 @@ class TrainedInEvalMode(Detector):
         trainee.streak += 1
         trainee.unborn = max(trainee.unborn, *(forward.unborn for forward in trainee.in_eval))
         if len(trainee.inputs) < 8:
-            trainee.inputs.update(
-                f.number if f.fingerprint is None else f.fingerprint for f in trainee.in_eval
-            )
+            seen = ((f.number, f.fingerprint) for f in trainee.in_eval)
+            trainee.inputs.update(number if mark is None else mark for number, mark in seen)
 
-    def _judge(self, trainee: Trainee, seen: ModelSeen, event: OptimizerStep) -> Iterator[Finding]:
+    def _judge(self, trainee: Trainee, seen: ModelSeen, event: OptimizerStep) -> Findings:
         trainable = sum(parameter.trainable for parameter in seen.parameters)
         if self.said(seen.model) or 2 * trainable < len(seen.parameters) or len(trainee.inputs) < 2:
             return
@@ -137,9 +126,8 @@ class TrainedInEvalMode(Detector):
         # With loaded weights it may be how batch norm is kept fixed.
         never = not trainee.trained_by and (trainee.unborn or not loaded)
         if trainee.streak >= LEAKED and leaked:
-            yield self._found(
-                trainee, seen, event, f"since step {trainee.since}, after it had been in train mode"
-            )
+            when = f"since step {trainee.since}, after it had been in train mode"
+            yield self._found(trainee, seen, event, when)
         elif trainee.streak >= NEVER and never:
             yield self._found(trainee, seen, event, "from the first step on")
 
@@ -150,12 +138,8 @@ class TrainedInEvalMode(Detector):
         return self.finding(
             event,
             f"`{seen.name}` is trained in eval mode {when} ({count(layers, 'dropout or batch-norm layer')})",
-            cause="Dropout is off"
-            + (
-                ", and batch norm uses statistics that no batch has ever gone into."
-                if trainee.unborn
-                else " and batch norm uses statistics that no longer move."
-            ),
+            cause="Dropout is off, and batch norm uses statistics that "
+            + ("no batch has ever gone into." if trainee.unborn else "no longer move."),
             remedy=f"Call `{seen.name}.train()` at the start of every training epoch, after each evaluation.",
             at=trainee.at,
             severity=Severity.ERROR if certain else Severity.WARNING,

@@ -1,37 +1,18 @@
-"""PM432 unscaled-targets."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
+from collections import deque
 from statistics import fmean
+from typing import Any
 
-from premortem.cards import Card
 from premortem.derived.failures import TrainingFailed
-from premortem.detectors.base import Detector
+from premortem.detectors.base import DIVERGING, Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.chance import Chance, Courses
+from premortem.detectors.shared.loss_calls import REGRESSING
 from premortem.detectors.shared.series import Series
 from premortem.events import Backward, Event, GraphWalked, LayerStats, LossCall, RunEnded, Site
-from premortem.findings import Finding, Severity
 
-_LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 # Size of the targets: an output that starts near 0 needs hundreds of steps of usual rates to get there.
 _LARGE = 50.0
 _CALLS = 100  # of the loss, in which a well-scaled task has left its start
-_CAUSE = (
-    "A network starts with outputs near 0 and moves a little at each step; targets this large are out of reach, or their "
-    "gradients too large."
-)
-_REMEDY = "Standardise the targets (or take logarithms), and convert predictions back for display."
-
-
-class Regression:
-    """One loss: how far the last predictions have come, and where they should be."""
-
-    def __init__(self) -> None:
-        self.outputs: list[float] = []  # means of the last predictions
-        self.targets: list[float] = []
-        self.spreads: list[float] = []
 
 
 class UnscaledTargets(Detector):
@@ -40,7 +21,7 @@ class UnscaledTargets(Detector):
     ## Why it matters
     A new network's outputs are near 0. With targets around 200,000 the loss is 4e10: plain gradient descent explodes at the
     first step, and an adaptive optimizer, which moves each weight by about its learning rate, needs hundreds of thousands of
-    steps to get there. What distinguishes one sample from another is not learned meanwhile.
+    steps to get there. Meanwhile it does not learn what distinguishes one sample from another.
 
     ## Usual causes
     Prices, counts or physical quantities in raw units as regression targets.
@@ -53,34 +34,26 @@ class UnscaledTargets(Detector):
     Targets of any size that the predictions do reach.
     """
 
-    card = Card(
-        code="PM432",
-        name="unscaled-targets",
-        family="data-scale",
-        severity=Severity.WARNING,
-        explains=(
-            "non-finite-training",
-            "weights-stay-non-finite",
-            "overflow",
-            "exploding-gradients",
-            "updates-too-large",
-            "updates-too-small",
-            "dead-units",
-            "clipped-hard-every-step",
-            "uninformative-labels",
-        ),
+    card = Card("PM432", "unscaled-targets", "data-scale", Severity.WARNING).explaining(
+        *DIVERGING,
+        "weights-stay-non-finite",
+        "updates-too-small",
+        "dead-units",
+        "clipped-hard-every-step",
+        "uninformative-labels",
     )
     uses = (Courses,)
     listens = (LossCall, GraphWalked, LayerStats, Backward, TrainingFailed, RunEnded)
 
     def __init__(self) -> None:
-        self._seen: dict[Site | None, Regression] = {}
+        # Of each loss, the last calls: mean of the targets, mean of the predictions, spread of the targets.
+        self._seen: dict[Site | None, deque[tuple[float, float, float]]] = {}
         self._squares: dict[Site | None, Series] = {}  # losses written out as mean squares
         self._output = 0.0  # size of what the last layer gave last
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LossCall):
-            if event.fn in _LOSSES and event.grad and not event.target_grad:
+            if event.fn in REGRESSING and event.grad and not event.target_grad:
                 self._compared(event)
             return
         if isinstance(event, GraphWalked):
@@ -101,80 +74,63 @@ class UnscaledTargets(Detector):
         mean, target, spread = event.input_mean, event.target_mean, event.target_std
         if mean is None or target is None or spread is None or not math.isfinite(mean + target + spread):
             return
-        seen = self._seen.setdefault(event.at, Regression())
-        seen.outputs.append(mean)
-        seen.targets.append(target)
-        seen.spreads.append(spread)
-        del seen.outputs[:-8], seen.targets[:-8], seen.spreads[:-8]
+        self._seen.setdefault(event.at, deque(maxlen=8)).append((target, mean, spread))
 
     def _targets(self, site: Site | None) -> Chance:
         return self.fact(Courses).trained[site].chance
 
-    def _broke(self, event: Event) -> Iterator[Finding]:
+    def _broke(self, event: Event) -> Findings:
         for site in self._seen:
             if self._targets(site).size > 2 * _LARGE:
-                self.over = True
-                yield self._said(event, site, "and the training diverged", Severity.ERROR)
+                yield self._compared_with(event, site, "and the training diverged", Severity.ERROR)
                 return
         for site, values in self._squares.items():
             first = values.values[0] if values.values else 0.0
             if math.isfinite(first) and first > (4 * _LARGE) ** 2:
-                self.over = True
-                yield self.finding(
-                    event,
-                    f"the squared error began at {first:.3g}, so the targets are of size {math.sqrt(first):.3g}, and the "
-                    f"training diverged",
-                    cause=_CAUSE,
-                    remedy=_REMEDY,
-                    at=site,
-                    severity=Severity.ERROR,
-                    size=math.sqrt(first),
-                )
+                size = math.sqrt(first)
+                what = f"the squared error began at {first:.3g}, so the targets are of size {size:.3g}, and the training diverged"
+                yield self._found(event, site, what, Severity.ERROR, size=size)
                 return
 
-    def _judge(self, event: RunEnded) -> Iterator[Finding]:
+    def _judge(self, event: RunEnded) -> Findings:
         for site, seen in self._seen.items():
             if self._targets(site).size < _LARGE or self.fact(Courses).trained[site].values.count < _CALLS:
                 continue
-            target, output, spread = fmean(seen.targets), fmean(seen.outputs), fmean(seen.spreads)
+            target, output, spread = map(fmean, zip(*seen, strict=True))
             # All targets lie on one side, and the predictions have not come half-way to them.
             if abs(target) > spread and abs(output) < 0.5 * abs(target):
-                self.over = True
-                yield self._said(
-                    event, site, f"and the predictions have only come to {output:.3g}", Severity.WARNING
-                )
+                harm = f"and the predictions have only come to {output:.3g}"
+                yield self._compared_with(event, site, harm, Severity.WARNING)
                 return
         for site, values in self._squares.items():
             yield from self._written_out(event, site, values)
 
-    def _written_out(self, event: RunEnded, site: Site | None, values: Series) -> Iterator[Finding]:
+    def _written_out(self, event: RunEnded, site: Site | None, values: Series) -> Findings:
         """`((pred - y) ** 2).mean()`: its root is the size of the targets as long as the predictions are small."""
         if self.over or values.count < _CALLS:
             return
         head, tail = values.head(), values.tail()
         size = math.sqrt(max(tail, 0.0)) if math.isfinite(tail) else 0.0
         if size > 2 * _LARGE and tail > 0.7 * head and size > 20 * self._output:
-            self.over = True
-            yield self.finding(
-                event,
+            what = (
                 f"the squared error went from {head:.3g} to {tail:.3g} in {values.count} steps: the targets are of size "
-                f"{size:.3g}, the outputs have only come to {self._output:.3g}",
-                cause=_CAUSE,
-                remedy=_REMEDY,
-                at=site,
-                size=size,
-                output=self._output,
+                f"{size:.3g}, the outputs have only come to {self._output:.3g}"
             )
+            yield self._found(event, site, what, Severity.WARNING, size=size, output=self._output)
 
-    def _said(self, event: Event, site: Site | None, harm: str, severity: Severity) -> Finding:
-        targets = self._targets(site)
-        return self.finding(
+    def _compared_with(self, event: Event, site: Site | None, harm: str, severity: Severity) -> Finding:
+        size, mean = self._targets(site).size, self._targets(site).mean
+        what = f"the targets are of size {size:.3g} (mean {mean:.3g}), {harm}"
+        return self._found(event, site, what, severity, size=size, mean=mean)
+
+    def _found(self, event: Event, at: Site | None, what: str, severity: Severity, **sizes: Any) -> Finding:
+        return self.last_word(
             event,
-            f"the targets are of size {targets.size:.3g} (mean {targets.mean:.3g}), {harm}",
-            cause=_CAUSE,
-            remedy=_REMEDY,
-            at=site,
+            what,
+            cause="A network starts with outputs near 0 and moves a little at each step. Targets this large are out of "
+            "reach, or their gradients are too large.",
+            remedy="Standardise the targets (or take logarithms), and convert predictions back for display.",
+            at=at,
             severity=severity,
-            size=targets.size,
-            mean=targets.mean,
+            **sizes,
         )

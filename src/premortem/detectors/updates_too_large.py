@@ -1,16 +1,10 @@
-"""PM213 updates-too-large."""
-
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.motion import Audit, Motion, Motions
+from premortem.detectors.shared.optimizers import Optimizers
 from premortem.detectors.shared.scales import Scales
-from premortem.events import Event, OptimizerBuilt, RunEnded, Site, StepStats
-from premortem.findings import Finding, Severity
+from premortem.events import Event, RunEnded, StepStats
 
 LARGE = 0.25  # of the weight matrices in one step; a healthy step changes them by about a thousandth
 EARLY = 8  # audited steps at the start, where a rate that is too large shows first
@@ -19,7 +13,7 @@ SOON = 20  # steps are enough for a loss that is thrown far away and stays there
 PULL = 20.0  # a gradient this much larger than its weights is a cause of its own
 BLOWN = 100.0  # times its first value: a loss that went there was thrown there
 FAR = 0.5  # of the weight matrices in the first steps together, which is then enough
-LONG = 480  # steps after which it is not waited for the end to say so
+LONG = 480  # steps after which the finding does not wait for the end of the run
 
 
 class UpdatesTooLarge(Detector):
@@ -40,43 +34,34 @@ class UpdatesTooLarge(Detector):
     gradients or the data are enormous themselves (then those are to blame).
     """
 
-    card = Card(
-        code="PM213",
-        name="updates-too-large",
-        family="lr",
-        severity=Severity.ERROR,
-        explains=(
-            "non-finite-training",
-            "weights-stay-non-finite",
-            "overflow",
-            "exploding-gradients",
-            "vanishing-gradients",
-            "dead-units",
-            "saturated-activations",
-            "metric-frozen",
-            "clipped-hard-every-step",
-            "plateau-fed-non-finite",
-        ),
+    card = Card("PM213", "updates-too-large", "lr", Severity.ERROR).explaining(
+        "non-finite-training",
+        "weights-stay-non-finite",
+        "overflow",
+        "exploding-gradients",
+        "vanishing-gradients",
+        "dead-units",
+        "saturated-activations",
+        "metric-frozen",
+        "clipped-hard-every-step",
+        "plateau-fed-non-finite",
     )
-    uses = (Motions, Scales)
-    listens = (StepStats, OptimizerBuilt, RunEnded)
+    uses = (Motions, Optimizers, Scales)
+    listens = (StepStats, RunEnded)
 
     def __init__(self) -> None:
-        self._built: dict[int, Site | None] = {}
         self._first: dict[int, float] = {}  # optimizer -> its first loss
         self._worst: dict[int, float] = {}  # ... and the highest since
         self._after: dict[int, float] = {}  # ... and the middle loss up to the end of our patience
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, OptimizerBuilt):
-            self._built.setdefault(event.optimizer, event.at)
-        elif isinstance(event, RunEnded):
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, RunEnded):
             for key in self.fact(Motions).of:
                 yield from self._judge(event, key)
         elif isinstance(event, StepStats):
             yield from self._stepped(event)
 
-    def _stepped(self, event: StepStats) -> Iterator[Finding]:
+    def _stepped(self, event: StepStats) -> Findings:
         key = event.optimizer
         broken = not math.isfinite(event.grad_norm)
         if event.loss is not None:
@@ -87,13 +72,11 @@ class UpdatesTooLarge(Detector):
         motion = self.fact(Motions).of[key]
         if motion.steps == PATIENCE and motion.losses.values:
             self._after[key] = motion.losses.tail(0.5)
-        blown = (
-            motion.steps >= LONG and self._worst.get(key, 0.0) > BLOWN * self._first.get(key, math.inf) > 0
-        )
-        if broken or blown:
+        blown = self._worst.get(key, 0.0) > BLOWN * self._first.get(key, math.inf) > 0
+        if broken or (blown and motion.steps >= LONG):
             yield from self._judge(event, key, broken=broken)
 
-    def _judge(self, event: Event, key: int, *, broken: bool = False) -> Iterator[Finding]:
+    def _judge(self, event: Event, key: int, *, broken: bool = False) -> Findings:
         motion = self.fact(Motions).of[key]
         first, worst = self._first.get(key, math.nan), self._worst.get(key, math.nan)
         if self.said(key) or motion.rose > 10 or self.fact(Scales).unusual or math.isnan(first + worst):
@@ -115,7 +98,7 @@ class UpdatesTooLarge(Detector):
             cause=f"The learning rate ({motion.rates[0]:.3g}) is too high: gradients are of ordinary size, "
             "the steps are not.",
             remedy="Divide the learning rate by ten until the loss falls from the first steps on.",
-            at=self._built.get(key),
+            at=self.fact(Optimizers).at(key),
             severity=severity,
             rate=motion.rates[0],
             update=early,

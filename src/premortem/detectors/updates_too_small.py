@@ -1,17 +1,10 @@
-"""PM212 updates-too-small."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import Card, Detector, Findings, Severity
 from premortem.detectors.shared.motion import Motion, Motions
-from premortem.events import Event, OptimizerBuilt, RunEnded, Site
-from premortem.findings import Finding, Severity
+from premortem.detectors.shared.optimizers import Optimizers
+from premortem.events import RunEnded
 
 SMALL = 2e-5  # of the weights, in one step: the slowest fine-tuning moves them several times as far
-FAR = 0.02  # of the weights, in all steps together: who has come this far has learnt
+FAR = 0.02  # of the weights, in all steps together: a model that came this far has learnt
 
 
 class UpdatesTooSmall(Detector):
@@ -34,42 +27,29 @@ class UpdatesTooSmall(Detector):
     """
 
     card = Card(
-        code="PM212",
-        name="updates-too-small",
-        family="lr",
-        severity=Severity.ERROR,
-        explains=("metric-frozen",),
-        explains_later=("vanishing-gradients",),
-    )
-    uses = (Motions,)
-    listens = (OptimizerBuilt, RunEnded)
+        "PM212", "updates-too-small", "lr", Severity.ERROR, explains_later=("vanishing-gradients",)
+    ).explaining("metric-frozen")
+    uses = (Motions, Optimizers)
+    listens = (RunEnded,)
 
-    def __init__(self) -> None:
-        self._built: dict[int, Site | None] = {}
-
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, OptimizerBuilt):
-            self._built.setdefault(event.optimizer, event.at)
-        elif isinstance(event, RunEnded):
-            for key, motion in self.fact(Motions).of.items():
-                if stands_still(motion):
-                    yield self._found(event, key, motion)
-
-    def _found(self, event: Event, key: int, motion: Motion) -> Finding:
-        together = motion.steps * motion.largest
-        return self.finding(
-            event,
-            f"an update is at most {motion.largest:.1e} of the weights: {motion.steps} steps moved them by less "
-            f"than {together:.1%}, and the loss did not fall",
-            cause=f"The learning rate ({motion.rates[2]:.3g}) is too small for these gradients.",
-            remedy="Raise the learning rate by factors of ten until an update is about a thousandth of the weights.",
-            at=self._built.get(key),
-            severity=Severity.ERROR if together < 0.5 * FAR else Severity.WARNING,
-            largest=motion.largest,
-            steps=motion.steps,
-            rate=motion.rates[2],
-            gain=motion.losses.gain(),
-        )
+    def observe(self, event: RunEnded) -> Findings:
+        for key, motion in self.fact(Motions).of.items():
+            if not stands_still(motion):
+                continue
+            together = motion.steps * motion.largest
+            yield self.finding(
+                event,
+                f"an update is at most {motion.largest:.1e} of the weights: {motion.steps} steps moved them by less "
+                f"than {together:.1%}, and the loss did not fall",
+                cause=f"The learning rate ({motion.rates[2]:.3g}) is too small for these gradients.",
+                remedy="Raise the learning rate by factors of ten until an update is about a thousandth of the weights.",
+                at=self.fact(Optimizers).at(key),
+                severity=Severity.ERROR if together < 0.5 * FAR else Severity.WARNING,
+                largest=motion.largest,
+                steps=motion.steps,
+                rate=motion.rates[2],
+                gain=motion.losses.gain(),
+            )
 
 
 def stands_still(motion: Motion) -> bool:

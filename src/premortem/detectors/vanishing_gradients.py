@@ -1,17 +1,10 @@
-"""PM244 vanishing-gradients."""
-
-from __future__ import annotations
-
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
+from premortem.detectors.base import STILL, Card, Detector, Findings, Severity
 from premortem.detectors.shared.depth import Depths
 from premortem.detectors.shared.series import Series
 from premortem.events import Event, RunEnded, StepStats
-from premortem.findings import Finding, Severity
 
 GONE = 5e-4  # of the last layer's gradient: a healthy network keeps it within a factor of a hundred
 LEAST = 5  # layers: fewer are seldom deep enough to lose it on the way
@@ -44,8 +37,8 @@ class VanishingGradients(Detector):
     """The gradient shrinks from layer to layer, and hardly anything arrives at the first ones.
 
     ## Why it matters
-    Only the last layers learn. What they are given by the layers below stays random, so the loss soon stops
-    falling, however long one trains.
+    Only the last layers learn. The layers below give them random features, so the loss soon stops falling, however long
+    the run is.
 
     ## Usual causes
     Many sigmoid or tanh layers on top of each other, weights that are initialised too small, a deep network
@@ -60,13 +53,7 @@ class VanishingGradients(Detector):
     zero).
     """
 
-    card = Card(
-        code="PM244",
-        name="vanishing-gradients",
-        family="vanishing",
-        severity=Severity.ERROR,
-        explains=("metric-frozen", "updates-too-small"),
-    )
+    card = Card("PM244", "vanishing-gradients", "vanishing", Severity.ERROR).explaining(*STILL)
     uses = (Depths,)
     listens = (StepStats, RunEnded)
 
@@ -74,7 +61,7 @@ class VanishingGradients(Detector):
         self._losses: dict[int, Series] = {}
         self._fading: dict[tuple[int, int], Fading] = {}  # (optimizer, model)
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, StepStats):
             self._stepped(event)
         elif isinstance(event, RunEnded):
@@ -89,18 +76,17 @@ class VanishingGradients(Detector):
         for model, profile in self.fact(Depths).profiles(event).items():
             self._fading.setdefault((event.optimizer, model), Fading()).look(profile)
 
-    def _ended(self, event: RunEnded) -> Iterator[Finding]:
+    def _ended(self, event: RunEnded) -> Findings:
         for (optimizer, _), fading in self._fading.items():
             losses = self._losses.get(optimizer)
-            if not fading.persists or losses is None or losses.count < 100:
-                continue
-            if losses.gain_since(0.2) > 0.05:
+            flat = losses is not None and losses.count >= 100 and losses.gain_since(0.2) <= 0.05
+            if losses is None or not flat or not fading.persists:
                 continue
             yield self.finding(
                 event,
                 f"the gradient of the first of {len(fading.norms)} layers is {fading.norms[0]:.1e}, that of the last "
-                f"{fading.norms[-1]:.1e}, so in {fading.hits} of {fading.looks} steps that were looked at; the loss is flat",
-                cause="It shrinks with every layer on its way down, so the first layers never learn.",
+                f"{fading.norms[-1]:.1e}, in {fading.hits} of {fading.looks} steps that were looked at; the loss is flat",
+                cause="The gradient shrinks with every layer on its way down, so the first layers never learn.",
                 remedy="Use ReLU-like activations with kaiming initialisation, normalisation layers or residual "
                 "connections, or fewer layers.",
                 module=fading.first,

@@ -1,14 +1,8 @@
-"""PM231 weight-decay-collapse."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import FADING, TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.events import Custody, Event, Link, ModelSeen, OptimizerBuilt, OptimizerStep, RunEnded, Site
-from premortem.findings import Certainty, Finding, Severity
 
 SHRUNK = 0.05  # of the first norm: no regularisation that helps takes so much
 # What one step takes away (rate times decay): what was learned 50 steps ago is gone. Usual are 1e-7 to 1e-3.
@@ -50,18 +44,8 @@ class WeightDecayCollapse(Detector):
     takes 2 % of the weights away, a hundred times the usual, and holds every matrix below its first size.
     """
 
-    card = Card(
-        code="PM231",
-        name="weight-decay-collapse",
-        family="weight-decay",
-        severity=Severity.ERROR,
-        explains=(
-            "vanishing-gradients",
-            "metric-frozen",
-            "dead-units",
-            "updates-too-small",
-            "updates-too-large",
-        ),
+    card = Card("PM231", "weight-decay-collapse", "weight-decay", Severity.ERROR).explaining(
+        *FADING, "dead-units", "updates-too-large"
     )
     listens = (OptimizerBuilt, OptimizerStep, ModelSeen, Custody, RunEnded)
 
@@ -70,7 +54,7 @@ class WeightDecayCollapse(Detector):
         self._matrices: set[int] = set()
         self._first: dict[int, float] = {}  # parameter -> norm when it was first seen
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, OptimizerBuilt):
             decay = {key: group.weight_decay for group in event.groups for key in group.parameters}
             self._optimizers[event.optimizer] = Decayed(event.at, decay)
@@ -112,40 +96,42 @@ class WeightDecayCollapse(Detector):
             known.taken = min(event.lrs) * min(known.decay.values())
             known.hard += known.taken >= TAKEN
 
-    def _judge(self, event: Event, least: int) -> Iterator[Finding]:
+    def _judge(self, event: Event, least: int) -> Findings:
         for key, known in self._optimizers.items():
-            if known.looks < least or not self.once(key):
-                continue
-            decay = max(known.decay.values())
-            small = sum(share < SHRUNK for share in known.shares)
-            yield self.finding(
-                event,
-                f"{small} of {len(known.shares)} weight matrices have shrunk to less than {SHRUNK:.0%}, with "
-                f"weight_decay={decay:g}",
-                cause="The decay is stronger than the gradient and pulls everything to zero.",
-                remedy="Use a weight decay of 1e-4 to 1e-1.",
-                at=known.at,
-                weight_decay=decay,
-                shares=known.shares[:16],
-            )
+            if known.looks >= least and self.once(key):
+                small = sum(share < SHRUNK for share in known.shares)
+                yield self._found(
+                    event,
+                    known,
+                    f"{small} of {len(known.shares)} weight matrices have shrunk to less than {SHRUNK:.0%}, with "
+                    f"weight_decay={max(known.decay.values()):g}",
+                    "The decay is stronger than the gradient and pulls everything to zero.",
+                )
 
-    def _held_down(self, event: RunEnded) -> Iterator[Finding]:
+    def _held_down(self, event: RunEnded) -> Findings:
         for key, known in self._optimizers.items():
-            if known.hard < TAKEN_STEPS or known.pressed < TWICE or not self.once(key):
-                continue
-            decay = max(known.decay.values())
-            yield self.finding(
-                event,
-                f"each step takes {known.taken:.0%} of every weight away (weight_decay={decay:g} times the learning "
-                f"rate); all {len(known.shares)} weight matrices stayed below {PRESSED:.0%} of their first size",
-                cause="What was learned a few dozen steps ago has decayed, so the model cannot keep what it learns.",
-                remedy="Use a weight decay of 1e-4 to 1e-1.",
-                severity=Severity.WARNING,
-                certainty=Certainty.SUSPECTED,
-                at=known.at,
-                weight_decay=decay,
-                shares=known.shares[:16],
-            )
+            if known.hard >= TAKEN_STEPS and known.pressed >= TWICE and self.once(key):
+                yield self._found(
+                    event,
+                    known,
+                    f"each step takes {known.taken:.0%} of every weight away (weight_decay={max(known.decay.values()):g} times "
+                    f"the learning rate); all {len(known.shares)} weight matrices stayed below {PRESSED:.0%} of their first size",
+                    "What was learned a few dozen steps ago has decayed, so the model cannot keep what it learns.",
+                    severity=Severity.WARNING,
+                    certainty=Certainty.SUSPECTED,
+                )
+
+    def _found(self, event: Event, known: Decayed, what: str, cause: str, **sure: Any) -> Finding:
+        return self.finding(
+            event,
+            what,
+            cause=cause,
+            remedy="Use a weight decay of 1e-4 to 1e-1.",
+            at=known.at,
+            weight_decay=max(known.decay.values()),
+            shares=known.shares[:16],
+            **sure,
+        )
 
     def _decays(self, link: Link, known: Decayed) -> bool:
         return link.key in self._matrices and link.trainable and known.decay.get(link.key, 0.0) > 0

@@ -59,6 +59,6 @@ class WeightsStayNonFinite(Detector):
                 event,
                 f"the weights have not been finite for {self._bad[key]} steps",
                 cause="Nothing that is computed from NaN weights is anything but NaN; no step can repair them.",
-                remedy="Stop this run and restart from the last checkpoint with finite weights, after the cause is mended.",
+                remedy="Stop this run and restart from the last checkpoint with finite weights, after fixing the cause.",
                 steps=self._bad[key],
             )

@@ -1,15 +1,8 @@
-"""PM342 workers-share-generator."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.cards import Card
-from premortem.detectors.base import TWICE, Detector
+from premortem.detectors.base import TWICE, Card, Certainty, Detector, Finding, Findings, Severity
 from premortem.detectors.shared.wording import count
 from premortem.events import BatchDrawn, EpochStarted, Event, LoaderBuilt
-from premortem.findings import Certainty, Finding, Severity
 
 
 @dataclass
@@ -25,7 +18,7 @@ class Watched:
 
 
 class WorkersShareGenerator(Detector):
-    """Every worker of a DataLoader works on the same copy: the same random numbers, or the same stream.
+    """Every worker of a DataLoader has the same copy: the same random numbers, or the same stream.
 
     ## Why it matters
     A generator that the dataset holds is copied into each worker, and anew in each epoch: all workers draw the same
@@ -41,19 +34,15 @@ class WorkersShareGenerator(Detector):
     global generator, which is seeded for each worker and epoch. Let each worker take its own part of a stream.
     """
 
-    card = Card(
-        code="PM342",
-        name="workers-share-generator",
-        family="data-augment",
-        severity=Severity.ERROR,
-        explains=("same-batch-every-step",),
+    card = Card("PM342", "workers-share-generator", "data-augment", Severity.ERROR).explaining(
+        "same-batch-every-step"
     )
     listens = (LoaderBuilt, EpochStarted, BatchDrawn)
 
     def __init__(self) -> None:
         self._loaders: dict[int, Watched] = {}
 
-    def observe(self, event: Event) -> Iterator[Finding]:
+    def observe(self, event: Event) -> Findings:
         if isinstance(event, LoaderBuilt):
             if event.workers:
                 self._loaders[event.loader] = Watched(event)
@@ -65,7 +54,7 @@ class WorkersShareGenerator(Detector):
             if watched is not None and event.fingerprint is not None:
                 yield from self._drawn(event, watched)
 
-    def _drawn(self, event: BatchDrawn, watched: Watched) -> Iterator[Finding]:
+    def _drawn(self, event: BatchDrawn, watched: Watched) -> Findings:
         built = watched.built
         if event.index == watched.index + 1 and event.fingerprint == watched.last:
             watched.alike += 1
@@ -73,24 +62,17 @@ class WorkersShareGenerator(Detector):
         if watched.first is None:
             watched.first = event.fingerprint
         if watched.alike >= TWICE and built.workers > 1:
-            yield self._found(
-                event,
-                built,
-                f"{built.workers} workers deliver the same batches one after the other",
-                certain=True,
-            )
+            what = f"{built.workers} workers deliver the same batches one after the other"
+            yield self._found(event, built, what, certain=True)
         elif built.generators and watched.epochs >= TWICE and event.index == 0:
             # In a fixed order the repetition can be seen; in a shuffled one it follows from the copies.
             if event.fingerprint == watched.first:
-                yield self._found(
-                    event, built, "each epoch begins with the very batch of the first", certain=True
-                )
+                yield self._found(event, built, "every epoch begins with the same batch", certain=True)
             elif built.shuffle:
                 what = f"{count(built.workers, 'worker')} start every epoch with the same copy of it"
                 yield self._found(event, built, what, certain=False)
 
     def _found(self, event: BatchDrawn, built: LoaderBuilt, what: str, *, certain: bool) -> Finding:
-        self.over = True
         name = built.generators[0] if built.generators else ""
         if name:
             message = f"the dataset draws from `{name}`, and {what}"
@@ -100,7 +82,7 @@ class WorkersShareGenerator(Detector):
             message = what
             cause = "Every worker goes through the whole dataset, with the same random state."
             remedy = "Let each worker take its part (`torch.utils.data.get_worker_info()`), with a seed of its own."
-        return self.finding(
+        return self.last_word(
             event,
             message,
             cause=cause,

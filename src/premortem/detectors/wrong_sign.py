@@ -1,14 +1,8 @@
-"""PM405 wrong-sign."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from statistics import median
 
-from premortem.cards import Card
-from premortem.detectors.base import Detector
-from premortem.events import Backward, Custody, Event, GraphWalked, OptimizerBuilt, OptimizerStep, Site
-from premortem.findings import Finding, Severity
+from premortem.detectors.base import DIVERGING, Card, Detector, Findings, Severity
+from premortem.detectors.shared.optimizers import Optimizers
+from premortem.events import Backward, Custody, Event, GraphWalked, OptimizerStep, Site
 
 _STEPS = 6  # audited steps that must all go the wrong way: the first ones of a healthy loss may
 _UPHILL = 0.3  # cosine with the gradient, above what momentum and noise leave of a descent
@@ -34,43 +28,28 @@ class WrongSign(Detector):
     and unlearning after ordinary training.
     """
 
-    card = Card(
-        code="PM405",
-        name="wrong-sign",
-        family="loss-definition",
-        severity=Severity.ERROR,
-        explains=(
-            "loss-without-lower-bound",
-            "exploding-gradients",
-            "updates-too-large",
-            "non-finite-training",
-            "overflow",
-            "weights-stay-non-finite",
-            "saturated-activations",
-            "dead-units",
-            "clipped-hard-every-step",
-            "uninformative-labels",
-            "plateau-wrong-mode",
-        ),
+    card = Card("PM405", "wrong-sign", "loss-definition", Severity.ERROR).explaining(
+        *DIVERGING,
+        "loss-without-lower-bound",
+        "weights-stay-non-finite",
+        "saturated-activations",
+        "dead-units",
+        "clipped-hard-every-step",
+        "uninformative-labels",
+        "plateau-wrong-mode",
     )
-    listens = (OptimizerBuilt, GraphWalked, Backward, Custody, OptimizerStep)
+    uses = (Optimizers,)
+    listens = (GraphWalked, Backward, Custody, OptimizerStep)
 
     def __init__(self) -> None:
-        self._holds: dict[int, set[int]] = {}
-        self._maximize: dict[int, bool] = {}
-        self._kinds: dict[int, str] = {}
         self._walks: list[GraphWalked] = []  # since the last step of any optimizer
         self._values: dict[Site | None, list[float]] = {}
         self._right: set[int] = set()  # parameters that were trained the right way round
         self._unclear: set[int] = set()  # ... by a loss of which that cannot be said
         self._sense: dict[int, str] = {}  # optimizer -> of its last audited step
 
-    def observe(self, event: Event) -> Iterator[Finding]:
-        if isinstance(event, OptimizerBuilt):
-            self._holds[event.optimizer] = {key for group in event.groups for key in group.parameters}
-            self._maximize[event.optimizer] = event.maximize
-            self._kinds[event.optimizer] = event.kind
-        elif isinstance(event, GraphWalked):
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, GraphWalked):
             self._walks.append(event)
             del self._walks[:-8]
         elif isinstance(event, Backward) and event.value is not None:
@@ -81,9 +60,10 @@ class WrongSign(Detector):
         elif isinstance(event, OptimizerStep):
             yield from self._stepped(event)
         elif isinstance(event, Custody):
-            yield from self._moved(event)
+            if not self._maximizes(event.optimizer):
+                yield from self._climbed(event, event.uphill)
 
-    def _stepped(self, event: OptimizerStep) -> Iterator[Finding]:
+    def _stepped(self, event: OptimizerStep) -> Findings:
         walks, self._walks = self._walks, []
         by_hand = event.optimizer == 0
         mine = [w for w in walks if by_hand or w.at in event.backward_sites]
@@ -97,12 +77,12 @@ class WrongSign(Detector):
             yield from self._climbed(event, event.uphill)
             return
         reached = {key for walk in mine for key in walk.parameters}
-        holds = self._holds.get(event.optimizer, set())
+        holds, maximizes = self.fact(Optimizers).held(event.optimizer), self._maximizes(event.optimizer)
         if sense == "turned":
-            if reached & self._unclear or self._maximize.get(event.optimizer, False):
+            if reached & self._unclear or maximizes:
                 return
             sense = "max"
-        if (sense == "max") == self._maximize.get(event.optimizer, False):
+        if (sense == "max") == maximizes:
             self._right |= reached
             return
         # Weights that the loss reaches and this optimizer leaves alone are the other player's.
@@ -117,46 +97,30 @@ class WrongSign(Detector):
         worse = last < first if sense == "max" else last > first
         if not worse:
             return
-        self.over = True
         if sense == "max":
-            yield self.finding(
-                event,
-                f"the loss is minus a criterion: it went from {first:.4g} to {last:.4g} while the model got worse",
-                cause="Minimising the negative of a criterion maximises the criterion: every step unlearns.",
-                remedy="Remove the minus sign (or add the one that a log-likelihood needs).",
-                at=site,
-                first=first,
-                last=last,
-            )
+            what = f"the loss is minus a criterion: it went from {first:.4g} to {last:.4g} while the model got worse"
+            cause = "Minimising the negative of a criterion maximises the criterion: every step makes the model worse."
+            remedy = "Remove the minus sign (or add the one that a log-likelihood needs)."
         else:
-            yield self.finding(
-                event,
-                f"{event.kind}(maximize=True) climbs an ordinary criterion: it rose from {first:.4g} to {last:.4g}",
-                cause="maximize=True follows the gradient upwards; a criterion must go down.",
-                remedy="Drop maximize=True, or give the optimizer minus the loss.",
-                at=site,
-                first=first,
-                last=last,
-            )
+            what = f"{event.kind}(maximize=True) climbs an ordinary criterion: it rose from {first:.4g} to {last:.4g}"
+            cause = "maximize=True follows the gradient upwards; a criterion must go down."
+            remedy = "Drop maximize=True, or give the optimizer minus the loss."
+        yield self.last_word(event, what, cause=cause, remedy=remedy, at=site, first=first, last=last)
 
-    def _moved(self, event: Custody) -> Iterator[Finding]:
-        if not self._maximize.get(event.optimizer, False):
-            yield from self._climbed(event, event.uphill)
+    def _maximizes(self, optimizer: int) -> bool:
+        built = self.fact(Optimizers).built.get(optimizer)
+        return built is not None and built.maximize
 
-    def _climbed(self, event: OptimizerStep | Custody, uphill: float | None) -> Iterator[Finding]:
+    def _climbed(self, event: OptimizerStep | Custody, uphill: float | None) -> Findings:
         """Updates that follow the gradient of something that should get smaller."""
         if self._sense.get(event.optimizer) != "min" or uphill is None:
             return
         count = self.in_a_row(("uphill", event.optimizer), uphill > _UPHILL)
         if count < 4:
             return
-        self.over = True
-        who = (
-            "the update by hand"
-            if event.optimizer == 0
-            else f"the optimizer {self._kinds.get(event.optimizer, '')}"
-        )
-        yield self.finding(
+        built = self.fact(Optimizers).built.get(event.optimizer)
+        who = f"the optimizer {built.kind if built else ''}" if event.optimizer else "the update by hand"
+        yield self.last_word(
             event,
             f"{who} moves the weights up the gradient of the loss (cosine {uphill:+.2f}), {count} steps in a row",
             cause="The gradient points to where the loss grows; the update has to be subtracted.",

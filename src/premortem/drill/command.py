@@ -20,7 +20,7 @@ def parser() -> Parser:
     add("--only", action="append", metavar="NAMES", help="only these mutants, with commas")
     add("--steps", type=int, metavar="N", help="optimizer steps of a run (default: 60 or 5 s; 0: all)")
     add("--seconds", type=float, default=300.0, metavar="S", help="the longest one launch may take")
-    add("--jobs", type=int, metavar="N", help="mutants that run at the same time (default: half the cores)")
+    add("--jobs", type=int, metavar="N", help="mutants that run at the same time (default: one per core)")
     add("--json", type=Path, metavar="FILE.json", help="write the score to this file")
     add("--quiet", action="store_true", help="print nothing")
     add("-m", action="store_true", help="the name is a module's, as in `python -m`")

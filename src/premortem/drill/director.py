@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import zipfile
@@ -15,6 +16,7 @@ from premortem.drill.order import Heard, Order
 from premortem.drill.scoring import Clean, Score, score, survived
 from premortem.program.running import Program
 from premortem.scriptrun.run import Plan, Script, ScriptRun
+from premortem.terminal.progress import Progress
 
 STEPS = 60
 QUICK = 5.0  # seconds: where steps are quick there may be more than STEPS of them, up to here
@@ -28,13 +30,16 @@ class DrillOptions:
     steps: int | None = None  # None: STEPS, and more where they are quick; 0: the whole run
     seconds: float = 300.0  # for one launch
     jobs: int = 1
-    tell: Callable[[str], None] = lambda _: None
+    shown: Progress = field(default_factory=Progress)
+    scored: Callable[[Score], None] = lambda _: None  # told of each mutant as soon as it is known
 
 
 @dataclass
 class Drill:
     clean: Clean | None = None
-    scores: list[Score] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)  # in the order in which they were known
+    asked: int = 0  # mutants
+    interrupted: bool = False
     problem: str = ""  # why there is nothing to score
     tail: str = ""
 
@@ -47,26 +52,56 @@ class Drill:
         return [each for each in self.scores if each.outcome == "caught"]
 
 
-def drill(options: DrillOptions) -> Drill:
-    return _Director(options).drill()
+def drill(options: DrillOptions, done: Drill | None = None) -> Drill:
+    """Fills `done`; whatever interrupts it leaves what was known until then."""
+    done = Drill() if done is None else done
+    done.asked = len(options.mutants)
+    _Director(options, done).drill()
+    return done
 
 
 class _Director:
-    def __init__(self, options: DrillOptions) -> None:
-        self.options = options
-        self.script = Script.from_words(options.argv, Path.cwd())
-        if not self.script.module:
-            Program(target=self.script.target).check()
+    def __init__(self, options: DrillOptions, done: Drill) -> None:
+        self.options, self.done = options, done
+        script = Script.from_words(options.argv, Path.cwd())
+        if not script.module:
+            Program(target=script.target).check()
+        plan = Plan(play="premortem.drill.mutated_script:play", warm="premortem.drill.mutated_script:warm")
+        self.run = ScriptRun(script, plan, environment={"PYTHONHASHSEED": "0"}, lanes=options.jobs)
+        self._launches = itertools.count(1)
 
-    def drill(self) -> Drill:
-        self.options.tell("running the script as it is")
+    def drill(self) -> None:
+        with self.run:
+            order = self._clean()
+            if order is None or self.done.clean is None:
+                return
+            self.options.shown.say("")
+            self.options.shown.count(len(self.options.mutants), "mutants")
+            pool = ThreadPoolExecutor(self.options.jobs)
+            try:
+                waiting = [
+                    pool.submit(self._score, cls, order, self.done.clean) for cls in self.options.mutants
+                ]
+                for future in waiting:
+                    future.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.run.cancel()  # where it was interrupted, mutants still run
+                pool.shutdown(wait=True)
+                names = [cls.name for cls in self.options.mutants]
+                self.done.scores.sort(key=lambda each: names.index(each.mutant))
+
+    def _clean(self) -> Order | None:
+        """The script as it is, alone and watched. None when there is nothing to drill."""
+        self.options.shown.say("the script as it is")
         given = self.options.steps
         steps = STEPS if given is None else given
         order = Order(watched=False, steps=steps, at_least=QUICK if given is None else 0.0)
         alone = self._launch(order)
-        problem = _problem(alone)
-        if problem:
-            return Drill(problem=problem, tail=alone.tail)
+        self.done.problem = _problem(alone)
+        if self.done.problem:
+            self.done.tail = alone.tail
+            return None
         order = replace(
             order,
             backwards=alone.backwards if alone.cut else 0,
@@ -74,34 +109,35 @@ class _Director:
             saves=alone.saves,
             per_step=math.ceil(alone.backwards / max(1, alone.steps)),
         )
-        self.options.tell("running it as it is, watched")
-        clean = Clean(alone=alone, watched=self._launch(replace(order, watched=True)))
-        done = Drill(clean=clean)
-        with ThreadPoolExecutor(self.options.jobs) as pool:
-            done.scores = list(pool.map(lambda cls: self._score(cls, order, clean), self.options.mutants))
-        return done
+        self.options.shown.say("the script as it is, watched")
+        self.done.clean = Clean(alone=alone, watched=self._launch(replace(order, watched=True)))
+        return order
 
-    def _score(self, cls: type[Mutant], order: Order, clean: Clean) -> Score:
-        self.options.tell(f"{cls.name}: {cls.__doc__ or ''}".partition("\n")[0])
+    def _score(self, cls: type[Mutant], order: Order, clean: Clean) -> None:
+        self.options.shown.say(cls.name)
         # A run that has lost its way may go on for longer than the clean one, which ended by itself.
         limit = order.backwards or 4 * clean.alone.backwards
         order = replace(order, mutant=cls.name, backwards=limit)
         watched = self._launch(replace(order, watched=True))
-        if not cls.kills:
-            return score(cls.name, cls.families, cls.needs, clean, watched)
-        alone = self._launch(order)
-        return survived(cls.name, cls.needs, alone, watched)
+        if cls.kills:
+            found = survived(cls.name, cls.needs, self._launch(order), watched)
+        else:
+            found = score(cls.name, cls.families, cls.needs, clean, watched)
+        if self.run.cancelled:
+            return
+        self.done.scores.append(found)
+        self.options.shown.advance()
+        self.options.scored(found)
 
     def _launch(self, order: Order) -> Heard:
-        plan = Plan(play="premortem.drill.mutated_script:play")
-        with ScriptRun(self.script, plan, environment={"PYTHONHASHSEED": "0"}) as run:
-            ran = run.go(order.to_json(), self.options.seconds)
-            facts = [line for line in ran.lines if not {"problem", "failed"} & line.keys()]
-            heard = Heard.read(facts, run.shared / "findings.json")
-            if ran.code < 0:  # what was being written when it died, as it lies there now
-                heard.damaged = [
-                    path for path in heard.damaged if _torn(ran.layers.place(os.path.realpath(path)))
-                ]
+        order = replace(order, folder=f"launch-{next(self._launches)}")
+        ran = self.run.go(order.to_json(), self.options.seconds)
+        facts = [line for line in ran.lines if not {"problem", "failed"} & line.keys()]
+        heard = Heard.read(facts, self.run.shared / order.folder / "findings.json")
+        if ran.code < 0:  # what was being written when it died, as it lies there now
+            heard.damaged = [
+                path for path in heard.damaged if _torn(ran.layers.place(os.path.realpath(path)))
+            ]
         heard.ended = heard.ended or ran.last("problem") or ""
         if failed := ran.last("failed"):
             heard.ended = f"the drill itself failed ({failed})"
@@ -112,12 +148,12 @@ class _Director:
 
 def _problem(alone: Heard) -> str:
     if alone.late:
-        return "the script did not come far enough in time, see --seconds and --steps"
+        return "the script did not get far enough in time; see --seconds and --steps"
     if alone.backwards == 0:
         return f"the script made no training step ({alone.ended or 'its process died'})"
     return ""
 
 
 def _torn(place: str | None) -> bool:
-    """Nothing at all at this place is no torn file: whoever looks for one finds that there is none."""
+    """No file at this place is not a torn file: a script that looks for it finds that there is none."""
     return place is not None and Path(place).exists() and not zipfile.is_zipfile(place)

@@ -76,7 +76,8 @@ class Child:
         self.tell(ended=how[:500])
 
     def _supervise(self) -> Supervision:
-        program, shared = self.played.program, self.played.shared
+        program, shared = self.played.program, self.played.shared / self.order.folder
+        shared.mkdir()
         options = RunOptions(
             target=program.target,
             module=program.module,
@@ -112,3 +113,9 @@ def _seed() -> None:
 
 def play(played: Played) -> None:
     Child(played).run()
+
+
+def warm() -> None:
+    """Loaded once for all runs of the script."""
+    import premortem.drill.mutants
+    import premortem.run.watcher  # noqa: F401

@@ -18,6 +18,7 @@ class Order:
     at_least: float = 0.0  # but not before as many seconds of training
     saves: int = 0  # of the clean run
     per_step: int = 1  # backward passes, in the clean run
+    folder: str = ""  # for its journal and findings, below the shared one
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -2,35 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console as Terminal
-from rich.table import Table
 from rich.text import Text
 
 from premortem import __version__
 from premortem.drill.director import Drill
 from premortem.drill.mutants import by_name
-from premortem.drill.scoring import CAUGHT, MISSED, Clean, Score
+from premortem.drill.scoring import CAUGHT, MISSED, OUTCOMES, Clean, Score
 from premortem.files.plain import dumps
 
 _STYLES = {CAUGHT: "green", MISSED: "bold red"}
 
 
-def show(done: Drill, terminal: Terminal) -> None:
+class Rows:
+    """One line for each mutant, as soon as it is known."""
+
+    def __init__(self, terminal: Terminal, names: Iterable[str]) -> None:
+        self._terminal = terminal
+        self._widths = (max(map(len, names)), max(map(len, OUTCOMES)), 20, 5, 7)
+        self._begun = False
+
+    def add(self, score: Score) -> None:
+        if not self._begun:
+            self._begun = True
+            self._print("dim", "mutant", Text(), "family", "step", "seconds", "what was reported")
+        self._print("", *_row(score))
+
+    def _print(self, style: str, *cells: Text | str) -> None:
+        line = Text(style=style)
+        for cell, width in zip(cells, (*self._widths, 0), strict=True):
+            text = cell if isinstance(cell, Text) else Text(cell)
+            line.append_text(text)
+            line.append(" " * max(1, width + 1 - len(text)) if width else "")
+        line.rstrip()
+        self._terminal.print(line, soft_wrap=True)
+        self._terminal.file.flush()
+
+
+def show_end(done: Drill, terminal: Terminal) -> None:
+    """What follows from all of them."""
     if done.clean is None:
-        terminal.print(Text(f"nothing was drilled: {done.problem}", "bold"))
+        why = done.problem or "it was interrupted before the script had run as it is"
+        terminal.print(Text(f"nothing was drilled: {why}", "bold"))
         if done.tail:
             terminal.print(Text("the last lines of the script:", "dim"), Text(done.tail, "dim"), sep="\n")
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for head in ("mutant", "", "family", "step", "seconds", "what was said"):
-        table.add_column(head, no_wrap=head != "what was said")
-    for each in done.scores:
-        table.add_row(*_row(each))
-    terminal.print(table)
     terminal.print()
+    if done.interrupted:
+        terminal.print(Text(f"interrupted after {len(done.scores)} of {done.asked} mutants", "yellow"))
     for line in (verdict(done), *about_clean(done.clean)):
         terminal.print(Text(line, "bold" if line == verdict(done) else ""))
 
@@ -89,6 +112,8 @@ def record(done: Drill) -> str:
         {
             "premortem": __version__,
             "problem": done.problem,
+            "interrupted": done.interrupted,
+            "asked": done.asked,
             "score": len(done.caught) / len(done.effective) if done.effective else None,
             "effective": len(done.effective),
             "caught": len(done.caught),

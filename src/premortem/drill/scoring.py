@@ -12,6 +12,7 @@ ABSENT = "does not apply here"
 IDLE = "changes nothing here"
 FAILED = "could not be run"
 LOUD = "ends the script by itself"
+OUTCOMES = (CAUGHT, MISSED, ABSENT, IDLE, FAILED, LOUD)
 
 
 @dataclass(frozen=True, kw_only=True)

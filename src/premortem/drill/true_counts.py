@@ -39,7 +39,7 @@ class TrueCounts:
         self.cut = False
         self.began: float | None = None  # the first backward pass
         self.prints: dict[str, int] = {}
-        # Around the witness's own use of torch, once somebody else is watching too.
+        # Around the witness's own use of torch, once premortem is watching too.
         self.apart: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._durations: list[float] = []
         self._last: float | None = None

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from premortem.command_line import Command, did_you_mean
 from premortem.errors import UsageError
 from premortem.files import private
+
+if TYPE_CHECKING:
+    from premortem.drill.mutants import Mutant
 
 NOT_ALL = 1
 
@@ -24,32 +28,42 @@ def run(options: argparse.Namespace, command: Command) -> int:
     from rich.console import Console as Terminal
 
     from premortem.drill import page
-    from premortem.drill.director import DrillOptions, drill
-    from premortem.terminal.status_line import status_line
+    from premortem.drill.director import Drill, DrillOptions, drill
+    from premortem.terminal.interruption import exit_code
+    from premortem.terminal.progress import progress
 
     chosen = _chosen(options.only)
-    with status_line("starting") as tell:
-        done = drill(
-            DrillOptions(
-                argv=[*(["-m"] if command.module else []), command.target, *command.argv],
-                mutants=chosen,
-                steps=options.steps,
-                seconds=options.seconds,
-                jobs=options.jobs or max(1, (os.cpu_count() or 2) // 2),
-                tell=tell,
+    done, interrupted = Drill(), None
+    terminal = Terminal(highlight=False, markup=False, emoji=False, quiet=options.quiet)
+    if not terminal.is_terminal:
+        terminal.width = 140
+    rows = page.Rows(terminal, [each.name for each in chosen])
+    try:
+        with progress("drill", quiet=options.quiet) as shown:
+            drill(
+                DrillOptions(
+                    argv=[*(["-m"] if command.module else []), command.target, *command.argv],
+                    mutants=chosen,
+                    steps=options.steps,
+                    seconds=options.seconds,
+                    jobs=options.jobs or os.cpu_count() or 1,
+                    shown=shown,
+                    scored=rows.add,
+                ),
+                done,
             )
-        )
-    if not options.quiet:
-        terminal = Terminal(highlight=False, markup=False, emoji=False)
-        if not terminal.is_terminal:
-            terminal.width = 140
-        page.show(done, terminal)
+    except KeyboardInterrupt as error:
+        interrupted = error
+        done.interrupted = True
+    page.show_end(done, terminal)
     if options.json is not None:
         private.write_text(options.json, page.record(done))
+    if interrupted is not None:
+        return exit_code(interrupted)
     return 0 if done.clean is not None and len(done.caught) == len(done.effective) else NOT_ALL
 
 
-def _chosen(only: list[str] | None) -> list[type]:
+def _chosen(only: list[str] | None) -> list[type[Mutant]]:
     from premortem.drill import mutants
 
     if not only:

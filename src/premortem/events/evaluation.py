@@ -23,7 +23,7 @@ class EvaluationEnded(Event):
     repeated: bool  # the same input many times (MC dropout)
     generator: bool  # in training its output goes into another model: its samples are no prediction
     weights: int | None  # checksum of the evaluated model's weights
-    number: int  # the how-manieth evaluation of this model
+    number: int  # counts the evaluations of this model from 1
     forgotten: int = 0  # functional dropouts that ran because nobody passed `training`
     fresh: bool = True  # on inputs that were not just trained on
     trained: bool = True  # the model itself was trained on before

@@ -30,6 +30,11 @@ class OptimizerBuilt(Event):
     again: bool = False
     error: str = ""  # the constructor raised
 
+    @property
+    def held(self) -> frozenset[int]:
+        """The keys of all parameters in its groups."""
+        return frozenset(key for group in self.groups for key in group.parameters)
+
 
 @dataclass(slots=True, kw_only=True)
 class ZeroGrad(Event):

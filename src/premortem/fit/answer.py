@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from premortem.fit.gpus import MIB, Gpu
-from premortem.fit.levers import Lever, candidates
+from premortem.fit.levers import Lever, candidates, samples
 from premortem.fit.search import Search
-from premortem.fit.sides import Side, largest_side
-from premortem.fit.trials import SHARE, NotRehearsed, Trials
+from premortem.fit.sides import Side, largest_side, spatial
+from premortem.fit.trials import SHARE, NotRehearsed, OutOfTime, Trials
+from premortem.terminal.progress import Progress
 
 FITS, TIGHT, NO = "fits", "tight", "no"
-_WORTH = 0.02  # of the peak: a smaller saving is not told
+_WORTH = 0.02  # of the peak: a smaller saving is not worth a line
+_LITTLE = 0.01  # of the card: who needs no more needs no advice
 _RANKS = 8
 
 
@@ -40,6 +45,13 @@ class Answer:
     side: Side | None = None  # of its images, if it has any
     advice: list[Advice] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    untried: list[str] = field(default_factory=list)
+
+
+def predicted(trials: Trials) -> Answer:
+    """The script as it is. Raises NotRehearsed when there is no step to predict."""
+    base = trials.base()
+    return Answer(base, verdict(base), base["batch"], largest_why="not looked for (--quick)")
 
 
 def verdict(result: dict[str, Any]) -> str:
@@ -47,25 +59,72 @@ def verdict(result: dict[str, Any]) -> str:
     return FITS if result["roomy"] else TIGHT if result["fits"] else NO
 
 
-def answer(trials: Trials, *, quick: bool = False, told: Callable[[str], None] = lambda _: None) -> Answer:
-    base = trials.base()
-    found = Answer(base, verdict(base), base["batch"])
-    if quick:
-        found.largest_why = "not looked for (--quick)"
-        return found
-    told("looking for the largest batch")
-    _largest(found, trials)
-    told("looking for the largest side")
-    found.side = largest_side(trials, base, lambda result: bool(result["careful"]))
-    for change in _wanted(base):
-        told(f"trying: {change.title}")
-        _try(found, trials, change)
-    if found.lever is not None and found.lever.value > 1:
-        told("trying: half the batch")
-        _halve(found, trials, found.lever)
-    found.advice += _calculated(base, trials.asked.gpu)
-    found.advice.sort(key=lambda advice: advice.peak)
-    return found
+def complete(found: Answer, trials: Trials, shown: Progress) -> None:
+    """Everything beyond the prediction, as far as the time goes; `found.untried` is what there was no time for.
+
+    Whatever interrupts it leaves what was found until then."""
+    work = _Work(found, trials, shown)
+    threads = [threading.Thread(target=work.run, daemon=True) for _ in range(trials.workers)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        trials.cancel()  # where it was interrupted, threads still wait for rehearsals
+        for thread in threads:
+            thread.join()
+        found.advice.sort(key=lambda advice: advice.peak)
+    if work.fault is not None:
+        raise work.fault
+
+
+class _Work:
+    """What is left to do. Several threads take from it."""
+
+    def __init__(self, found: Answer, trials: Trials, shown: Progress) -> None:
+        self._found, self._trials, self._shown = found, trials, shown
+        self.fault: BaseException | None = None
+        base, gpu = found.base, trials.asked.gpu
+        self._left: deque[tuple[str, Callable[[], None]]] = deque()
+        self._left.append(("the largest batch", self._batch))
+        if base["allocated"] < _LITTLE * (gpu.memory - gpu.context):
+            found.notes.append("no advice: the script needs less than a hundredth of the card")
+        else:
+            for change in base["wanted"]:
+                self._left.append((change["title"], functools.partial(_try, found, trials, **change)))
+            found.advice += _calculated(base, gpu)
+        if spatial(base["shapes"])[1]:
+            self._left.append(("the largest side of its images", self._side))
+        shown.count(len(self._left))
+
+    def run(self) -> None:
+        while self._left:
+            try:
+                title, task = self._left.popleft()
+            except IndexError:
+                return
+            self._shown.say(title)
+            try:
+                task()
+            except OutOfTime:
+                self._found.untried.append(title)
+            except Exception as error:  # noqa: BLE001 - for the thread that waits
+                self.fault = error
+                return
+            finally:
+                self._shown.say("")
+            self._shown.advance()
+
+    def _batch(self) -> None:
+        found = self._found
+        _largest(found, self._trials)
+        if found.lever is not None and found.lever.value > 1 and found.advice:
+            _halve(found, self._trials, found.lever)
+
+    def _side(self) -> None:
+        found = self._found
+        found.side = largest_side(self._trials, found.base, lambda result: bool(result["careful"]))
 
 
 # --- the batch -------------------------------------------------------------------------------
@@ -76,14 +135,15 @@ def _largest(found: Answer, trials: Trials) -> None:
     if not batch:
         found.largest_why = "the model is called without a tensor, so its batch is not known"
         return
-    for lever in candidates([Lever(**lever) for lever in found.base["levers"]], batch):
+    levers = [Lever(**lever) for lever in found.base["levers"]]
+    found.largest_why = "there was no time to look for it (see --seconds)"
+    for lever in candidates(levers, batch):
         if _turns(trials, lever, batch):
             found.lever = lever
             break
     else:
         found.largest_why = (
-            f"nothing in the script that can be turned stands for its batch of {batch}: "
-            "no argument, no number in the script, no DataLoader"
+            f"found no argument, no number in the script and no DataLoader that sets its batch of {batch}"
         )
         return
     gpu, lever = trials.asked.gpu, found.lever
@@ -93,6 +153,7 @@ def _largest(found: Answer, trials: Trials) -> None:
         room=(gpu.memory - gpu.context) * SHARE,
         value=lever.value,
         base=found.base,
+        most=samples(levers, lever.value),
     )
     found.largest = search.run()
     found.largest_why, found.largest_value = search.why, search.value
@@ -112,19 +173,13 @@ def _turns(trials: Trials, lever: Lever, batch: int) -> bool:
 # --- what would help -------------------------------------------------------------------------
 
 
-def _wanted(base: dict[str, Any]) -> Iterator[Any]:
-    from premortem.fit import changes
-
-    return (change for change in changes.ALL if change.wanted(base))
-
-
-def _try(found: Answer, trials: Trials, change: Any) -> None:
+def _try(found: Answer, trials: Trials, name: str, title: str, cost: str) -> None:
     try:
-        result = trials.of(changes=[change.name])
+        result = trials.of(changes=[name])
     except NotRehearsed as error:
-        found.notes.append(f"{change.title}: could not be tried ({error})")
+        found.notes.append(f"{title}: could not be tried ({error})")
         return
-    _add(found, change.name, change.title, result, change.cost)
+    _add(found, name, title, result, cost)
 
 
 def _halve(found: Answer, trials: Trials, lever: Lever) -> None:

@@ -27,7 +27,12 @@ def parser() -> Parser:
     add("--picture", type=Path, metavar="FILE.svg", help="draw the memory over two steps")
     add("--quick", action="store_true", help="only the prediction: no largest batch, no advice")
     add("--measure", action="store_true", help="where there is a GPU: run it for real too, and compare")
-    add("--seconds", type=float, default=300.0, metavar="S", help="the longest one rehearsal may take")
+    add(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help="for everything (default: 60; the first rehearsal alone may take 300)",
+    )
     add(
         "--speed",
         action="store_true",

@@ -11,6 +11,7 @@ import ast
 import contextlib
 import itertools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,7 @@ class Lever:
     value: int
     spelled: str = ""  # as a person would write it
     what: str = BATCH  # that it stands for, or may
+    samples: int = 0  # of the data that a DataLoader reads, where that is known
 
 
 @dataclass
@@ -47,6 +49,9 @@ class Levers:
     turned: Lever | None = None
     to: int | None = None
     found: list[Lever] = field(default_factory=list)
+    reached: Callable[[str], None] = lambda _: (
+        None
+    )  # told where the script is: may come back with another lever to turn
 
     def install(self, points: Subscriptions, mode: Any = contextlib.nullcontext) -> None:
         """What is made within `mode()` has no contents: most of a larger batch need not be real."""
@@ -61,6 +66,9 @@ class Levers:
                     self._meet("argument", name, value, _spelled(parser, name))
                 elif side := _side(value):
                     self._meet("argument", name, side, _spelled(parser, name), SIDE)
+            if any(lever.kind == "argument" for lever in self.found):
+                self.reached("argument")
+            for name, value in vars(options).items():
                 if self._turns("argument", name):
                     many = isinstance(value, (list, tuple))
                     setattr(options, name, type(value)([self.to] * len(value)) if many else self.to)
@@ -68,13 +76,14 @@ class Levers:
 
         def loader(this: Any, dataset: Any, batch_size: Any = 1, *args: Any, **kwargs: Any) -> None:
             kwargs.update(zip(_LOADER, args, strict=False))
+            self.reached("loader")
             lever = self.turned
             if lever is not None and lever.kind == "loader" and lever.what == SIDE:
                 kwargs = lengthen(kwargs, lever.value, self.to or 1, mode)
             if not _is_size(batch_size) or kwargs.get("batch_sampler") is not None:
                 init(this, dataset, batch_size, **kwargs)
                 return
-            self._meet("loader", "DataLoader(batch_size=…)", batch_size)
+            self._meet("loader", "DataLoader(batch_size=…)", batch_size, samples=_length(dataset))
             if self._turns("loader", "", batch_size):
                 enlarge(init, this, dataset, batch_size, self.to or 1, kwargs, mode)
             elif lever is not None and lever.what == BATCH and batch_size == self.to:
@@ -106,8 +115,10 @@ class Levers:
             lines[number.lineno - 1] = line[: number.col_offset] + new + line[number.end_col_offset :]
         return b"".join(lines)
 
-    def _meet(self, kind: str, name: str, value: int, spelled: str = "", what: str = BATCH) -> None:
-        new = Lever(kind, name, value, spelled, what)
+    def _meet(
+        self, kind: str, name: str, value: int, spelled: str = "", what: str = BATCH, samples: int = 0
+    ) -> None:
+        new = Lever(kind, name, value, spelled, what, samples)
         if (kind, name, value) not in {(lever.kind, lever.name, lever.value) for lever in self.found}:
             self.found.append(new)
 
@@ -121,6 +132,13 @@ class Levers:
         ):
             return False
         return (not name or lever.name == name) and value in {None, lever.value}
+
+
+def samples(found: list[Lever], value: int) -> int:
+    """How many there are for batches of this size: of the largest data set that is read so; 0 when that is not known."""
+    return max(
+        (lever.samples for lever in found if lever.kind == "loader" and lever.value == value), default=0
+    )
 
 
 def candidates(found: list[Lever], batch: int) -> list[Lever]:
@@ -138,6 +156,13 @@ def sides(found: list[Lever], side: int) -> list[Lever]:
     if any(lever.kind == "loader" for lever in found):
         fitting.append(Lever("loader", "the size of the images in its data", side, what=SIDE))
     return fitting
+
+
+def _length(dataset: Any) -> int:
+    try:
+        return len(dataset)
+    except Exception:  # noqa: BLE001 - a data set of the script's, of any kind
+        return 0
 
 
 def _is_size(value: Any) -> bool:

@@ -19,6 +19,7 @@ from premortem.fit.levers import Lever
 from premortem.fit.sides import Side
 
 _SHOWN = 8
+_ASSUMED = 5
 _COLOURS = {FITS: "bold green", "tight": "bold yellow", NO: "bold red"}
 
 
@@ -56,6 +57,7 @@ def record(found: Answer, gpu: Gpu) -> str:
         "advice": [asdict(advice) for advice in found.advice],
         "assumptions": base["assumptions"],
         "notes": found.notes,
+        "untried": found.untried,
         "steps": base["steps"],
         "seconds": base["seconds"],
         "measured": base.get("measured"),
@@ -64,23 +66,33 @@ def record(found: Answer, gpu: Gpu) -> str:
     return dumps(whole, indent=2) + "\n"
 
 
-def show(found: Answer, gpu: Gpu, terminal: Terminal) -> None:
+def show_prediction(found: Answer, gpu: Gpu, terminal: Terminal) -> None:
+    """What is known after the first rehearsal."""
     base = found.base
     terminal.print(_headline(found, gpu))
+    terminal.print()
+    terminal.print(_kinds(base))
+    terminal.print()
+    terminal.print(_alive(base))
+    for sentence in base["assumptions"][:_ASSUMED]:
+        terminal.print(Text(f"assumed: {sentence}.", "dim"))
+    terminal.print()
+    terminal.file.flush()
+
+
+def show_rest(found: Answer, terminal: Terminal) -> None:
+    """What other rehearsals have shown."""
+    base = found.base
     if base.get("measured"):
         terminal.print(_truth(base))
     terminal.print(_batch(found), style="dim" if found.largest is None else "")
     if found.side is not None:
         terminal.print(_side(found.side), style="dim" if found.side.largest is None else "")
-    terminal.print()
-    terminal.print(_kinds(base))
-    terminal.print()
-    terminal.print(_alive(base))
     if found.advice:
         terminal.print()
         terminal.print(_advice(found))
-    for sentence in [*base["assumptions"][:5], *found.notes]:
-        terminal.print(Text(f"assumed: {sentence}." if sentence in base["assumptions"] else sentence, "dim"))
+    for sentence in found.notes:
+        terminal.print(Text(f"{sentence}.", "dim"))
     if note := base.get("sandbox", {}).get("note"):
         terminal.print(Text(f"{note}.", "dim"))
 

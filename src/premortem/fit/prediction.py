@@ -84,6 +84,20 @@ def predict(trace: Any, room: int | None = None) -> Prediction:
     return found
 
 
+def needed(trace: Any, found: Prediction) -> int:
+    """The least room in which it goes through, to a part of four hundred: between what is allocated and what the allocator
+    would reserve without a limit."""
+    low, high = found.allocated, found.reserved_unlimited
+    while high - low > high // 400:
+        middle = (low + high) // 2
+        try:
+            _play(trace, Allocator(middle))
+            high = middle
+        except OutOfMemory:
+            low = middle
+    return high
+
+
 def _play(trace: Any, allocator: Allocator) -> int:
     """The place in the diary where the most is allocated."""
     addresses: dict[int, int] = {}

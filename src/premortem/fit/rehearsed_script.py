@@ -10,12 +10,17 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from premortem.fit import changes, gpus, session
+from torch import nn
+
+from premortem.fit import changes, gpus, session, templates
+from premortem.fit.late_changes import LateSubscriptions, TooLate
 from premortem.fit.levers import Lever, Levers
-from premortem.fit.prediction import predict
+from premortem.fit.prediction import needed, predict
 from premortem.fit.saving import leave_files
 from premortem.fit.savings_in_use import Facts
 from premortem.fit.session import STEPS, Rehearsal
+from premortem.fit.templates import MODEL, Templates
+from premortem.points import Subscriptions
 from premortem.scriptrun.sandbox.kernel import threads
 from premortem.scriptrun.script_process import Played
 
@@ -27,29 +32,75 @@ class Child:
         self.started = time.monotonic()
         self.gpu = gpus.by_name(order["device"])
         self.rehearsal = Rehearsal(self.gpu, self.seen)
-        lever = order.get("lever")
-        self.levers = Levers(Lever(**lever) if lever else None, order.get("batch") or order.get("side"))
+        self.levers = Levers()
         self.facts = Facts()
+        self.templates = Templates(played) if order.get("templates") else None
+        self._obey(order)
 
     def run(self) -> None:
-        order, program = self.order, self.played.program
+        program = self.played.program
         program._source = self.levers.rewritten(program._source)
         with self.rehearsal.on():
-            assert self.rehearsal.points is not None  # noqa: S101 - set by `on`
-            self.levers.install(self.rehearsal.points, lambda: self.rehearsal.fakes.fake)
-            self.facts.install(self.rehearsal.points)
-            leave_files(self.rehearsal.points)
-            for name in order.get("changes", ()):
-                changes.by_name(name).apply(self.rehearsal.points)
+            points = self.rehearsal.points
+            assert points is not None  # noqa: S101 - set by `on`
+            self.levers.install(points, lambda: self.rehearsal.fakes.fake)
+            self.facts.install(points)
+            leave_files(points)
+            if self.templates is not None:
+                self.levers.reached = self._reached
+                points.add(nn.Module, "register_parameter", self._at_the_model)
+            self._put_on(points)
             ending = program.run()
         how = {"ending": asdict(ending) | {"at": None}, "where": _place(ending.at)}
         self.played.tell(answer=self.result() | how)
+
+    def _obey(self, order: dict[str, Any]) -> None:
+        lever = order.get("lever")
+        self.levers.turned = Lever(**lever) if lever else None
+        self.levers.to = order.get("batch") or order.get("side")
+
+    def _put_on(self, points: Subscriptions) -> None:
+        for name in self.order.get("changes", ()):
+            changes.by_name(name).apply(points)
+
+    def _reached(self, place: str) -> None:
+        """The script is at a place from which other rehearsals can go on; this may be one of them."""
+        if self.templates is None:
+            return
+        order = self.templates.reached(place)
+        if order is None:
+            return
+        self.templates, self.started = None, time.monotonic()
+        self.order = self.order | order
+        self._obey(order)
+        try:
+            self._put_on(LateSubscriptions())
+        except TooLate:
+            self.played.tell(too_late=True)
+            self.played.leave()
+
+    def _at_the_model(self, register: Any) -> Any:
+        def registered(module: Any, *args: Any, **kwargs: Any) -> Any:
+            self._reached(MODEL)
+            return register(module, *args, **kwargs)
+
+        return registered
 
     def seen(self) -> None:
         self.played.tell(answer=self.result())
         self.played.leave()
 
     def result(self) -> dict[str, Any]:
+        found = self._result()
+        wanted = (
+            [change for change in changes.ALL if change.wanted(found)]
+            if found["templates"] is not None
+            else []
+        )
+        found["wanted"] = [{key: getattr(each, key) for key in ("name", "title", "cost")} for each in wanted]
+        return found
+
+    def _result(self) -> dict[str, Any]:
         trace = self.rehearsal.trace()
         room = self.order.get("room") or self.gpu.memory - self.gpu.context
         predicted = predict(trace, room)
@@ -77,6 +128,8 @@ class Child:
             "assumptions": trace.assumptions,
             "operations": trace.operations,
             "levers": [asdict(lever) for lever in self.levers.found],
+            "needed": needed(trace, predicted),
+            "templates": templates.usable(self.templates) if self.templates is not None else None,
             "seconds": round(time.monotonic() - self.started, 2),
             **self.facts.found(self.rehearsal),
         }

@@ -51,7 +51,9 @@ def largest_side(trials: Trials, base: dict[str, Any], fits: Callable[[dict[str,
     place, side, count = spatial(base["shapes"])
     if not side:
         return None
-    found = Side(side, why=f"nothing in the script that can be turned stands for its side of {side}")
+    found = Side(
+        side, why=f"found no argument, no number in the script and no DataLoader that sets its side of {side}"
+    )
 
     def trial(lever: Lever, wanted: int) -> dict[str, Any]:
         result = trials.of(lever=vars(lever), side=wanted)
@@ -59,7 +61,7 @@ def largest_side(trials: Trials, base: dict[str, Any], fits: Callable[[dict[str,
         now = shapes[place] if place < len(shapes) else []
         if now[-count:] != [wanted] * count or now[:-count] != base["shapes"][place][:-count]:
             raise NotRehearsed(f"the model is not called with a side of {wanted} then")
-        return result | {"batch": wanted, "allocated": result["allocated"] ** (1 / count)}
+        return result | {"batch": wanted, "needed": result["needed"] ** (1 / count)}
 
     for lever in sides([Lever(**lever) for lever in base["levers"]], side):
         step = _works(trial, lever, side)
@@ -75,7 +77,7 @@ def largest_side(trials: Trials, base: dict[str, Any], fits: Callable[[dict[str,
         fits,
         room=room ** (1 / count),  # the need grows with the area, or the volume
         value=side // step,
-        base=base | {"batch": side, "allocated": base["allocated"] ** (1 / count)},
+        base=base | {"batch": side, "needed": base["needed"] ** (1 / count)},
         noun=SIDE,
         unit=step,
     )

@@ -9,59 +9,74 @@ from pathlib import Path
 
 from rich.console import Console as Terminal
 
-from premortem import redaction
 from premortem.command_line import Command
 from premortem.errors import UsageError
 from premortem.files import private
 from premortem.fit import gpus, page, picture
-from premortem.fit.answer import NO, answer
+from premortem.fit.answer import NO, complete, predicted
 from premortem.fit.measure import measured, must_have_a_card
-from premortem.fit.trials import Asked, NotRehearsed, Trials
-from premortem.program.running import INTERRUPTED, Program
-from premortem.terminal.status_line import status_line
+from premortem.fit.trials import PATIENCE, SECONDS, Asked, NotRehearsed, Trials
+from premortem.program.running import Program
+from premortem.terminal.interruption import exit_code
+from premortem.terminal.progress import progress
 
 DOES_NOT_FIT = 1
 
 
 def run(options: argparse.Namespace, command: Command) -> int:
-    try:
-        return _run(options, command)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-
-
-def _run(options: argparse.Namespace, command: Command) -> int:
     gpu = gpus.by_name(options.device)
     Program(target=command.target, module=command.module, argv=command.argv).check()
     if options.measure:
         must_have_a_card()
-    terminal = Terminal(highlight=False, markup=False, emoji=False)
+    if options.seconds is not None and options.seconds <= 0:
+        raise UsageError("`--seconds` must be more than 0")
     asked = Asked(
         target=command.target,
         module=command.module,
         argv=command.argv,
         gpu=gpu,
         device=options.device,
-        seconds=options.seconds,
+        seconds=options.seconds or SECONDS,
+        patience=options.seconds or PATIENCE,
         show_output=options.show_output,
     )
+    terminal = Terminal(highlight=False, markup=False, emoji=False)
+    found, interrupted = None, None
+    trials = Trials(asked)
     try:
-        unheard = options.quiet or options.show_output  # then the script has the terminal
-        with status_line("rehearsing the script", quiet=unheard) as told, Trials(asked) as trials:
-            found = answer(trials, quick=options.quick, told=told)
+        silent = options.quiet or options.show_output  # then the script has the terminal
+        with progress("fit", "rehearsing the script", quiet=silent) as shown, trials:
+            shown.limit(trials.until)
+            found = predicted(trials)
+            shown.say("")
+            shown.limit(trials.until)
+            if not options.quiet:
+                page.show_prediction(found, gpu, terminal)
+            if not options.quick:
+                complete(found, trials, shown)
             if options.measure:
-                told("running it for real")
+                shown.say("running it on the GPU")
                 found.base["measured"] = measured(asked)
     except NotRehearsed as error:
         if error.tail:
-            sys.stderr.write(f"the last lines of the script:\n{_indented(redaction.redacted(error.tail))}\n")
+            sys.stderr.write(f"the last lines of the script:\n{_indented(error.tail)}\n")
         raise
+    except KeyboardInterrupt as error:
+        if found is None:
+            raise
+        interrupted = error
+        found.notes.append("interrupted: this is what was known by then")
+    if found.untried and interrupted is None:
+        found.notes.append(f"no time for: {'; '.join(found.untried)}. --seconds N gives it longer")
+    found.base["sandbox"] = trials.sandbox
     if options.json is not None:
         private.write_text(options.json, page.record(found, gpu))
     if options.picture is not None:
         private.write_text(options.picture, picture.svg(found.base, gpu))
     if not options.quiet:
-        page.show(found, gpu, terminal)
+        page.show_rest(found, terminal)
+    if interrupted is not None:
+        return exit_code(interrupted)
     return DOES_NOT_FIT if found.verdict == NO else 0
 
 

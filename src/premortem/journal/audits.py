@@ -49,7 +49,7 @@ def of_custody(event: Custody) -> list[Layers]:
 def of_layers(events: Sequence[LayerStats]) -> Layers | None:
     """Dead units of the activations of one training forward, in the order in which they ran.
 
-    An activation is measured where its function runs; the module that called it tells right after where that is."""
+    An activation is measured where its function runs; the module that called it names the place right after."""
     count = 0
     dead: dict[str, float] = {}
     for event, after in zip(events, [*events[1:], None], strict=True):

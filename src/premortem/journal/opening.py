@@ -61,14 +61,14 @@ class Opened:
             while rows := cursor.fetchmany(_FETCHED):
                 count += len(rows)
                 if count > most:
-                    raise self.refused(f"it answers with more than {most:,} rows where a run writes fewer")
+                    raise self.refused(f"a query returns more than {most:,} rows where a run writes fewer")
                 if not _LIMITED:
                     self._small(rows)
                 yield from rows
                 # What is done with the rows takes no time of the query's.
                 self._budget = untrusted.Budget(self.patience)
         except sqlite3.DatabaseError as error:
-            raise self._said(error) from error
+            raise self._described(error) from error
 
     def check_tables(self) -> None:
         """Whether what has the name of a table is one."""
@@ -76,18 +76,18 @@ class Opened:
             if str(name).lower() not in _TABLES:
                 continue
             if kind != "table":
-                raise self.refused(f"`{name}` is no table in it but a {kind}")
+                raise self.refused(f"`{name}` is a {kind}, not a table")
             if not _PLAIN.match(str(sql)) or _COMPUTED.search(str(sql)):
                 raise self.refused(f"`{name}` is a table in it whose values are computed")
 
     def refused(self, what: str) -> JournalError:
         return JournalError(f"the journal {self.path} is not one that premortem has written: {what}")
 
-    def _said(self, error: sqlite3.DatabaseError) -> JournalError:
+    def _described(self, error: sqlite3.DatabaseError) -> JournalError:
         if "interrupted" in str(error):
             return JournalError(
                 f"the journal {self.path} is damaged, or made to keep its reader busy: "
-                f"one question to it took more than {self.patience:g} seconds"
+                f"one query took more than {self.patience:g} seconds"
             )
         return JournalError(f"the journal {self.path} is damaged ({error})")
 
@@ -102,7 +102,7 @@ class Opened:
         except sqlite3.OperationalError as error:
             connection.close()
             if "interrupted" in str(error):
-                raise self._said(error) from error
+                raise self._described(error) from error
             # SQLite must be able to write beside a WAL journal even to read it, and this folder
             # does not let it (read-only, or someone else's): read a copy.
             return self._copied()

@@ -65,7 +65,7 @@ class Fault(NamedTuple):
 
 
 class Run:
-    """A run as its journal tells it. Opens the run's folder or the file in it, and changes neither.
+    """A run as its journal holds it. Opens the run's folder or the file in it, and changes neither.
 
     Raises JournalError when there is no journal, or none that can be read.
     """
@@ -77,8 +77,8 @@ class Run:
         try:
             self._opened = opening.Opened(self.path, patience)
         except (OSError, sqlite3.Error) as error:
-            said = why(error) if isinstance(error, OSError) else error
-            raise JournalError(f"the journal {self.path} cannot be opened ({said})") from error
+            detail = why(error) if isinstance(error, OSError) else error
+            raise JournalError(f"the journal {self.path} cannot be opened ({detail})") from error
         try:
             self._check()
         except JournalError:
@@ -205,7 +205,7 @@ class Run:
 
     @cached_property
     def _secrets(self) -> Redactor:
-        """A journal of an older premortem, or of somebody else's, may hold secrets. They are its own: what it calls one
+        """A journal of an older premortem, or of another user, may hold secrets. What it marks as one
         stays as it is in other journals."""
         redactor = Redactor(redaction.ours)
         with suppress(JournalError, TypeError):

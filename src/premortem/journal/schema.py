@@ -21,7 +21,7 @@ import math
 FILE = "journal.sqlite"
 
 # SQLite keeps both numbers in the header of the file.
-APPLICATION = 0x50524D54  # "PRMT": tells a journal from any other database
+APPLICATION = 0x50524D54  # "PRMT": marks a database as a journal
 VERSION = 2
 OLDEST = 1
 

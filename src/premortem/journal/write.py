@@ -55,7 +55,7 @@ class Journal:
         self._on_problem = on_problem
         self._pid = os.getpid()
         self._open = True
-        self._told = False
+        self._reported = False
         self._backlog: deque[Entry] = deque()
         self._dropped = 0
         self._faults: Counter[str] = Counter()
@@ -66,9 +66,9 @@ class Journal:
         # Asked by the writer: numbers that become series, and what only has a newest state. They may not wait.
         self.gauges: list[Callable[[], Mapping[str, float]]] = []
         self.accounts: dict[str, Callable[[], Any]] = {}
-        self.looks: list[Callable[[], None]] = []  # at every beat: has somebody asked for something?
+        self.looks: list[Callable[[], None]] = []  # at every beat: is there a request?
         self.pulse = Pulse()
-        self.gauged: dict[str, float] = {}  # what the gauges last said
+        self.gauged: dict[str, float] = {}  # the last values of the gauges
         self._rows_of = Rows()
 
     @classmethod
@@ -173,12 +173,12 @@ class Journal:
     def _give_up(self, error: Exception) -> None:
         """From here on everything is dropped, and this is the one sentence about it."""
         self._open = False
-        if self._told:
+        if self._reported:
             return
-        self._told = True
+        self._reported = True
         reason = error.strerror if isinstance(error, OSError) else error
         sentence = f"the journal {self.path} cannot be written ({reason}); the run goes on without it"
-        with suppress(Exception):  # nobody is left to tell
+        with suppress(Exception):  # there is no reader left
             self._on_problem(sentence)
 
     # --- the writer thread -------------------------------------------------------------------
@@ -242,7 +242,7 @@ class Journal:
         return rows
 
     def _observations(self, *, last: bool) -> list[Row]:
-        """What nobody told: where the time goes, what the memory holds, accounts."""
+        """What no event carries: where the time goes, memory, accounts."""
         rows: list[Row] = []
         for look in self.looks:
             with never_fatal("look", self):

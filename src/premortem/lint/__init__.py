@@ -7,7 +7,7 @@ Which file does what:
     engine.py       one file through the rules
     source.py       one Python file and the questions to it: names.py, kinds.py, flow.py (on placed.py, buckets.py,
                     tree.py, parsing.py); notebooks.py joins cells into a source; configs.py for YAML, TOML, JSON
-    facts.py        what the whole project says, joined from summaries.py
+    project_facts.py  the facts of the whole project, joined from summaries.py
     target.py       which torch a file must run with, as pinned.py reads it; signatures.py: what each release accepts
     fixes.py        edits that are made only if the file still parses
     rules/          one file each; output/: one file for each format

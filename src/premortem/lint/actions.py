@@ -25,7 +25,7 @@ def actions(
             if touch(places.range(report), params.range):
                 found += _quick_fixes(live, path, report, places, uri)
     if _asked(only, lsp.CodeActionKind.SourceFixAll) and any(one.fix and one.fix.safe for one in reports):
-        edits = places.edits_to(live.mended(path, places.listing.data))
+        edits = places.edits_to(live.fixed(path, places.listing.data))
         if edits:
             found.append(
                 lsp.CodeAction(
@@ -74,7 +74,7 @@ def _quick_fixes(live: Live, path: str, report: Diagnostic, places: Places, uri:
 
 
 def hover(reports: Sequence[Diagnostic], places: Places, position: lsp.Position) -> lsp.Hover | None:
-    """The pages of the reports under the cursor, each after what is said here."""
+    """The reports under the cursor, each with the page of its rule."""
     here = lsp.Range(position, position)
     under = [one for one in reports if touch(places.range(one), here)]
     if not under:
@@ -87,5 +87,5 @@ def _page(report: Diagnostic) -> str:
     (unit,) = [unit for unit in (*rules.ALL, *problems.ALL) if unit.card.code == report.card.code]
     page = (inspect.getdoc(unit) or "").replace("\n## ", "\n#### ")
     card = report.card
-    said = f"{report.message}. {report.remedy}".strip()
-    return f"**{card.code} {card.name}** ({report.severity.value}, {card.family})\n\n{said}\n\n{page}"
+    text = f"{report.message}. {report.remedy}".strip()
+    return f"**{card.code} {card.name}** ({report.severity.value}, {card.family})\n\n{text}\n\n{page}"

@@ -148,17 +148,7 @@ def pack(diagnostic: Diagnostic) -> list[Any]:
 
 
 def unpack(record: Sequence[Any], path: str, cards: dict[str, Card]) -> Diagnostic:
-    code, severity, (cell, line, column, end_line, end_column), message, remedy, fix = record
-    return Diagnostic(
-        path=path,
-        cell=cell,
-        line=line,
-        column=column,
-        end_line=end_line,
-        end_column=end_column,
-        card=cards[code],
-        message=message,
-        remedy=remedy,
-        fix=Fix(tuple(Edit(*edit) for edit in fix[1]), fix[0]) if fix else None,
-        severity=Severity(severity),
-    )
+    code, severity, span, message, remedy, fix = record
+    made = Fix(tuple(Edit(*edit) for edit in fix[1]), fix[0]) if fix else None
+    known = {"remedy": remedy, "fix": made, "severity": Severity(severity)}
+    return Diagnostic.at(path, span, cards[code], message, **known)

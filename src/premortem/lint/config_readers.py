@@ -53,7 +53,7 @@ def read_yaml(config: Config) -> list[Entry]:
 
 def read_json(config: Config) -> list[Entry]:
     if not config.data.removeprefix(BOM).strip():
-        raise Unreadable("this file is empty, which is no JSON")
+        raise Unreadable("this file is empty, and an empty file is not valid JSON")
     try:
         return _entries(config, json_scalars(config.data))
     except Broken as broken:

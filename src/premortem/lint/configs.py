@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from premortem.lint.diagnostics import Span
 from premortem.lint.parsing import Unreadable
 from premortem.lint.text import Lines
 
@@ -71,6 +72,10 @@ class Config(Lines):
         for entry in self.entries:
             found.setdefault(entry.key[:-1], {})[entry.key[-1]] = entry
         return found
+
+    def span(self, entry: Entry) -> Span:
+        """The place of a value, for people."""
+        return None, entry.line, entry.column, entry.line, entry.column + len(entry.text)
 
     def entry(self, key: tuple[str, ...], text: str, *, plain: bool, start: int, end: int) -> Entry:
         line, column = self.place(start)

@@ -1,8 +1,10 @@
-"""What a rule says about a place in a file, and how to mend it."""
+"""What a rule reports about a place in a file, and the fix for it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from premortem.cards import Card
 from premortem.findings import Severity
@@ -18,11 +20,21 @@ class Edit:
     text: str
 
 
+def edited(data: bytes, edits: Iterable[Edit]) -> bytes:
+    """The text after these edits, which do not overlap."""
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
+        data = data[: edit.start] + edit.text.encode() + data[edit.end :]
+    return data
+
+
+Span = tuple[int | None, int, int, int, int]  # cell, line, column, end line, end column
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """Edits that belong together: all of them are made, or none.
 
-    `safe`: what the program means stays the same apart from the mended fault. `--fix` applies safe fixes,
+    `safe`: apart from the fixed fault, the program does what it did before. `--fix` applies safe fixes,
     `--unsafe-fixes` the others too.
     """
 
@@ -45,6 +57,14 @@ class Diagnostic:
     cell: int | None = None
     fix: Fix | None = None
     severity: Severity
+
+    @classmethod
+    def at(cls, path: str, span: Span, card: Card, message: str, **more: Any) -> Diagnostic:
+        """A report at a place, with the severity of its card unless another one is given."""
+        cell, line, column, end_line, end_column = span
+        more = {"severity": card.severity, **more}
+        place = {"cell": cell, "line": line, "column": column, "end_line": end_line, "end_column": end_column}
+        return cls(path=path, card=card, message=message, **place, **more)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
         for name in ("message", "remedy"):  # they quote what stands in the file

@@ -13,9 +13,10 @@ from pathlib import Path
 from premortem.lint import signatures
 from premortem.lint.project_facts import Facts
 from premortem.lint.signatures import Minor, Symbol
-from premortem.lint.source import Source, dotted
+from premortem.lint.source import Source, once_per_file
 from premortem.lint.target import UNKNOWN, Pin, Target
-from premortem.lint.words_used import says
+from premortem.lint.tree import caught, dotted
+from premortem.lint.words_used import mentions
 
 # A file without one of these imports nothing that is known.
 TRIGGERS = (b"torch", b"lightning", b"accelerate", b"transformers")
@@ -50,7 +51,7 @@ class Use:
         return self.pin.distribution
 
 
-@lru_cache(maxsize=1)  # the rules ask about one file after the other
+@once_per_file
 def is_patched(source: Source) -> bool:
     """Whether the file runs with a torch that was changed from outside."""
     if any(source.names.imports(vendor) for vendor in VENDORS) or "npu" in source.calls:
@@ -134,25 +135,27 @@ def spelled(minor: Minor) -> str:
     return f"{minor[0]}.{minor[1]}"
 
 
-def is_guarded(source: Source, node: ast.AST, caught: frozenset[str]) -> bool:
+def is_guarded(source: Source, node: ast.AST, exceptions: frozenset[str]) -> bool:
     """Whether the program is prepared: it asked for the version, or catches what will be raised."""
     below: ast.AST = node
     for above in source.ancestors(node):
         if isinstance(above, ast.Try) and any(below is statement for statement in above.body):
-            if any(_catches(handler, caught) for handler in above.handlers):
+            if any(not exceptions.isdisjoint(caught(handler)) for handler in above.handlers):
                 return True
         if isinstance(above, (ast.With, ast.AsyncWith)):
-            if any(says(source, item.context_expr, EXPECTS_FAILURE) for item in above.items):
+            if any(mentions(source, item.context_expr, EXPECTS_FAILURE) for item in above.items):
                 return True
         if isinstance(above, (ast.If, ast.IfExp)) and below is not above.test:
-            if says(source, above.test, ASKS_VERSION, given=True):
+            if mentions(source, above.test, ASKS_VERSION, given=True):
                 return True
         if isinstance(below, ast.stmt) and _is_never_reached(below, above):
             return True
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
             # An early return, or a decorator that skips a test, guards all of the function.
             tests = [inner.test for inner in above.body if isinstance(inner, ast.If)]
-            if any(says(source, test, ASKS_VERSION, given=True) for test in (*tests, *above.decorator_list)):
+            if any(
+                mentions(source, test, ASKS_VERSION, given=True) for test in (*tests, *above.decorator_list)
+            ):
                 return True
         below = above
     return False
@@ -166,13 +169,6 @@ def _is_never_reached(statement: ast.stmt, above: ast.AST) -> bool:
         if isinstance(before, (ast.Raise, ast.Return, ast.Continue, ast.Break)):
             return True
     return False
-
-
-def _catches(handler: ast.ExceptHandler, caught: frozenset[str]) -> bool:
-    if handler.type is None:
-        return True
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(dotted(kind).rpartition(".")[2] in caught for kind in kinds)
 
 
 def is_hidden(source: Source, node: ast.expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,11 +15,11 @@ from premortem.lint import files, notebooks, problems
 from premortem.lint.configs import SUFFIXES as CONFIGS
 from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic
+from premortem.lint.parsing import Unreadable
 from premortem.lint.project_facts import Facts, NotYet, Summary
 from premortem.lint.rule import ConfigRule, Rule
-from premortem.lint.source import Source, Unreadable
+from premortem.lint.source import Source
 from premortem.lint.summaries import summarise
-from premortem.lint.target import Target
 from premortem.settings.comments import Suppressions
 
 TOO_LARGE = 4_000_000  # bytes of code: no file written by hand, and its tree would fill the memory
@@ -35,25 +35,18 @@ class Checked:
     summary: Summary | None = None
     waiting: list[str] = field(default_factory=list)  # codes of rules that wait for the facts
 
-    def tell(self, path: str, card: Card, message: str, problem: Unreadable | None = None) -> None:
-        """A report about the file as a whole, or about the place where reading it failed."""
-        line, column = (problem.line, problem.column) if problem else (1, 1)
+    def report(self, path: str, card: Card, message: str) -> None:
+        """A report about the file as a whole."""
+        self.diagnostics.append(Diagnostic.at(path, (None, 1, 1, 1, 1), card, message))
+
+    def unreadable(self, path: str, problem: Unreadable) -> None:
+        """A report about the place where reading failed."""
+        span = (problem.cell, problem.line, problem.column, problem.line, problem.column)
+        card = problems.UnreadableFile.card
         # The cells of a notebook are run one by one, or never.
-        aside = problem and (problem.cell is not None or problem.aside)
-        severity = Severity.INFO if aside else card.severity
-        self.diagnostics.append(
-            Diagnostic(
-                path=path,
-                cell=problem.cell if problem else None,
-                line=line,
-                column=column,
-                end_line=line,
-                end_column=column,
-                card=card,
-                message=message,
-                severity=severity,
-            )
-        )
+        harmless = problem.cell is not None or problem.aside
+        severity = Severity.INFO if harmless else card.severity
+        self.diagnostics.append(Diagnostic.at(path, span, card, str(problem), severity=severity))
 
 
 def all_rules() -> tuple[Rule | ConfigRule, ...]:
@@ -71,10 +64,9 @@ def check_file(path: str, data: bytes, rules: Iterable[Rule | ConfigRule], proje
         else:
             _check_python(path, data, rules, project, checked)
     except Unreadable as problem:
-        checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
+        checked.unreadable(path, problem)
     except (RecursionError, MemoryError):
-        sentence = "this file is nested too deeply to be read"
-        checked.tell(path, problems.UnreadableFile.card, sentence)
+        checked.report(path, problems.UnreadableFile.card, "this file is nested too deeply to be read")
     return checked
 
 
@@ -89,7 +81,7 @@ def _check_python(
                 _run(rule, path, rule.check(source, project), checked)
         silent = Suppressions(source.data, python=True)
         if silent:
-            _tell_of_unknown_words(silent, path, checked, source)
+            _report_unknown_words(silent, path, checked, source)
             checked.diagnostics = [
                 one
                 for one in checked.diagnostics
@@ -104,7 +96,7 @@ def read(path: str, data: bytes, checked: Checked) -> Source:
     if path.endswith(".ipynb"):
         source, broken = notebooks.read(path, data)
         for problem in broken:
-            checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
+            checked.unreadable(path, problem)
         return source
     if len(data) > TOO_LARGE:
         raise Unreadable(f"this file has {len(data) / 1e6:.1f} MB of code and was not checked")
@@ -127,7 +119,7 @@ def _check_config(
         _run(rule, config.path, rule.check(config, project), checked)
     silent = Suppressions(config.data, python=False)
     if silent:
-        _tell_of_unknown_words(silent, config.path, checked)
+        _report_unknown_words(silent, config.path, checked)
         checked.diagnostics = [one for one in checked.diagnostics if not _silenced(silent, one)]
 
 
@@ -136,27 +128,18 @@ def _silenced(silent: Suppressions, one: Diagnostic, before: int = 0) -> bool:
     return silent.silences({one.line + before, one.end_line + before}, one.card.code, one.card.name)
 
 
-def _tell_of_unknown_words(
+def _report_unknown_words(
     silent: Suppressions, path: str, checked: Checked, source: Source | None = None
 ) -> None:
     for line, column, end, word in silent.unknown(_spellings()):
         shown = word.upper() if word.startswith("pm") else word
         near = difflib.get_close_matches(word, _spellings(), n=1) if shown == word else []
         cell, first = source.cell_at(line) if source else (None, 0)
-        checked.diagnostics.append(
-            Diagnostic(
-                path=path,
-                cell=cell,
-                line=line - first,
-                column=column,
-                end_line=line - first,
-                end_column=end,
-                card=problems.UnknownIgnore.card,
-                message=f"no lint rule is called `{shown}`: this comment does not silence it",
-                remedy=f"Did you mean `{near[0]}`?" if near else "Write the code that the report shows.",
-                severity=problems.UnknownIgnore.card.severity,
-            )
-        )
+        span = (cell, line - first, column, line - first, end)
+        message = f"no lint rule is called `{shown}`: this comment does not silence it"
+        remedy = f"Did you mean `{near[0]}`?" if near else "Write the code that the report shows."
+        card = problems.UnknownIgnore.card
+        checked.diagnostics.append(Diagnostic.at(path, span, card, message, remedy=remedy))
 
 
 @cache
@@ -176,40 +159,24 @@ def _run(rule: Rule | ConfigRule, path: str, found: Iterator[Diagnostic], checke
     except Unreadable:
         raise
     except Exception as error:  # noqa: BLE001 - a rule that breaks must not take the others with it
-        _tell_of_failure(f"the rule {rule.card.code} {rule.card.name}", path, error, checked)
+        _report_failure(f"the rule {rule.card.code} {rule.card.name}", path, error, checked)
 
 
 def _summary(source: Source, checked: Checked) -> Summary:
     try:
         return summarise(source)
-    except Exception as error:  # noqa: BLE001 - likewise: what it would have said is missing, nothing more
-        _tell_of_failure("summing up", source.path, error, checked)
+    except Exception as error:  # noqa: BLE001 - likewise: only this summary is missing
+        _report_failure("summing up", source.path, error, checked)
         return Summary()
 
 
-def _tell_of_failure(what: str, path: str, error: Exception, checked: Checked) -> None:
+def _report_failure(what: str, path: str, error: Exception, checked: Checked) -> None:
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(place.filename).name}:{place.lineno}"
-    sentence = f"{what} failed on this file, in its own code ({where}); the other rules went on"
-    checked.tell(path, problems.RuleFailed.card, sentence)
-
-
-def lint(
-    paths: Sequence[str], root: Path, rules: Sequence[Rule | ConfigRule], target: Target | None = None
-) -> list[Diagnostic]:
-    """Check exactly these files with the facts of all of them, in this process and without a cache."""
-    first = Facts(root, target)
-    checked = {path: check_file(path, Path(path).read_bytes(), rules, first) for path in paths}
-    facts = Facts(root, target, [one.summary for one in checked.values() if one.summary is not None])
-    for path, one in checked.items():
-        if one.waiting:
-            again = [rule for rule in rules if rule.card.code in one.waiting]
-            one.diagnostics += check_file(
-                path, Path(path).read_bytes(), again, facts.asked_by(path)
-            ).diagnostics
-    return in_order(diagnostic for one in checked.values() for diagnostic in one.diagnostics)
+    message = f"{what} failed on this file, in its own code ({where}); the other rules went on"
+    checked.report(path, problems.RuleFailed.card, message)
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """By place; what was said twice, by both passes, once."""
+    """Sorted by place, each once: both passes can report the same."""
     return sorted(dict.fromkeys(diagnostics), key=lambda diagnostic: diagnostic.sort_key)

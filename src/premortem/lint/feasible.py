@@ -54,7 +54,7 @@ def _walked(
 ) -> Iterator[ast.AST]:
     conditions = flow.conditions
     known = frozenset((key, answer) for key, answer in conditions.holding(start) if key in wanted)
-    told: set[ast.AST] = set()
+    yielded: set[ast.AST] = set()
     seen: set[tuple[ast.AST, Answers]] = set()
     pending: deque[tuple[ast.AST, Answers]] = deque()
 
@@ -79,8 +79,8 @@ def _walked(
         if len(seen) > MOST_STATES:
             yield from flow.anywhere_after(start, walls, raising=raising)
             return
-        if here not in told:
-            told.add(here)
+        if here not in yielded:
+            yielded.add(here)
             yield here
         leave(here, answers)
 
@@ -90,21 +90,21 @@ class Conditions:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._said: dict[tuple[ast.If, bool], tuple[tuple[Key, bool], ...]] = {}
+        self._implied: dict[tuple[ast.If, bool], tuple[tuple[Key, bool], ...]] = {}
         self._names: dict[Key, frozenset[str]] = {}
         count: dict[Key, int] = {}
         for node in flow.graph.follows:
             if isinstance(node, ast.If):
-                keys = {key for answer in (True, False) for key, _ in self.said(node, answer)}
+                keys = {key for answer in (True, False) for key, _ in self.implied(node, answer)}
                 for key in keys:
                     count[key] = count.get(key, 0) + 1
         self.repeated = frozenset(key for key, times in count.items() if times > 1)
 
-    def said(self, node: ast.If, answer: bool) -> tuple[tuple[Key, bool], ...]:
+    def implied(self, node: ast.If, answer: bool) -> tuple[tuple[Key, bool], ...]:
         """What is known when the test of an `if` has this answer."""
-        if (node, answer) not in self._said:
-            self._said[node, answer] = tuple(self._known(node.test, answer, 4))
-        return self._said[node, answer]
+        if (node, answer) not in self._implied:
+            self._implied[node, answer] = tuple(self._known(node.test, answer, 4))
+        return self._implied[node, answer]
 
     def _known(self, test: ast.expr, answer: bool, depth: int) -> Iterator[tuple[Key, bool]]:
         match test:
@@ -164,9 +164,9 @@ class Conditions:
         for above in self._flow.source.ancestors(place):
             if isinstance(above, ast.If):
                 if any(under is one for one in above.body):
-                    yield from self.said(above, True)
+                    yield from self.implied(above, True)
                 elif any(under is one for one in above.orelse):
-                    yield from self.said(above, False)
+                    yield from self.implied(above, False)
             for name in ("body", "orelse", "finalbody"):
                 block = getattr(above, name, None)
                 if isinstance(block, list) and any(under is one for one in block):
@@ -175,7 +175,7 @@ class Conditions:
                             break
                         if isinstance(before, ast.If) and not before.orelse:
                             if isinstance(before.body[-1], _LEAVE):
-                                yield from self.said(before, False)
+                                yield from self.implied(before, False)
             if above is self._flow.scope or isinstance(above, FUNCTIONS):
                 return
             under = above
@@ -187,7 +187,7 @@ class Conditions:
         if not isinstance(here, ast.If):
             return answers
         inside = there is here.body[0]
-        learnt = [one for one in self.said(here, inside) if one[0] in wanted]
+        learnt = [one for one in self.implied(here, inside) if one[0] in wanted]
         if any((key, not answer) in answers for key, answer in learnt):
             return None
         return answers | frozenset(learnt) if learnt else answers

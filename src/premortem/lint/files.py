@@ -35,7 +35,7 @@ def find(paths: Sequence[str], excluded: Callable[[str], bool] = lambda path: Fa
             _refuse_other_kinds(path)
             found.setdefault(os.path.normpath(path), path)
         elif os.path.islink(path):  # noqa: PTH114 - likewise
-            raise UsageError(f"`{path}` is a link that leads nowhere")
+            raise UsageError(f"`{path}` is a link to a file that does not exist")
         else:
             raise UsageError(f"there is no file or folder `{path}`")
     return list(found.values())
@@ -50,7 +50,7 @@ def _refuse_other_kinds(path: str) -> None:
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read ({untrusted.why(error)})") from None
     if not (first.startswith(b"#!") and b"python" in first):
-        raise UsageError(f"`{path}` is no Python file, no notebook and no config (YAML, TOML, JSON)")
+        raise UsageError(f"`{path}` is not a Python file, a notebook or a config (YAML, TOML, JSON)")
 
 
 def below(folder: str, excluded: Callable[[str], bool] = lambda path: False) -> Iterator[str]:

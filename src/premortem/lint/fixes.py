@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,25 +13,30 @@ from premortem.lint import notebooks
 from premortem.lint.cache import hash_of
 from premortem.lint.configs import SUFFIXES as CONFIGS
 from premortem.lint.configs import Config
-from premortem.lint.diagnostics import Diagnostic, Edit, Fix
-from premortem.lint.parsing import reencoded
-from premortem.lint.source import Source, Unreadable
+from premortem.lint.diagnostics import Diagnostic, Edit, Fix, edited
+from premortem.lint.parsing import Unreadable, reencoded
+from premortem.lint.source import Source
+from premortem.lint.tree import grouped
 
 TURNS = 8  # rounds of fixing and looking again; a fix that needs more is chasing its tail
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class Fixed:
     """The bytes after the fixes, and how many of them were made."""
 
     data: bytes
     fixes: int
 
 
-def apply(data: bytes, diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> Mended:
+def apply(data: bytes, diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> Fixed:
     """Make every fix that may be made; of two that overlap, the first in the file."""
     fixes = chosen(diagnostics, unsafe=unsafe)
-    return Mended(_edited(data, fixes), len(fixes))
+    return Fixed(edited(data, _edits(fixes)), len(fixes))
+
+
+def _edits(fixes: Iterable[Fix]) -> list[Edit]:
+    return [edit for fix in fixes for edit in fix.edits]
 
 
 def chosen(diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> list[Fix]:
@@ -51,14 +55,7 @@ def _overlap(one: Edit, other: Edit) -> bool:
     return one.start <= other.end and other.start <= one.end
 
 
-def _edited(data: bytes, fixes: Iterable[Fix]) -> bytes:
-    edits = [edit for fix in fixes for edit in fix.edits]
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
-        data = data[: edit.start] + edit.text.encode() + data[edit.end :]
-    return data
-
-
-def mend(path: str, data: bytes, diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> Mended:
+def fixed(path: str, data: bytes, diagnostics: Iterable[Diagnostic], *, unsafe: bool = False) -> Fixed:
     """The whole file after its fixes. A fix after which it would not parse any more is left out."""
     fixes = chosen(diagnostics, unsafe=unsafe)
     result = _tried(path, data, fixes)
@@ -68,7 +65,7 @@ def mend(path: str, data: bytes, diagnostics: Iterable[Diagnostic], *, unsafe: b
             if _tried(path, data, [*sound, fix]) is not None:
                 sound.append(fix)
         fixes, result = sound, _tried(path, data, sound)
-    return Mended(data, 0) if result is None else Mended(result, len(fixes))
+    return Fixed(data, 0) if result is None else Fixed(result, len(fixes))
 
 
 def _tried(path: str, data: bytes, fixes: Sequence[Fix]) -> bytes | None:
@@ -76,63 +73,56 @@ def _tried(path: str, data: bytes, fixes: Sequence[Fix]) -> bytes | None:
     try:
         if path.endswith(".ipynb"):
             source, broken = notebooks.read(path, data)
-            result = notebooks.edited(data, source, [edit for fix in fixes for edit in fix.edits])
+            result = notebooks.edited(data, source, _edits(fixes))
             return None if result is None or len(notebooks.read(path, result)[1]) > len(broken) else result
         if path.endswith(CONFIGS):
-            result = _edited(data, fixes)
+            result = edited(data, _edits(fixes))
             _ = Config(path, result).entries
             return result
-        encoding, text = reencoded(data) if b"coding" in data[:400] else ("utf-8", data)
-        result = _edited(text, fixes)
+        encoding, text = reencoded(data)
+        result = edited(text, _edits(fixes))
         Source(path, result)
         return result if encoding == "utf-8" else result.decode().encode(encoding)
     except (Unreadable, UnicodeError):
         return None
 
 
-def _by_file(diagnostics: Iterable[Diagnostic]) -> dict[str, list[Diagnostic]]:
-    found: defaultdict[str, list[Diagnostic]] = defaultdict(list)
-    for one in diagnostics:
-        if one.fix is not None:
-            found[one.path].append(one)
-    return found
-
-
 def write(diagnostics: Iterable[Diagnostic], contents: Mapping[str, str], *, unsafe: bool = False) -> int:
-    """Mend the files on disk; returns how many fixes were made. `contents`: the hashes of what was checked."""
+    """Fix the files on disk; returns how many fixes were made. `contents`: the hashes of what was checked."""
     count = 0
-    for path, data, mended in _mended(diagnostics, contents, unsafe=unsafe):
-        if mended.data != data:
+    for path, data, after in _fixed_files(diagnostics, contents, unsafe=unsafe):
+        if after.data != data:
             try:
-                Path(path).write_bytes(mended.data)
+                Path(path).write_bytes(after.data)
             except OSError as error:
-                raise PremortemError(f"`{path}` cannot be mended ({error.strerror})") from None
-            count += mended.fixes
+                raise PremortemError(f"`{path}` cannot be written ({error.strerror})") from None
+            count += after.fixes
     return count
 
 
 def patch(diagnostics: Iterable[Diagnostic], contents: Mapping[str, str], *, unsafe: bool = False) -> str:
     """What `write` would change, as a unified diff."""
     parts: list[str] = []
-    for path, data, mended in _mended(diagnostics, contents, unsafe=unsafe):
-        parts += difflib.unified_diff(_lines(data), _lines(mended.data), path, path)
+    for path, data, after in _fixed_files(diagnostics, contents, unsafe=unsafe):
+        parts += difflib.unified_diff(_lines(data), _lines(after.data), path, path)
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in parts
     )
 
 
-def _mended(
+def _fixed_files(
     diagnostics: Iterable[Diagnostic], contents: Mapping[str, str], *, unsafe: bool
-) -> Iterator[tuple[str, bytes, Mended]]:
+) -> Iterator[tuple[str, bytes, Fixed]]:
     """Each file with fixes: its path, its bytes, and what becomes of them."""
-    for path, reports in _by_file(diagnostics).items():
+    fixable = [one for one in diagnostics if one.fix is not None]
+    for path, reports in grouped(fixable, lambda one: one.path).items():
         try:
             data = untrusted.read(path)
         except OSError as error:
             raise PremortemError(f"`{path}` cannot be read again ({error.strerror})") from None
-        # The places of a report are those of the text it was made from: somebody may have saved another one since.
+        # A report's places are those of the text that was checked: the file may have been saved again since.
         if hash_of(data) == contents.get(path):
-            yield path, data, mend(path, data, reports, unsafe=unsafe)
+            yield path, data, fixed(path, data, reports, unsafe=unsafe)
 
 
 def _lines(data: bytes) -> list[str]:

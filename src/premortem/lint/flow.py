@@ -13,14 +13,15 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from premortem.lint.bindings import Definition, bindings, parameters
+from premortem.lint.bindings import Definition, bindings
+from premortem.lint.bindings import parameters as bound_parameters
 from premortem.lint.feasible import Conditions, following
 from premortem.lint.graph import Graph
-from premortem.lint.tree import argument, dotted
+from premortem.lint.tree import dotted, given, parameters
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
-    from premortem.lint.tree import Function, Loop
+    from premortem.lint.tree import Function
 
 __all__ = ["Definition", "Flow"]
 
@@ -50,16 +51,6 @@ class Flow:
         """
         wanted = self.statement(goal)
         return any(found is wanted for found in self._after(start, avoiding, wanted, raising=raising))
-
-    def next_iteration(
-        self, start: ast.AST, loop: Loop, avoiding: Collection[ast.AST] = (), *, raising: bool = True
-    ) -> bool:
-        """Whether a path leads from after `start` to the next turn of `loop`, avoiding those statements."""
-        return self.reaches(start, loop, avoiding, raising=raising)
-
-    def always_before(self, first: ast.AST, second: ast.AST) -> bool:
-        """Whether every path from the beginning to `second` executes `first`."""
-        return not self.reaches(self.scope, second, avoiding=[first])
 
     def after(
         self, start: ast.AST, avoiding: Collection[ast.AST] = (), *, raising: bool = True
@@ -176,11 +167,7 @@ class Flow:
     def _returned(self, call: ast.Call, function: Function, depth: int) -> Iterator[ast.expr]:
         """What a call gives, seen from here: parameters of the callee are replaced by what is passed."""
         inside = self.source.flow(function)
-        returns = [
-            node.value
-            for node in self.source.within(function, nested=False)
-            if isinstance(node, ast.Return) and node.value is not None
-        ]
+        returns = [node.value for node in self.source.returns(function) if node.value is not None]
         if not returns or any(
             isinstance(node, (ast.Yield, ast.YieldFrom))
             for node in self.source.within(function, nested=False)
@@ -198,16 +185,9 @@ class Flow:
     @staticmethod
     def _passed(call: ast.Call, function: Function, origin: ast.expr) -> ast.expr | None:
         """The argument of the call that a parameter of the callee stands for."""
-        if not isinstance(origin, ast.Name):
+        if not isinstance(origin, ast.Name) or origin.id not in {one.arg for one in parameters(function)}:
             return None
-        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-        if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
-            names = names[1:]
-        if origin.id in names:
-            return argument(call, origin.id, names.index(origin.id))
-        return (
-            argument(call, origin.id) if origin.id in {one.arg for one in function.args.kwonlyargs} else None
-        )
+        return given(call, function, origin.id)
 
     @cached_property
     def _before(self) -> dict[ast.AST, set[ast.AST]]:
@@ -220,6 +200,6 @@ class Flow:
 
     def _defined_by(self, statement: ast.AST) -> tuple[Definition, ...]:
         if statement not in self._known:
-            found = parameters(statement) if statement is self.scope else bindings(statement)
+            found = bound_parameters(statement) if statement is self.scope else bindings(statement)
             self._known[statement] = tuple(found)
         return self._known[statement]

@@ -10,11 +10,10 @@ import ast
 from dataclasses import dataclass, field
 from typing import Final
 
-from premortem.lint.tree import FUNCTIONS, TRIES, dotted, last_name
+from premortem.lint.tree import FUNCTIONS, TRIES, dotted, is_broad, last_name
 
 # Calls that do not come back.
 _LEAVING = frozenset(("sys.exit", "exit", "quit", "os._exit", "os.abort"))
-_BROAD = frozenset(("Exception", "BaseException"))
 # Statements in which nothing can go wrong.
 _HARMLESS = (ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)
 
@@ -64,7 +63,7 @@ class Graph:
     def _catchers(self) -> list[ast.AST]:
         """Where an exception that is raised here can be caught, from the inside out.
 
-        One that nobody catches ends the run, so the `finally` it passes leads to nothing that follows.
+        An exception that no handler catches ends the run, so its `finally` blocks lead to no later statement.
         """
         found: list[ast.AST] = []
         for one in reversed(self._tries):
@@ -144,7 +143,7 @@ class Graph:
     def _try(self, node: ast.Try) -> list[ast.AST]:
         around = _Try(
             handlers=list(node.handlers),
-            catches_all=any(_is_broad(handler) for handler in node.handlers),
+            catches_all=any(map(is_broad, node.handlers)),
             cleanup=node.finalbody,
             loops=len(self._loops),
         )
@@ -167,8 +166,3 @@ class Graph:
         for target in around.leaving:
             self._link(after, target)
         return after if ends else []
-
-
-def _is_broad(handler: ast.ExceptHandler) -> bool:
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(kind is None or last_name(kind) in _BROAD for kind in kinds)

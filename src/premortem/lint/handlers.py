@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from premortem import metric_words
-from premortem.lint.source import last_name
-from premortem.lint.words_used import says
+from premortem.lint.tree import caught, last_name
+from premortem.lint.words_used import mentions
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
 
-_BROAD = frozenset(("Exception", "BaseException"))
 _LEAVING = frozenset("exit _exit abort quit fail skip skipTest sleep".split())
 _LOGGING = frozenset(
     "print info warning warn error exception debug log critical print_exc write secho echo rank_zero_info "
@@ -30,29 +29,19 @@ METRICS = (metric_words.METRICS | {"metric", "metrics"}) - frozenset(
 )
 
 
-def is_broad(handler: ast.ExceptHandler) -> bool:
-    """Whether it catches everything: bare, `Exception`, `BaseException`, or a tuple that holds one of them."""
-    kind = handler.type
-    if kind is None:
-        return True
-    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-    return any(last_name(one) in _BROAD for one in kinds)
-
-
 def hides_runtime_errors(source: Source, handler: ast.ExceptHandler) -> bool:
     """Whether it catches `RuntimeError`, which is what most faults of torch are, and at most prints it.
 
     One that frees memory, or speaks of it, is meant for the memory of the device.
     """
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    if not any(kind is not None and last_name(kind) == "RuntimeError" for kind in kinds):
+    if "RuntimeError" not in caught(handler):
         return False
-    only_tells = all(
+    only_logs = all(
         isinstance(one, (ast.Pass, ast.Continue))
         or (isinstance(one, ast.Expr) and (is_logging(one.value) or isinstance(one.value, ast.Constant)))
         for one in handler.body
     )
-    return only_tells and not says(source, handler, _MEMORY, given=True)
+    return only_logs and not mentions(source, handler, _MEMORY, given=True)
 
 
 def gives_up(source: Source, handler: ast.ExceptHandler) -> bool:
@@ -79,7 +68,7 @@ def is_logging(node: ast.AST) -> bool:
 
 
 def logs(source: Source, handler: ast.ExceptHandler) -> bool:
-    """Whether it tells somebody."""
+    """Whether it prints or logs the failure."""
     return any(is_logging(node) for statement in handler.body for node in source.within(statement))
 
 
@@ -91,7 +80,7 @@ def words(name: str) -> list[str]:
 def names_metric(name: str) -> bool:
     found = words(name)
     if not found or "reward" in found or "rewards" in found:
-        return False  # an answer that cannot be parsed is worth nothing: that is a decision, not a failure
+        return False  # a reward of 0 for an answer that cannot be parsed is meant, and is no failure
     if found[-1] in {"fn", "func", "function", "name", "type", "weight", "weights", "scale", "index", "idx"}:
         return False
     # f1 and mAP are two words or half a word to the splitter.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from premortem.lint.source import FUNCTIONS, argument, constant, dotted, last_name
+from premortem.lint.tree import FUNCTIONS, argument, constant, dotted, last_name
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from premortem.lint.tree import dotted, receiver
+from premortem.lint.tree import MOVES, dotted, parameters, receiver
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
@@ -43,14 +43,8 @@ _TENSORS = frozenset(
     ).split()
 )
 _WRAPPERS = frozenset(
-    (
-        "torch.nn.parallel.DistributedDataParallel",
-        "torch.nn.parallel.DataParallel",
-        "torch.compile",
-    )
+    "torch.nn.parallel.DistributedDataParallel torch.nn.parallel.DataParallel torch.compile".split()
 )
-# Methods that give back what they are called on.
-_SAME = frozenset("to cuda cpu half float double bfloat16 train eval requires_grad_".split())
 _NO_MODULES = frozenset(("Parameter", "ParameterList", "UninitializedParameter", "Buffer"))
 DEPTH = 4
 
@@ -78,18 +72,6 @@ class Kinds:
         """Whether everything that says something says this kind."""
         return self.of(name) == {kind}
 
-    def at(self, expr: ast.expr) -> frozenset[str]:
-        """The kinds of an expression at its place: only the bindings that reach it count, if there are any."""
-        text = dotted(expr)
-        if not text:
-            return frozenset({self.of_value(expr)} - {""})
-        flow = self._source.flow(self._source.scope(expr))
-        reaching = flow.definitions(expr)
-        known = {
-            self.of_value(one.value) for one in reaching if one.how == "assign" and one.value is not None
-        } - {""}
-        return frozenset(known) or self.of(text)
-
     def of_value(self, value: ast.AST, depth: int = DEPTH) -> str:
         """The kind of an expression, or ""."""
         if isinstance(value, (ast.Name, ast.Attribute)) and depth:
@@ -104,7 +86,7 @@ class Kinds:
         if candidates and candidates <= _WRAPPERS and value.args:
             return MODULE
         owner = receiver(value)
-        if owner is not None and isinstance(value.func, ast.Attribute) and value.func.attr in _SAME:
+        if owner is not None and isinstance(value.func, ast.Attribute) and value.func.attr in MOVES:
             return self.of_value(owner, depth - 1)
         if function := self._source.callee(value):
             return self._returned(function, depth)
@@ -113,8 +95,8 @@ class Kinds:
     def _returned(self, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int) -> str:
         """The kind that every `return` of a function of this file gives."""
         kinds = set()
-        for node in self._source.within(function, nested=False):
-            if isinstance(node, ast.Return) and node.value is not None:
+        for node in self._source.returns(function):
+            if node.value is not None:
                 flow = self._source.flow(function)
                 kinds |= {self.of_value(origin, depth - 1) for origin in flow.origins(node.value)}
         return kinds.pop() if len(kinds) == 1 else ""
@@ -165,7 +147,7 @@ class Kinds:
         """From the annotations of parameters."""
         found: defaultdict[str, set[str]] = defaultdict(set)
         for function in self._source.functions:
-            for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
+            for one in parameters(function):
                 if one.annotation is not None:
                     found[one.arg].add(self._annotated(one.annotation))
         return found

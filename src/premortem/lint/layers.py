@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from premortem.lint.source import FUNCTIONS
+from premortem.lint.tree import own_method
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source
 
 # Layers of torch.nn with parameters that are always there.
-_WITH_WEIGHTS = frozenset(
+WITH_WEIGHTS = frozenset(
     "Linear Bilinear LazyLinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d "
     "LazyConv2d LazyConv3d Embedding EmbeddingBag LayerNorm BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm "
     "GroupNorm RMSNorm RNN LSTM GRU RNNCell LSTMCell GRUCell MultiheadAttention Transformer TransformerEncoder "
@@ -26,7 +26,7 @@ def has_weights(source: Source, value: ast.AST, depth: int = 4) -> bool:
     names = source.names.of(value.func)
     if not names:
         return False
-    if all(name.startswith("torch.nn.") and name[9:] in _WITH_WEIGHTS for name in names):
+    if all(name.startswith("torch.nn.") and name[9:] in WITH_WEIGHTS for name in names):
         return True
     if names == {"torch.nn.Sequential"}:
         return any(has_weights(source, one, depth - 1) for one in value.args)
@@ -36,11 +36,17 @@ def has_weights(source: Source, value: ast.AST, depth: int = 4) -> bool:
     return False
 
 
+def builds_layer(source: Source, item: ast.expr) -> bool:
+    """Whether this surely builds a layer with weights, or is a name that only such layers are assigned to."""
+    if not isinstance(item, ast.Name):
+        return has_weights(source, item)
+    values = source.assigned_at(item)
+    return bool(values) and all(has_weights(source, one) for one in values)
+
+
 def _builds(source: Source, owner: ast.ClassDef, depth: int) -> bool:
-    init = next((one for one in owner.body if isinstance(one, FUNCTIONS) and one.name == "__init__"), None)
-    if init is None:
-        return False
-    return any(
+    init = own_method(owner, "__init__")
+    return init is not None and any(
         isinstance(node, ast.Assign)
         and (
             has_weights(source, node.value, depth - 1)

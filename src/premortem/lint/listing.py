@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from premortem.files import untrusted
 from premortem.lint import notebooks
-from premortem.lint.diagnostics import Edit
 from premortem.lint.parsing import Unreadable, reencoded
-from premortem.lint.source import Cell
+from premortem.lint.placed import Cell
 from premortem.lint.text import Lines
 
 
@@ -26,7 +25,7 @@ class Listing(Lines):
             if path.endswith(".ipynb"):
                 source, _broken = notebooks.read(path, data)
                 return cls(source.data, source.cells)
-            if path.endswith(".py") and b"coding" in data[:400]:
+            if path.endswith(".py"):
                 return cls(reencoded(data)[1])
         except Unreadable:
             pass
@@ -57,10 +56,3 @@ class Listing(Lines):
                 after = self.cells[place + 1].first_line if place + 1 < len(self.cells) else len(self) + 1
                 return one.first_line - 1, after - one.first_line
         return 0, len(self)
-
-    def edited(self, edits: Sequence[Edit]) -> bytes:
-        """The text after these edits, which do not overlap."""
-        data = self.data
-        for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
-            data = data[: edit.start] + edit.text.encode() + data[edit.end :]
-        return data

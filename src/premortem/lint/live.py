@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from premortem.lint import cache, engine, files, fixes, problems, project, settings
-from premortem.lint.diagnostics import Diagnostic, Edit
+from premortem.lint.diagnostics import Diagnostic, Edit, edited
 from premortem.lint.listing import Listing
-from premortem.lint.progress import Silent
 from premortem.lint.project import Plan
 from premortem.lint.project_facts import Facts
 from premortem.lint.summaries import Summary
 from premortem.lint.workers import Workers
+from premortem.terminal.progress import Progress
 
-# A notebook is several documents to an editor; its file is JSON that nobody types.
+# A notebook is several documents to an editor; its file is JSON, which is not edited by hand.
 SUFFIXES = tuple(suffix for suffix in files.SUFFIXES if suffix != ".ipynb")
 WITHOUT_COMMENTS = (".json",)
 
@@ -50,15 +50,15 @@ class Live:
 
     def _around(self, path: str) -> list[Summary]:
         if path not in self._others:
-            workers = Workers((), self.plan.root, None, Silent(), many=False)
+            workers = Workers((), self.plan.root, None, Progress(), many=False)
             folder = cache.folder_for(self.plan.root)
             self._others[path] = project.around([path], self.plan, folder, workers)
         return self._others[path]
 
-    def mended(self, path: str, data: bytes) -> bytes:
+    def fixed(self, path: str, data: bytes) -> bytes:
         """The text after every safe fix, and every fix that these uncover."""
         for _turn in range(fixes.TURNS):
-            after = fixes.mend(path, data, self.check(path, data)).data
+            after = fixes.fixed(path, data, self.check(path, data)).data
             if after == data:
                 break
             data = after
@@ -69,19 +69,16 @@ class Live:
 
         At the end of its first line, of its last line, or above it: whichever the parser and the rules agree with.
         """
-        if path.endswith(WITHOUT_COMMENTS) or report.card.code == problems.UnreadableFile.card.code:
+        if path.endswith(WITHOUT_COMMENTS) or report.card is problems.UnreadableFile.card:
             return None
         listing = Listing(data)
         before = self.check(path, data)
         for edit in _comments(listing, report):
-            after = self.check(path, listing.edited([edit]))
-            if len(after) < len(before) and not any(_broken(one) for one in after):
+            after = self.check(path, edited(data, [edit]))
+            broken = any(one.card is problems.UnreadableFile.card for one in after)
+            if len(after) < len(before) and not broken:
                 return edit
         return None
-
-
-def _broken(report: Diagnostic) -> bool:
-    return report.card.code == problems.UnreadableFile.card.code
 
 
 def _comments(listing: Listing, report: Diagnostic) -> list[Edit]:

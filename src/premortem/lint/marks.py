@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from premortem.lint.imports import imported, place
 from premortem.lint.outputs import Outputs, may_end_squashed
-from premortem.lint.source import argument, constant
+from premortem.lint.tree import argument, constant
 
 if TYPE_CHECKING:
     from premortem.lint.source import Source

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from premortem.lint import drift, signatures
 from premortem.lint.project_facts import Facts
 from premortem.lint.signatures import Minor
-from premortem.lint.source import Source, dotted
+from premortem.lint.source import Source
 from premortem.lint.target import Pin
-from premortem.lint.words_used import says
+from premortem.lint.tree import dotted
+from premortem.lint.words_used import mentions
 
 # A file with one of these knows that versions differ; what its functions use may be guarded where they are called.
 KNOWS_VERSIONS = re.compile(
@@ -47,8 +48,8 @@ def newcomers(
         names = [symbol.name for symbol in use.symbols]
         since = _earliest(_later(name, version) for name in names)
         if since is not None:
-            told = isinstance(call.func, ast.Name) and not reported.isdisjoint(names)
-            if not told and _is_bare(source, call, drift.CATCHES_MISSING):
+            known = isinstance(call.func, ast.Name) and not reported.isdisjoint(names)
+            if not known and _is_bare(source, call, drift.CATCHES_MISSING):
                 yield call.func, f"`{min(names)}`", since, use.pin
             continue
         for keyword in call.keywords:
@@ -80,7 +81,7 @@ def _is_bare(source: Source, node: ast.AST, caught: frozenset[str]) -> bool:
             return False
     elif source.function(node) is not None:
         return False  # an import inside a function keeps apart what not every version has
-    if source.function(node) is not None and says(source, source.tree, KNOWS_VERSIONS):
+    if source.function(node) is not None and mentions(source, source.tree, KNOWS_VERSIONS):
         return False
     return not drift.is_guarded(source, node, caught)
 

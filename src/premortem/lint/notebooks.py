@@ -13,8 +13,9 @@ from typing import Any
 
 from premortem.files.untrusted import loads
 from premortem.lint.diagnostics import Edit
-from premortem.lint.parsing import can_be_read
-from premortem.lint.source import Cell, Source, Unreadable
+from premortem.lint.parsing import Unreadable, can_be_read
+from premortem.lint.placed import Cell
+from premortem.lint.source import Source
 
 # Magics whose cell is still Python.
 _PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%memit", "%%py")
@@ -31,7 +32,7 @@ def read(path: str, data: bytes, module: str = "") -> tuple[Source, list[Unreada
         cells = list(_code_cells(notebook))
     except json.JSONDecodeError as error:
         why = f"line {error.lineno} is not JSON" if data.strip() else "it is empty"
-        empty = not data.strip()  # somebody will write it one day
+        empty = not data.strip()  # it may be written later
         raise Unreadable(f"this is not a notebook: {why}", error.lineno, error.colno, aside=empty) from None
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
         raise Unreadable("this is not a notebook: it has no cells") from None

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from premortem.lint.source import FUNCTIONS, SCOPES, dotted, last_name
+from premortem.lint.source import once_per_file
+from premortem.lint.tree import dotted, last_name, own_method
 from premortem.lint.values import built_from, from_elsewhere
 
 if TYPE_CHECKING:
     from premortem.lint.project_facts import Facts
-    from premortem.lint.source import Function, Source
+    from premortem.lint.source import Source
 
 _SQUASHES = re.compile(rb"[sS]oftmax|[sS]igmoid|expit")
 _SOUNDS_LIKE_LOSS = re.compile(r"loss|crit|entropy|bce|objective|(?:^|_)ce(?:_|$)", re.IGNORECASE)
@@ -48,10 +49,7 @@ class Outputs:
         if depth == 0:
             return UNKNOWN
         if isinstance(value, ast.Name):
-            found = self._source.flow(self._source.scope(value)).definitions(value)
-            if not found or any(one.how != "assign" or one.value is None for one in found):
-                return UNKNOWN
-            return _agreed(self.ending(one.value, depth - 1) for one in found if one.value is not None)
+            return _agreed(self.ending(one, depth - 1) for one in self._source.assigned_at(value))
         if isinstance(value, ast.Subscript) and _keeps_values(value.slice):
             return self.ending(value.value, depth - 1)
         if isinstance(value, ast.Call):
@@ -80,13 +78,10 @@ class Outputs:
         if dotted(model) == "self":
             owner = self._source.class_of(model)
             return self.of_class(owner, depth) if owner is not None else UNKNOWN
-        if self._is_changed(dotted(model)):
+        # `model.classifier[-1] = nn.Identity()`: it is no longer what it was built as.
+        if dotted(model) in _changed_owners(self._source):
             return UNKNOWN
         return _agreed(self._of_built(one, depth) for one in built_from(self._source, model))
-
-    def _is_changed(self, name: str) -> bool:
-        """`model.classifier[-1] = nn.Identity()`: it is no longer what it was built as."""
-        return name in self._source.once(_changed_owners)
 
     def _of_built(self, built: ast.expr, depth: int) -> str:
         """How the output of a module ends that this expression builds."""
@@ -119,10 +114,8 @@ class Outputs:
         """How what `forward` returns ends, when all its returns agree."""
         if depth <= 0 or owner.name not in self._source.module_classes:
             return UNKNOWN
-        forward = next(
-            (one for one in owner.body if isinstance(one, FUNCTIONS) and one.name == "forward"), None
-        )
-        values = [one.value for one in _returns(self._source, forward)] if forward is not None else []
+        forward = own_method(owner, "forward")
+        values = [one.value for one in self._source.returns(forward)] if forward is not None else []
         return _agreed(self.ending(one, depth) if one is not None else UNKNOWN for one in values)
 
 
@@ -173,7 +166,7 @@ def may_end_squashed(source: Source, owner: ast.ClassDef) -> bool:
     start, end = source.range(owner)
     if not _SQUASHES.search(source.data, start, end):
         return False
-    forward = next((one for one in owner.body if isinstance(one, FUNCTIONS) and one.name == "forward"), None)
+    forward = own_method(owner, "forward")
     nodes = source.within(forward, nested=False) if forward is not None else ()
     values = [node.value for node in nodes if isinstance(node, ast.Return)]
     names = {value.id for value in values if isinstance(value, ast.Name)}
@@ -198,6 +191,7 @@ def _may_squash(source: Source, call: ast.Call) -> bool:
     )
 
 
+@once_per_file
 def _changed_owners(source: Source) -> frozenset[str]:
     """Every name an attribute of which, or an item of such an attribute, is assigned to somewhere."""
     found: set[str] = set()
@@ -227,18 +221,6 @@ def _last_layer(sequential: ast.Call) -> ast.expr | None:
         pair = pairs.elts[-1] if isinstance(pairs, (ast.List, ast.Tuple)) and pairs.elts else None
         return pair.elts[-1] if isinstance(pair, ast.Tuple) and len(pair.elts) == 2 else None
     return None if isinstance(last, ast.Starred) else last
-
-
-def _returns(source: Source, function: Function) -> list[ast.Return]:
-    return source.once(_returns_by_scope).get(function, [])
-
-
-def _returns_by_scope(source: Source) -> dict[ast.AST, list[ast.Return]]:
-    found: dict[ast.AST, list[ast.Return]] = {}
-    for node in source.nodes(ast.Return):
-        owner = next((above for above in source.ancestors(node) if isinstance(above, SCOPES)), source.tree)
-        found.setdefault(owner, []).append(node)
-    return found
 
 
 def _agreed(kinds: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ class Unreadable(Exception):  # noqa: N818 - a state of the file, not an error o
         super().__init__(message)
         self.line = line
         self.column = column
-        self.aside = aside  # nothing is wrong with it: it is for another Python, or nobody wrote it
+        self.aside = aside  # nothing is wrong with it: it is for another Python, or it is empty
         self.cell: int | None = None  # of a notebook, where the rest could be read
 
 
@@ -106,6 +106,9 @@ def _unreadable(error: SyntaxError) -> Unreadable:
 
 
 def reencoded(data: bytes) -> tuple[str, bytes]:
+    """The encoding that a file declares, and its text as UTF-8; raises `Unreadable`."""
+    if b"coding" not in data[:400]:
+        return "utf-8", data  # nearly every file
     try:
         encoding, _lines = tokenize.detect_encoding(io.BytesIO(data).readline)
         if encoding in {"utf-8", "utf-8-sig"}:

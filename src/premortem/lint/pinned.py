@@ -48,27 +48,29 @@ ENVIRONMENTS = (".venv", "venv")
 MOST = 5_000_000  # bytes read of one file; a lock file of a large project has one or two million
 SPEC = r"(?:[<>=!~^]=?=?\s*[\w.*+]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+]+)*|)"
 
-Said = tuple[str, str]  # a requirement and the name of the file it was read from
+Requirement = tuple[str, str]  # a requirement and the name of the file it was read from
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
     """What one folder says, by distribution."""
 
-    pins: dict[str, Said] = field(default_factory=dict)  # of files that tools read
-    instructions: dict[str, Said] = field(default_factory=dict)  # of files that people follow
+    pins: dict[str, Requirement] = field(default_factory=dict)  # of files that tools read
+    instructions: dict[str, Requirement] = field(default_factory=dict)  # of files that people follow
     environments: tuple[Path, ...] = ()
 
 
 def read(folder: Path) -> Folder:
     names = _names(folder)
-    pins = _said(_documents(folder, names, (*LOCKS, *LISTS, *METADATA)))
-    instructions = _said(_documents(folder, names, INSTRUCTIONS))
+    pins = _required_by(_documents(folder, names, (*LOCKS, *LISTS, *METADATA)))
+    instructions = _required_by(_documents(folder, names, INSTRUCTIONS))
     for below, wanted in BELOW.items():
         if below in names:
-            found = _said(_documents(folder / below, _names(folder / below), wanted), prefix=f"{below}/")
+            found = _required_by(
+                _documents(folder / below, _names(folder / below), wanted), prefix=f"{below}/"
+            )
             kept = instructions if wanted is INSTRUCTIONS else pins
-            kept.update({name: said for name, said in found.items() if name not in kept})
+            kept.update({name: specs for name, specs in found.items() if name not in kept})
     return Folder(pins, instructions, tuple(folder / name for name in ENVIRONMENTS if name in names))
 
 
@@ -92,9 +94,9 @@ def _pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(pattern))
 
 
-def _said(documents: Iterable[Path], prefix: str = "") -> dict[str, Said]:
+def _required_by(documents: Iterable[Path], prefix: str = "") -> dict[str, Requirement]:
     """For each distribution what the first file says that names a version of it."""
-    found: dict[str, Said] = {}
+    found: dict[str, Requirement] = {}
     for path in dict.fromkeys(documents):
         try:
             with untrusted.opened(path) as file:
@@ -103,9 +105,9 @@ def _said(documents: Iterable[Path], prefix: str = "") -> dict[str, Said]:
             continue
         for distribution, names in NAMES.items():
             if distribution not in found:
-                said = [spec for name in names for spec in _requirements(path.name.lower(), name, text)]
-                if said:
-                    found[distribution] = ("||".join(dict.fromkeys(said)), prefix + path.name)
+                specs = [spec for name in names for spec in _requirements(path.name.lower(), name, text)]
+                if specs:
+                    found[distribution] = ("||".join(dict.fromkeys(specs)), prefix + path.name)
     return found
 
 

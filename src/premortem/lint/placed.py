@@ -6,19 +6,17 @@ import ast
 import bisect
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from premortem.lint.diagnostics import Edit
+from premortem.lint.diagnostics import Edit, Span
 from premortem.lint.text import Lines
 
 
-class Cell:
+class Cell(NamedTuple):
     """A code cell of a notebook: where it begins in the joined source."""
 
-    __slots__ = ("first_line", "number")
-
-    def __init__(self, number: int, first_line: int) -> None:
-        self.number = number  # counted from 1 among all cells, as editors count them
-        self.first_line = first_line
+    number: int  # counted from 1 among all cells, as editors count them
+    first_line: int
 
 
 class Placed(Lines):
@@ -38,8 +36,8 @@ class Placed(Lines):
         start, end = self.range(node)
         return self.data[start:end].decode()
 
-    def span(self, node: ast.AST) -> tuple[int | None, int, int, int, int]:
-        """(cell, line, column, end line, end column) for people: from 1, columns in characters."""
+    def span(self, node: ast.AST) -> Span:
+        """The place of a node, for people: from 1, columns in characters."""
         line: int = getattr(node, "lineno", 1)
         end_line: int = getattr(node, "end_lineno", None) or line
         column = self.column(line, getattr(node, "col_offset", 0))

@@ -1,4 +1,4 @@
-"""What lint says about a file as a whole. These are units like rules, but the engine speaks for them."""
+"""Reports about a file as a whole. They have cards and pages like rules, but the engine makes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class UnreadableFile:
     - an encoding other than the one the file declares
 
     ## What to do
-    Mend the syntax, or leave the file out: `exclude = ["old/*.py"]` in `[tool.premortem.lint]`.
+    Fix the syntax, or exclude the file: `exclude = ["old/*.py"]` in `[tool.premortem.lint]`.
 
     ## When it is only a remark
     For files that are written for another Python, JSON with comments, cells of notebooks, configs that were found in a folder
@@ -38,7 +38,7 @@ class UnknownIgnore:
     """A comment `# premortem: ignore[...]` names a rule that does not exist, so it silences nothing.
 
     ## Why it matters
-    Whoever wrote it believes that something is silenced. It is not, or it was under another code.
+    The comment does not do what its author wanted: the report is still there, or it had another code.
 
     ## Usual causes
     A misspelled code or name, or the beginning of a code: a comment needs whole codes, unlike `--ignore`.

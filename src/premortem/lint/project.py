@@ -25,8 +25,9 @@ from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.settings import Settings
 from premortem.lint.summaries import Summary
 from premortem.lint.target import Targets
-from premortem.lint.workers import Progress, Task, Workers
+from premortem.lint.workers import Task, Workers
 from premortem.settings import matching
+from premortem.terminal.progress import Progress
 
 NEIGHBOURS = 1000  # files around the named ones that are summed up at most
 LOOKED_AT = 20_000  # names of files read to find them: a folder can hold anything
@@ -112,10 +113,10 @@ def _second_pass(
     waiting = {path: entry for path, entry in entries.items() if entry["waiting"]}
     if not waiting:
         return
-    said = [summaries.from_json(entry["summary"]) for entry in entries.values() if entry["summary"]]
+    known = [summaries.from_json(entry["summary"]) for entry in entries.values() if entry["summary"]]
     if not plan.whole:
-        said += around(entries, plan, folder, workers)
-    whole = summaries.join(said)
+        known += around(entries, plan, folder, workers)
+    whole = summaries.join(known)
     name = caching.digest(summaries.as_json(whole))
     tasks = []
     for path, entry in waiting.items():

@@ -60,21 +60,6 @@ class Facts:
         return "fp16" in self._joined.marks
 
     @property
-    def distributed(self) -> bool:
-        """Some file uses DistributedDataParallel or a process group."""
-        return "ddp" in self._joined.marks
-
-    @property
-    def saves_whole_modules(self) -> bool:
-        """Some file calls `torch.save(model, ...)` on what surely is a module."""
-        return "saves-module" in self._joined.marks
-
-    @property
-    def compiles(self) -> bool:
-        """Some file uses `torch.compile`."""
-        return "compile" in self._joined.marks
-
-    @property
     def yaml_loaders(self) -> frozenset[str]:
         """How the project reads YAML: of "pyyaml", "omegaconf", "hydra", "ruamel"."""
         return frozenset(mark[5:] for mark in self._joined.marks if mark.startswith("yaml:"))
@@ -83,13 +68,6 @@ class Facts:
         """Whether this file, or one that imports it, directly or through others, uses "fp16" or "compile"."""
         using = {mark[len(what) + 1 :] for mark in self._joined.marks if mark.startswith(what + ">")}
         return bool(self._users(place(path)) & using)
-
-    def asked_by(self, path: str) -> Facts:
-        """The same facts for another file."""
-        other = Facts(self.root, self.target, self._summaries, path)
-        if self._summaries is not None:
-            other.__dict__["_joined"] = self._joined
-        return other
 
     def _users(self, file: str) -> set[str]:
         """A file and those that import it, directly or through others."""
@@ -180,21 +158,17 @@ class Facts:
                     found.add(kind)
         return found.pop() if len(found) == 1 else ""
 
-    def uses(self, package: str) -> bool:
-        """Whether some file imports this top-level package."""
-        return package in self._joined.packages
-
     def called_without_grad(self, function: str) -> bool:
         """Whether a function of this name is called under `no_grad`/`inference_mode` somewhere."""
-        return self._is_said(self._joined.without_grad, function)
+        return self._holds_for(self._joined.without_grad, function)
 
     def called_in_eval(self, function: str) -> bool:
         """Whether a function of this name is called from a function that also calls `.eval()`."""
-        return self._is_said(self._joined.in_eval, function)
+        return self._holds_for(self._joined.in_eval, function)
 
-    def _is_said(self, said: set[str], function: str) -> bool:
-        """Whether a file that can call it says this about a function."""
-        files = {mark.partition(PLACED)[2] for mark in said if mark.partition(PLACED)[0] == function}
+    def _holds_for(self, marks: set[str], function: str) -> bool:
+        """Whether a file that can call a function has marked it."""
+        files = {mark.partition(PLACED)[2] for mark in marks if mark.partition(PLACED)[0] == function}
         return bool(files) and (self._callers is None or bool(files & self._callers))
 
     def does(self, function: str, verb: str) -> bool:
@@ -223,11 +197,3 @@ class Facts:
             if self._called is None or file in self._called:
                 found.setdefault(function, set()).update(names)
         return found
-
-    def defines(self, function: str) -> bool:
-        """Whether some training file of the project has a function of this name that calls anything."""
-        return function in self._calls
-
-    def returns(self, function: str) -> frozenset[str]:
-        """The torch classes of what a function of this name builds and returns: {"torch.optim.lr_scheduler.StepLR"}."""
-        return frozenset(self._joined.returns.get(function, ()))

@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from premortem.lint.flow import Definition
-from premortem.lint.source import FUNCTIONS, Assignment, Function, Source, dotted, last_name, receiver
+from premortem.lint.source import Source, once_per_file
+from premortem.lint.tree import FUNCTIONS, Assignment, Function, dotted, given, grouped, last_name, receiver
 
 DEPTH = 8
 
@@ -20,35 +21,17 @@ def functions_called(source: Source, call: ast.Call) -> list[Function]:
     owner = receiver(call)
     if owner is not None and dotted(owner) not in {"self", "cls"}:
         return []
-    return source.once(_functions_by_name).get(last_name(call), [])
+    return _functions_by_name(source).get(last_name(call), [])
 
 
+@once_per_file
 def _functions_by_name(source: Source) -> dict[str, list[Function]]:
-    found: dict[str, list[Function]] = {}
-    for one in source.functions:
-        found.setdefault(one.name, []).append(one)
-    return found
+    return grouped(source.functions, lambda one: one.name)
 
 
 def callers(source: Source, function: Function) -> list[ast.Call]:
     """The calls in this file that can mean this function."""
     return [call for call in source.calls_to(function.name) if function in functions_called(source, call)]
-
-
-def given(call: ast.Call, function: Function, name: str) -> ast.expr | None:
-    """What a call gives for a parameter of the function it calls; None when that cannot be told."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    if name not in parameters:
-        return None
-    place = parameters.index(name)
-    if isinstance(call.func, ast.Attribute) and parameters[:1] in (["self"], ["cls"]):
-        place -= 1
-    if not 0 <= place < len(call.args) or any(isinstance(arg, ast.Starred) for arg in call.args[: place + 1]):
-        return None
-    return call.args[place]
 
 
 def values(source: Source, expr: ast.expr, depth: int = DEPTH) -> list[ast.expr] | None:
@@ -131,7 +114,7 @@ def _part(source: Source, value: ast.expr, place: int, size: int) -> Iterator[as
 
 
 def _returned(source: Source, function: Function, part: tuple[int, int] | None) -> Iterator[ast.expr | None]:
-    returns = [one for one in source.within(function, nested=False) if isinstance(one, ast.Return)]
+    returns = source.returns(function)
     if not returns or isinstance(function, ast.AsyncFunctionDef):
         yield None
     for statement in returns:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from premortem.lint.source import Source, dotted, last_name, receiver
+from premortem.lint.source import Source
 from premortem.lint.training import is_test
+from premortem.lint.tree import dotted, last_name, receiver
 
 # Methods of tensors that give something else.
 _NO_TENSORS = frozenset(

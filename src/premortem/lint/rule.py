@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-import ast
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from premortem.cards import Card
 from premortem.findings import Severity
 from premortem.lint.configs import Config, Entry
-from premortem.lint.diagnostics import Diagnostic, Fix
+from premortem.lint.diagnostics import Diagnostic, Edit, Fix
 from premortem.lint.project_facts import Facts
 from premortem.lint.source import Source
+
+# What every rule needs, so that it has one import.
+__all__ = [
+    "Card", "Config", "ConfigRule", "Diagnostic", "Edit", "Entry", "Facts", "Fix", "Rule", "Severity", "Source",
+]  # fmt: skip
 
 
 class _Unit:
     card: ClassVar[Card]
-    # A file in which none of these byte strings occurs is not shown to the rule; () shows it every file.
+    # A rule is shown the files in which all of `needs` and one of `triggers` occur.
+    needs: ClassVar[tuple[bytes, ...]] = ()
     triggers: ClassVar[tuple[bytes, ...]] = ()
     # Raise it when the rule's answers change: stored results of older versions are then not used.
     version: ClassVar[int] = 1
 
     def wants(self, data: bytes) -> bool:
         """Whether a file can be of interest at all, from its bytes; must be very cheap."""
+        if not all(word in data for word in self.needs):
+            return False
         return not self.triggers or any(trigger in data for trigger in self.triggers)
+
+    def report(
+        self,
+        text: Source | Config,
+        place: Any,
+        message: str,
+        *,
+        remedy: str = "",
+        fix: Fix | None = None,
+        severity: Severity | None = None,
+    ) -> Diagnostic:
+        """A diagnostic at a node of a source, or at an entry of a config. `severity` where it is not the card's."""
+        more = {"remedy": remedy, "fix": fix, "severity": severity or self.card.severity}
+        return Diagnostic.at(text.path, text.span(place), self.card, message, **more)
 
 
 class Rule(_Unit, ABC):
@@ -37,32 +58,6 @@ class Rule(_Unit, ABC):
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         """Every violation in this file. Ask the source for buckets; never walk the tree."""
 
-    def report(
-        self,
-        source: Source,
-        node: ast.AST,
-        message: str,
-        *,
-        remedy: str = "",
-        fix: Fix | None = None,
-        severity: Severity | None = None,
-    ) -> Diagnostic:
-        """A diagnostic at this node. `severity` where it differs from the card's."""
-        cell, line, column, end_line, end_column = source.span(node)
-        return Diagnostic(
-            path=source.path,
-            cell=cell,
-            line=line,
-            column=column,
-            end_line=end_line,
-            end_column=end_column,
-            card=self.card,
-            message=message,
-            remedy=remedy,
-            fix=fix,
-            severity=severity or self.card.severity,
-        )
-
 
 class ConfigRule(_Unit, ABC):
     """Looks at one YAML, TOML or JSON file."""
@@ -70,27 +65,3 @@ class ConfigRule(_Unit, ABC):
     @abstractmethod
     def check(self, config: Config, project: Facts) -> Iterator[Diagnostic]:
         """Every violation in this file. `config.entries` holds every key with its value and place."""
-
-    def report(
-        self,
-        config: Config,
-        entry: Entry,
-        message: str,
-        *,
-        remedy: str = "",
-        fix: Fix | None = None,
-        severity: Severity | None = None,
-    ) -> Diagnostic:
-        """A diagnostic at the value of this entry."""
-        return Diagnostic(
-            path=config.path,
-            line=entry.line,
-            column=entry.column,
-            end_line=entry.line,
-            end_column=entry.column + len(entry.text),
-            card=self.card,
-            message=message,
-            remedy=remedy,
-            fix=fix,
-            severity=severity or self.card.severity,
-        )

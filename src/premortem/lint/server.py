@@ -1,7 +1,7 @@
 """`premortem server`: a language server. Reports while you type, fixes, and pages on hover.
 
-The protocol is pygls' business; what is said about a text is `live.Live`'s. Here the two meet, and places are
-translated: reports count characters from 1, the protocol counts UTF-16 units (or what the editor agreed to) from 0.
+pygls speaks the protocol, and `live.Live` checks the text. This module joins the two and translates
+places: reports count characters from 1, the protocol counts UTF-16 units (or what the editor agreed to) from 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LANGUAGES = {"python": ".py", "yaml": ".yaml", "toml": ".toml", "json": ".json"}
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the editor was last told about a document."""
+    """What the editor shows for a document."""
 
     text: str
     reports: list[Diagnostic]
@@ -48,7 +48,7 @@ class Server(LanguageServer):
         self._turn = asyncio.Lock()
 
     def project(self, path: Path) -> Live:
-        """The project a file belongs to. Wrong settings are told once; then the defaults hold."""
+        """The project a file belongs to. Wrong settings are reported once; then the defaults are used."""
         root = settings.project_root(path) or path.parent
         if root not in self._projects:
             try:
@@ -86,7 +86,7 @@ class Server(LanguageServer):
         return self.shown[uri]
 
     async def up_to_date(self, uri: str) -> Shown:
-        """What is said about the document as it stands now."""
+        """The reports for the document as it is now."""
         shown = self.shown.get(uri)
         if shown is None or shown.text != self.workspace.get_text_document(uri).source:
             shown = await self.look(uri)

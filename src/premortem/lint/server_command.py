@@ -14,7 +14,11 @@ def parser() -> Parser:
         usage="premortem server",
         description="Lint while you type: a language server, which editors start and talk to over stdio.",
     )
-    made.add_argument("--stdio", action="store_true", help="the only way there is; editors like to say it")
+    made.add_argument(
+        "--stdio",
+        action="store_true",
+        help="talk over stdin and stdout; this is the default, and editors pass it",
+    )
     return made
 
 

@@ -76,9 +76,7 @@ class Symbol:
         return self.exists(minor) and not self.has(UNKNOWN, minor)
 
     def _index(self, minor: Minor) -> int | None:
-        minor = min(
-            minor, self.minors[-1]
-        )  # a release that is not known yet is taken for the newest one that is
+        minor = min(minor, self.minors[-1])  # a release that is not in the table counts as the newest one
         return self.minors.index(minor) if minor in self.minors else None
 
 
@@ -156,14 +154,6 @@ def find(name: str) -> Symbol | None:
         if name.startswith(old):
             name = new + name.removeprefix(old)
     return table(distribution).find(name)
-
-
-def exists(name: str, minor: Minor) -> bool | None:
-    """Whether a release has this name; None when that cannot be told."""
-    symbol = find(name)
-    if symbol is None or minor < symbol.minors[0]:
-        return None
-    return symbol.exists(minor)
 
 
 def accepts(candidates: Iterable[str], keyword: str, minor: Minor) -> bool | None:

@@ -8,29 +8,27 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from premortem.lint.buckets import Buckets
 from premortem.lint.names import Names
-from premortem.lint.parsing import Unreadable, reencoded
+from premortem.lint.parsing import reencoded
 from premortem.lint.placed import Cell
 from premortem.lint.tree import (
     FUNCTIONS,
     LOOPS,
     SCOPES,
-    TRIES,
     Assignment,
     Function,
     Loop,
     Parents,
-    Scope,
-    argument,
     below,
-    constant,
-    dotted,
+    grouped,
     last_name,
+    own_method,
+    parameters,
     receiver,
 )
 
@@ -38,37 +36,14 @@ if TYPE_CHECKING:
     from premortem.lint.flow import Flow
     from premortem.lint.kinds import Kinds
 
-# Rules find all they need here.
-__all__ = [
-    "FUNCTIONS",
-    "LOOPS",
-    "SCOPES",
-    "TRIES",
-    "Assignment",
-    "Cell",
-    "Function",
-    "Loop",
-    "Scope",
-    "Source",
-    "Unreadable",
-    "argument",
-    "constant",
-    "dotted",
-    "last_name",
-    "receiver",
-]
-
 Answer = TypeVar("Answer")
 
 # Classes of other packages that are torch modules.
-_MODULE_BASES = frozenset(
-    (
-        "lightning.LightningModule",
-        "lightning.pytorch.LightningModule",
-        "pytorch_lightning.LightningModule",
-        "transformers.PreTrainedModel",
-    )
+LIGHTNING_MODULES = frozenset(
+    f"{package}.LightningModule"
+    for package in "lightning lightning.pytorch lightning.pytorch.core pytorch_lightning pytorch_lightning.core".split()
 )
+_MODULE_BASES = LIGHTNING_MODULES | {"transformers.PreTrainedModel"}
 
 
 class Source(Buckets):
@@ -77,25 +52,19 @@ class Source(Buckets):
     @classmethod
     def read(cls, path: str, data: bytes, module: str = "") -> Source:
         """A `.py` file from its bytes; raises `Unreadable`."""
-        # Nearly every file is UTF-8: look for a declaration only where there can be one.
-        if b"coding" in data[:400]:
-            _encoding, data = reencoded(data)
-        return cls(path, data, module=module)
+        return cls(path, reencoded(data)[1], module=module)
+
+    def __init__(self, path: str, data: bytes, *, module: str = "", cells: Sequence[Cell] = ()) -> None:
+        super().__init__(path, data, module=module, cells=cells)
+        self.answers: dict[Callable[..., Any], Any] = {}  # of `once_per_file`
+        self._functions_around: dict[ast.AST, Function | None] = {}
+        self._loops_around: dict[ast.AST, tuple[Loop, ...]] = {}
+        self._within: dict[tuple[ast.AST, bool], tuple[ast.AST, ...]] = {}
+        self._flows: dict[ast.AST, Flow] = {}
 
     def release(self) -> None:
         """Let go of everything: names and flow refer back to the source, and workers run without a collector."""
         self.__dict__.clear()
-
-    @cached_property
-    def _answers(self) -> dict[Callable[..., Any], Any]:
-        return {}
-
-    def once(self, question: Callable[[Source], Answer]) -> Answer:
-        """The answer of a function of this file that several rules ask for: worked out once."""
-        if question not in self._answers:
-            self._answers[question] = question(self)
-        answer: Answer = self._answers[question]
-        return answer
 
     @cached_property
     def module_classes(self) -> frozenset[str]:
@@ -152,10 +121,6 @@ class Source(Buckets):
             raise ValueError(f"{type(node).__name__} is in no statement")
         return here
 
-    @cached_property
-    def _functions_around(self) -> dict[ast.AST, Function | None]:
-        return {}
-
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function around this node; a lambda is part of the function it stands in."""
         known = self._functions_around
@@ -181,13 +146,23 @@ class Source(Buckets):
         """The assignments of a name in one function, or at the top of the module."""
         return self._assigned_in.get((name, scope), [])
 
+    def assigned_at(self, use: ast.expr) -> list[ast.expr]:
+        """What is assigned to a name that is used here; [] when some binding of it is no plain assignment."""
+        found = self.flow(self.scope(use)).definitions(use)
+        values = [one.value for one in found if one.how == "assign" and one.value is not None]
+        return values if len(values) == len(found) else []
+
+    def contexts(self, node: ast.AST) -> Iterator[ast.expr]:
+        """The context managers of the `with` blocks around a node, and the decorators of its functions."""
+        for above in self.ancestors(node):
+            if isinstance(above, (ast.With, ast.AsyncWith)):
+                yield from (item.context_expr for item in above.items)
+            elif isinstance(above, FUNCTIONS):
+                yield from above.decorator_list
+
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The innermost class around this node."""
         return next((above for above in self.ancestors(node) if isinstance(above, ast.ClassDef)), None)
-
-    @cached_property
-    def _loops_around(self) -> dict[ast.AST, tuple[Loop, ...]]:
-        return {}
 
     def loops_around(self, node: ast.AST) -> tuple[Loop, ...]:
         """The loops whose body holds this node within its function, innermost first."""
@@ -232,23 +207,18 @@ class Source(Buckets):
             one.arg
             for above in self.ancestors(node)
             if isinstance(above, (*FUNCTIONS, ast.Lambda))
-            for one in (*above.args.posonlyargs, *above.args.args, *above.args.kwonlyargs)
+            for one in parameters(above)
         }
 
     def method(self, cls: ast.ClassDef, name: str, depth: int = 4) -> Function | None:
         """A method of a class, or of its bases as far as they are in this file."""
-        for statement in cls.body:
-            if isinstance(statement, FUNCTIONS) and statement.name == name:
-                return statement
+        if own := own_method(cls, name):
+            return own
         for base in cls.bases if depth else ():
             for other in self.classes:
                 if isinstance(base, ast.Name) and other.name == base.id and other is not cls:
                     return self.method(other, name, depth - 1)
         return None
-
-    @cached_property
-    def _within(self) -> dict[tuple[ast.AST, bool], tuple[ast.AST, ...]]:
-        return {}
 
     def within(self, node: ast.AST, *, nested: bool = True) -> tuple[ast.AST, ...]:
         """Every node below this one, in the order of the source, names and constants included.
@@ -269,5 +239,25 @@ class Source(Buckets):
         return self._flows[scope]
 
     @cached_property
-    def _flows(self) -> dict[ast.AST, Flow]:
-        return {}
+    def _returns(self) -> dict[ast.AST, list[ast.Return]]:
+        def owner(node: ast.Return) -> ast.AST:
+            return next((above for above in self.ancestors(node) if isinstance(above, SCOPES)), self.tree)
+
+        return grouped(self.nodes(ast.Return), owner)
+
+    def returns(self, function: ast.AST) -> list[ast.Return]:
+        """The `return` statements of a function itself, not of functions inside it."""
+        return self._returns.get(function, [])
+
+
+def once_per_file(question: Callable[[Source], Answer]) -> Callable[[Source], Answer]:
+    """For a function of a source that several rules call: each source is asked once."""
+
+    @wraps(question)
+    def answer(source: Source) -> Answer:
+        if question not in source.answers:
+            source.answers[question] = question(source)
+        found: Answer = source.answers[question]
+        return found
+
+    return answer

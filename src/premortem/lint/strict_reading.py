@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
+from premortem.files import untrusted
 from premortem.lint import engine, problems
 from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.diagnostics import Diagnostic
@@ -18,14 +18,14 @@ def unread(paths: Iterable[str]) -> Iterator[Diagnostic]:
             continue
         checked = engine.Checked()
         try:
-            data = Path(path).read_bytes()
+            data = untrusted.read(path)
             if len(data) > engine.LARGE_CONFIG:
                 continue  # that is data
             _ = Config(path, data).entries
         except Unreadable as problem:
-            checked.tell(path, problems.UnreadableFile.card, str(problem), problem)
+            checked.unreadable(path, problem)
         except OSError:
-            continue  # the check itself has said so
+            continue  # the check itself reports it
         yield from checked.diagnostics
 
 

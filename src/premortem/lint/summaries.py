@@ -48,25 +48,20 @@ TRAINS = (b".backward(", b".step(", b"zero_grad", b"no_grad", b".eval(")
 class Summary:
     """Plain values only: it travels between processes and into the cache."""
 
-    packages: set[str] = field(default_factory=set)  # first parts of the names it imports
-    marks: set[str] = field(default_factory=set)  # "fp16", "saves-module", "ddp", "yaml:pyyaml", ...
+    marks: set[str] = field(default_factory=set)  # "fp16", "compile", "yaml:pyyaml", ...
     # Names of functions with the file that says so, as `evaluate @ /repo/train.py`.
     without_grad: set[str] = field(default_factory=set)  # called under no_grad
     in_eval: set[str] = field(default_factory=set)  # called from a function that calls .eval()
     calls: dict[str, set[str]] = field(default_factory=dict)  # last names of what a function calls
-    returns: dict[str, set[str]] = field(default_factory=dict)  # function -> torch classes it returns
 
 
 def summarise(source: Source) -> Summary:
     """Sum up one file; costs a fraction of parsing it."""
-    if not any(word in source.data for word in RELEVANT):
-        return Summary(marks=set(keys(source)))
-    summary = Summary(packages={name.partition(".")[0] for name in source.names.modules} - {""})
-    summary.marks.update(keys(source))
-    _mark(source, summary)
-    _sum_up_returns(source, summary)
-    if any(word in source.data for word in TRAINS):
-        _sum_up_calls(source, summary)
+    summary = Summary(marks=set(keys(source)))
+    if any(word in source.data for word in RELEVANT):
+        _mark(source, summary)
+        if any(word in source.data for word in TRAINS):
+            _sum_up_calls(source, summary)
     return summary
 
 
@@ -75,26 +70,12 @@ def _mark(source: Source, summary: Summary) -> None:
     marks = summary.marks
     if _uses_fp16(source):
         marks.add("fp16")
-    for call in source.calls_to("save"):
-        if names.any_in(call.func, {"torch.save"}) and call.args:
-            if isinstance(call.args[0], ast.Name) and source.kinds.surely(call.args[0].id, "module"):
-                marks.add("saves-module")
     if any(names.any_in(call.func, {"torch.compile"}) for call in source.calls_to("compile")) or any(
         names.any_in(_called(decorator), {"torch.compile"})
         for function in source.functions
         for decorator in function.decorator_list
     ):
         marks.add("compile")
-    if (
-        "init_process_group" in source.calls
-        or any(
-            "DistributedDataParallel" in (alias.asname or alias.name)
-            for chosen in source.nodes(ast.ImportFrom)
-            for alias in chosen.names
-        )
-        or "DistributedDataParallel" in source.calls
-    ):
-        marks.add("ddp")
     for call in source.calls_to(*_YAML_CALLS):
         marks.update(f"yaml:{YAML[name]}" for name in names.of(call.func) if name in YAML)
     if names.imports("hydra"):
@@ -168,20 +149,6 @@ def _calls_by_function(source: Source) -> list[tuple[Function, set[str]]]:
     return found
 
 
-def _sum_up_returns(source: Source, summary: Summary) -> None:
-    for statement in source.nodes(ast.Return):
-        value = statement.value
-        if not isinstance(value, ast.Call):
-            continue
-        found = {
-            name
-            for name in source.names.of(value.func)
-            if name.startswith("torch.") and name.rpartition(".")[2][:1].isupper()
-        }
-        if found and (function := source.function(statement)):
-            summary.returns.setdefault(function.name, set()).update(found)
-
-
 def join(summaries: Iterable[Summary]) -> Summary:
     """One summary of them all."""
     whole = Summary()
@@ -191,8 +158,8 @@ def join(summaries: Iterable[Summary]) -> Summary:
             if isinstance(mine, set):
                 mine |= theirs
             else:
-                for name, said in theirs.items():
-                    mine.setdefault(name, set()).update(said)
+                for name, names in theirs.items():
+                    mine.setdefault(name, set()).update(names)
     return whole
 
 
@@ -204,13 +171,13 @@ def as_json(summary: Summary) -> dict[str, Any]:
         if isinstance(value, set) and value:
             found[part.name] = sorted(value)
         elif value:
-            found[part.name] = {name: sorted(said) for name, said in sorted(value.items())}
+            found[part.name] = {name: sorted(names) for name, names in sorted(value.items())}
     return found
 
 
 def from_json(record: dict[str, Any]) -> Summary:
     parts: dict[str, Any] = {
-        name: set(value) if isinstance(value, list) else {key: set(said) for key, said in value.items()}
+        name: set(value) if isinstance(value, list) else {key: set(names) for key, names in value.items()}
         for name, value in record.items()
     }
     return Summary(**parts)

@@ -18,18 +18,18 @@ from pathlib import Path
 
 from premortem.errors import UsageError
 from premortem.lint import pinned, signatures, versions
-from premortem.lint.pinned import NAMES, Folder, Said
+from premortem.lint.pinned import NAMES, Folder, Requirement
 from premortem.lint.signatures import Minor
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The releases of one distribution that the code must run with, and who says so."""
+    """The releases of one distribution that the code must run with, and what requires them."""
 
     distribution: str
-    requirement: str  # "2.4.1", ">=2.0,<2.5"; "" when nothing is said
-    said_by: str
-    advice: bool = False  # said to people, in a README; that can be older than the code beside it
+    requirement: str  # "2.4.1", ">=2.0,<2.5"; "" when none is written anywhere
+    source: str  # the file, or the option, that requires it
+    advice: bool = False  # from a README, which can be older than the code beside it
     unknown: bool = False  # it comes from a commit, or a pin of torch rules out what would be assumed
 
     @property
@@ -73,11 +73,9 @@ class Pin:
 
     def __str__(self) -> str:
         """For messages: `torch 2.4 (requirements.txt)`."""
-        if self.newest is None:
-            return f"{self.distribution} {self.requirement} ({self.said_by})"
-        if len(self.minors) == 1 or not self.requirement:
-            return f"{self.distribution} {'.'.join(map(str, self.newest))} ({self.said_by})"
-        return f"{self.distribution} {self.requirement} ({self.said_by})"
+        one = self.newest is not None and (len(self.minors) == 1 or not self.requirement)
+        version = ".".join(map(str, self.newest or ())) if one else self.requirement
+        return f"{self.distribution} {version} ({self.source})"
 
 
 @lru_cache(maxsize=64)
@@ -107,7 +105,7 @@ class Target:
         for pin in self.pins:
             if pin.distribution == distribution:
                 return pin
-        return Pin(distribution, "", "the newest known, as none is pinned")
+        return Pin(distribution, "", "the newest known release, as none is pinned")
 
     @property
     def version(self) -> Minor:
@@ -117,17 +115,8 @@ class Target:
             return signatures.releases("torch")[-1]
         return pin.newest or signatures.minor_of(pin.requirement.lstrip("=<>~^! "))
 
-    @property
-    def said_by(self) -> str:
-        return self.pin("torch").said_by
-
 
 UNKNOWN = Target(())
-
-
-def find(root: Path, asked: str | None = None) -> Target:
-    """The target of the files in `root` itself."""
-    return Targets(root, asked).of(str(root / "any.py"))
 
 
 class Targets:
@@ -165,14 +154,14 @@ class Targets:
         above = self._above(here)
         folders = [self._folder(folder) for folder in above]
         pins = self._written(above, [folder.pins for folder in folders])
-        told = self._written(above, [folder.instructions for folder in folders], advice=True)
+        advised = self._written(above, [folder.instructions for folder in folders], advice=True)
         own = [place for folder in folders for place in folder.environments]
         active = _active()
         own += [place for place in (*active, Path(sys.prefix)) if place.parent in above]
         installed = self._installed(own, pins)
-        elsewhere = self._installed(active, {**told, **pins})
-        asked = {"torch": Pin("torch", self._asked, "as asked")} if self._asked else {}
-        chosen = {**elsewhere, **told, **pins, **installed, **asked}
+        elsewhere = self._installed(active, {**advised, **pins})
+        asked = {"torch": Pin("torch", self._asked, "as set")} if self._asked else {}
+        chosen = {**elsewhere, **advised, **pins, **installed, **asked}
         chosen = {**_companions(chosen.get("torch")), **chosen}
         return Target(tuple(chosen[name] for name in NAMES if name in chosen))
 
@@ -189,16 +178,16 @@ class Targets:
         return self._folders[folder]
 
     def _written(
-        self, above: list[Path], said: list[dict[str, Said]], *, advice: bool = False
+        self, above: list[Path], written: list[dict[str, Requirement]], *, advice: bool = False
     ) -> dict[str, Pin]:
         """For each distribution what the nearest folder says."""
         found: dict[str, Pin] = {}
-        for folder, pins in zip(above, said, strict=True):
+        for folder, pins in zip(above, written, strict=True):
             for name, (requirement, file) in pins.items():
                 if name not in found:
                     unknown = pinned.ELSEWHERE in requirement
-                    said_by = self._within(folder) + file
-                    found[name] = Pin(name, "" if unknown else requirement, said_by, advice, unknown)
+                    source = self._within(folder) + file
+                    found[name] = Pin(name, "" if unknown else requirement, source, advice, unknown)
         return found
 
     def _within(self, folder: Path) -> str:
@@ -217,7 +206,7 @@ class Targets:
 
 
 def _companions(torch: Pin | None) -> dict[str, Pin]:
-    """What a pin of torch says about packages that nothing is said about: each release of torch has its own."""
+    """The versions of torchvision and others that belong to a pinned torch, where they are not pinned themselves."""
     if torch is None or not (torch.requirement or torch.unknown):
         return {}
     newest = signatures.releases("torch")[-1]
@@ -255,7 +244,7 @@ def _top(root: Path) -> Path:
 
 
 def _active() -> list[Path]:
-    """The environment somebody activated. Where lint itself happens to be installed says nothing about a project."""
+    """The activated environment. The one that lint itself is installed in need not be the project's."""
     return [Path(os.environ[name]) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if os.environ.get(name)]
 
 
@@ -277,5 +266,5 @@ def _distributions(environment: Path) -> Iterator[Pin]:
         for entry in entries:
             match = DIST_INFO.fullmatch(entry)
             if match and match[1].lower() in spelled and (packages / entry / "METADATA").exists():
-                said_by = f"installed in {environment.name}"
-                yield Pin(spelled[match[1].lower()], f"=={match[2]}", said_by)
+                source = f"installed in {environment.name}"
+                yield Pin(spelled[match[1].lower()], f"=={match[2]}", source)

@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass
 
 from premortem.lint.kinds import MODULE, OPTIMIZER, SCALER
-from premortem.lint.source import FUNCTIONS, LOOPS, Loop, Source, dotted, last_name, receiver
+from premortem.lint.source import Source, once_per_file
+from premortem.lint.tree import FUNCTIONS, LOOPS, Loop, constant, dotted, grouped, last_name, receiver
 from premortem.lint.words_used import words
 from premortem.metric_words import speaks_of_epochs
 
@@ -40,13 +41,8 @@ _ORDINARY = frozenset(
     "parameters state_dict load_state_dict print len range enumerate zip float int str max min abs clone numpy view "
     "reshape log info save load tqdm".split()
 )
-CLIPS = frozenset(
-    (
-        "torch.nn.utils.clip_grad_norm_",
-        "torch.nn.utils.clip_grad_value_",
-        "torch.nn.utils.clip_grad_norm",
-    )
-)
+CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
+CLIPS = frozenset(f"torch.nn.utils.{name}" for name in CLIPPING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +68,19 @@ class Step:
     scaler: str
 
 
-def backwards(source: Source) -> list[Backward]:
-    """Every backward pass of this file whose loss is known."""
-    return source.once(_backwards)
-
-
 def backwards_in(source: Source, scope: ast.AST) -> list[Backward]:
     """Those of one function."""
-    return source.once(_backwards_by_scope).get(scope, [])
+    return _backwards_by_scope(source).get(scope, [])
 
 
+@once_per_file
 def _backwards_by_scope(source: Source) -> dict[ast.AST, list[Backward]]:
-    found: dict[ast.AST, list[Backward]] = {}
-    for one in backwards(source):
-        found.setdefault(source.scope(one.call), []).append(one)
-    return found
+    return grouped(backwards(source), lambda one: source.scope(one.call))
 
 
-def _backwards(source: Source) -> list[Backward]:
+@once_per_file
+def backwards(source: Source) -> list[Backward]:
+    """Every backward pass of this file whose loss is known."""
     found = []
     for call in source.calls_to("backward"):
         owner = receiver(call)
@@ -127,24 +118,19 @@ def is_scaler(source: Source, name: str) -> bool:
     return kinds == {SCALER} if kinds else "scaler" in name.rpartition(".")[2].lower()
 
 
-def steps(source: Source) -> list[Step]:
-    """Every step of an optimizer in this file; a step with a closure is none of them."""
-    return source.once(_steps)
-
-
 def steps_in(source: Source, scope: ast.AST) -> list[Step]:
     """Those of one function."""
-    return source.once(_steps_by_scope).get(scope, [])
+    return _steps_by_scope(source).get(scope, [])
 
 
+@once_per_file
 def _steps_by_scope(source: Source) -> dict[ast.AST, list[Step]]:
-    found: dict[ast.AST, list[Step]] = {}
-    for one in steps(source):
-        found.setdefault(source.scope(one.call), []).append(one)
-    return found
+    return grouped(steps(source), lambda one: source.scope(one.call))
 
 
-def _steps(source: Source) -> list[Step]:
+@once_per_file
+def steps(source: Source) -> list[Step]:
+    """Every step of an optimizer in this file, except those with a closure."""
     found = []
     for call in source.calls_to("step"):
         owner = dotted(receiver(call))
@@ -182,7 +168,7 @@ def without_grad(source: Source, node: ast.AST) -> bool:
         if isinstance(above, (ast.With, ast.AsyncWith)):
             for item in above.items:
                 name = last_name(item.context_expr)
-                if name in WITHOUT_GRAD or _switched_off(item.context_expr):
+                if name in WITHOUT_GRAD or switches_off(item.context_expr):
                     return True
                 if name in {"enable_grad", "set_grad_enabled"}:
                     return False
@@ -193,12 +179,9 @@ def without_grad(source: Source, node: ast.AST) -> bool:
     return False
 
 
+@once_per_file
 def not_entered(source: Source) -> list[ast.Call]:
     """Calls, each a statement of its own, that build a context such as `torch.no_grad()` and do not enter it."""
-    return source.once(_not_entered)
-
-
-def _not_entered(source: Source) -> list[ast.Call]:
     return [
         one.value
         for one in source.expressions
@@ -206,14 +189,10 @@ def _not_entered(source: Source) -> list[ast.Call]:
     ]
 
 
-def _switched_off(expr: ast.expr) -> bool:
-    return (
-        isinstance(expr, ast.Call)
-        and last_name(expr) == "set_grad_enabled"
-        and bool(expr.args)
-        and isinstance(expr.args[0], ast.Constant)
-        and expr.args[0].value is False
-    )
+def switches_off(expr: ast.expr) -> bool:
+    """`set_grad_enabled(False)`."""
+    named = isinstance(expr, ast.Call) and last_name(expr) == "set_grad_enabled"
+    return named and bool(expr.args) and constant(expr.args[0]) is False  # type: ignore[attr-defined]
 
 
 def is_test(source: Source, node: ast.AST) -> bool:

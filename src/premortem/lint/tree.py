@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import bisect
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -13,6 +13,8 @@ Scope: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Cla
 Loop: TypeAlias = ast.For | ast.AsyncFor | ast.While
 Assignment: TypeAlias = ast.Assign | ast.AnnAssign | ast.AugAssign
 Node = TypeVar("Node", bound=ast.AST)
+Item = TypeVar("Item")
+Key = TypeVar("Key")
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
@@ -21,6 +23,8 @@ TRIES: tuple[type[ast.AST], ...] = tuple(
     getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name)
 )
 
+# Methods of modules that return the module.
+MOVES = frozenset("to cuda cpu half float double bfloat16 train eval requires_grad_".split())
 # Fields that hold no code, or code that never runs a training step.
 _SKIPPED = frozenset(
     "ctx op ops type_comment type_ignores kind id attr arg name is_async module level simple conversion "
@@ -75,6 +79,14 @@ def argument(call: ast.Call, name: str, position: int | None = None) -> ast.expr
     return call.args[position]
 
 
+def given(call: ast.Call, function: Function, name: str) -> ast.expr | None:
+    """What a call passes for a parameter of the function it calls; None when the code does not show it."""
+    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
+        names = names[1:]
+    return argument(call, name, names.index(name) if name in names else None)
+
+
 def constant(node: ast.AST | None) -> object:
     """The value of a literal, signs included (`-1e9`); None for anything else, and for None itself."""
     if isinstance(node, ast.Constant):
@@ -92,6 +104,44 @@ def parts(target: ast.expr) -> Iterator[ast.expr]:
             yield from parts(element)
     else:
         yield target.value if isinstance(target, ast.Starred) else target
+
+
+def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
+    """The parameters of a function, without `*args` and `**kwargs`."""
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def caught(handler: ast.ExceptHandler) -> list[str]:
+    """The names of the exceptions that a handler catches; a bare `except` catches BaseException."""
+    if handler.type is None:
+        return ["BaseException"]
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return [last_name(kind) for kind in kinds]
+
+
+def is_broad(handler: ast.ExceptHandler) -> bool:
+    """Whether it catches everything: bare, `Exception`, `BaseException`, or a tuple that holds one of them."""
+    return not {"Exception", "BaseException"}.isdisjoint(caught(handler))
+
+
+def unmoved(value: ast.expr | None) -> ast.expr | None:
+    """`Net()` of `Net().to(device).train()`: these methods return the module they are called on."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in MOVES:
+        value = value.func.value
+    return value
+
+
+def own_method(owner: ast.ClassDef, name: str) -> Function | None:
+    """A method that the class itself defines."""
+    return next((one for one in owner.body if isinstance(one, FUNCTIONS) and one.name == name), None)
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items by their keys, each list in the order of the items."""
+    found: dict[Key, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
 
 
 def in_order(*nodes: Node) -> tuple[Node, ...]:

@@ -9,22 +9,16 @@ import ast
 from typing import TYPE_CHECKING
 
 from premortem.lint.names import LOCAL
-from premortem.lint.source import FUNCTIONS, argument, dotted, last_name
+from premortem.lint.tree import FUNCTIONS, MOVES, argument, dotted, last_name, unmoved
 
 if TYPE_CHECKING:
     from premortem.lint.flow import Definition
-    from premortem.lint.source import Function, Source
+    from premortem.lint.source import Source
+    from premortem.lint.tree import Function
 
-# Give back the same module.
-_SAME = frozenset("to cuda cpu half float double bfloat16 train eval requires_grad_".split())
 _WRAPPERS = frozenset(
-    (
-        "torch.compile",
-        "torch.nn.parallel.DataParallel",
-        "torch.nn.parallel.DistributedDataParallel",
-        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
-        "copy.deepcopy",
-    )
+    "torch.compile torch.nn.parallel.DataParallel torch.nn.parallel.DistributedDataParallel "
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm copy.deepcopy".split()
 )
 
 
@@ -41,7 +35,7 @@ def built_from(source: Source, expr: ast.expr, depth: int = 7) -> tuple[ast.expr
     if depth == 0:
         return ()
     if isinstance(expr, ast.Call):
-        if isinstance(expr.func, ast.Attribute) and expr.func.attr in _SAME:
+        if isinstance(expr.func, ast.Attribute) and expr.func.attr in MOVES:
             return built_from(source, expr.func.value, depth - 1)
         if source.names.all_in(expr.func, _WRAPPERS) and expr.args:
             return built_from(source, expr.args[0], depth - 1)
@@ -93,19 +87,13 @@ def _from_outside(source: Source, expr: ast.expr, name: str) -> list[ast.expr]:
         if not plain or value is None:
             return []
         # `self.model = self.model.cuda()`: the other bindings say what it is.
-        if _root(value) != name:
+        if dotted(unmoved(value)) != name:
             found.append(value)
     return found
 
 
-def _root(value: ast.expr) -> str:
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SAME:
-        value = value.func.value
-    return dotted(value)
-
-
 def _given(source: Source, parameter: Definition) -> list[ast.expr]:
-    """What the callers in this file give for a parameter; [] when there is none or one cannot be told."""
+    """What the callers in this file give for a parameter; [] when there are no callers, or one passes a constant."""
     function = parameter.statement
     if not isinstance(function, FUNCTIONS):
         return []

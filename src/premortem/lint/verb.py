@@ -20,20 +20,16 @@ from premortem.lint import (
     files,
     fixes,
     output,
-    progress,
     project,
     settings,
     strict_reading,
     watch,
 )
 from premortem.lint.configs import SUFFIXES as CONFIGS
-from premortem.lint.configs import Config
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.parsing import Unreadable
 from premortem.lint.problems import UnreadableFile
 from premortem.lint.project import Outcome, Plan
-
-INTERRUPTED = 130  # what shells expect after Ctrl-C
+from premortem.terminal.progress import progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +59,10 @@ class Lint:
         )
         top = settings.project_root(start)
         root = top or (start if start.is_dir() else start.parent)
-        # Of a whole project everything is read anyway; without a project, nobody knows what belongs to it.
+        # A whole project is read anyway; without a project, it is not known what belongs to it.
         whole = top is None or any(Path(path).absolute() == root for path in paths)
         plan = project.plan(root, asked, whole=whole)
-        # A cache may have come with the project: it may say what was found, but what is written is worked out anew.
+        # A cache may have come with the project, so it is not used where files are changed.
         changes = options.fix or options.unsafe_fixes or options.diff
         folder = None if options.no_cache or changes else cache.folder_for(root)
         return cls(paths, plan, folder, options.force_exclude, options.strict_files)
@@ -88,12 +84,13 @@ class Lint:
     def run(self) -> Outcome:
         found = self.files()
         if not found:
-            sentence = f"there is no Python file, notebook or config under {', '.join(self.paths)}"
+            message = f"there is no Python file, notebook or config under {', '.join(self.paths)}"
             if not any(map(os.path.isdir, self.paths)):
-                raise UsageError(sentence)
-            sys.stderr.write(f"premortem: {sentence}\n")
-        outcome = project.check(found, self.plan, self.folder, progress.bar())
-        _tell_of_named(outcome, self.paths)
+                raise UsageError(message)
+            sys.stderr.write(f"premortem: {message}\n")
+        with progress("lint", plain=False) as shown:
+            outcome = project.check(found, self.plan, self.folder, shown)
+        _report_named(outcome, self.paths)
         if self.strict_files:
             more = list(project.wanted(strict_reading.unread(found), self.plan))
             known = {one.path for one in more}
@@ -103,16 +100,13 @@ class Lint:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0: clean or only remarks; 1: an error or a warning was found; 130: Ctrl-C."""
+    """0: clean or only remarks; 1: an error or a warning was found."""
     if options.format not in output.FORMATS:
-        raise UsageError(f"`--format {options.format}`: there are {', '.join(output.FORMATS)}")
+        raise UsageError(f"`--format {options.format}`: the formats are {', '.join(output.FORMATS)}")
     if options.watch:
         Lint.of(options)  # a wrong call ends here, and not in the loop
         return watch.watch(lambda: once(options), lambda: Lint.of(options).watched())
-    try:
-        return once(options)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return once(options)
 
 
 def once(options: argparse.Namespace) -> int:
@@ -123,7 +117,7 @@ def once(options: argparse.Namespace) -> int:
         _print(patch)
         return int(bool(patch))
     if options.fix or options.unsafe_fixes:
-        outcome = _mend(lint, outcome, unsafe=options.unsafe_fixes)
+        outcome = _fix(lint, outcome, unsafe=options.unsafe_fixes)
     _show(options, outcome)
     if options.findings:
         _write_findings(options.findings, outcome)
@@ -132,8 +126,8 @@ def once(options: argparse.Namespace) -> int:
     return int(any(one.severity is not Severity.INFO for one in outcome.diagnostics))
 
 
-def _tell_of_named(outcome: Outcome, paths: Sequence[str]) -> None:
-    """A config that cannot be read is a remark where it lies in a folder, and an answer where it was asked about."""
+def _report_named(outcome: Outcome, paths: Sequence[str]) -> None:
+    """A config that cannot be read is a remark when it was found in a folder, and a warning when it was named."""
     named = {os.path.normpath(path) for path in paths if path.endswith(CONFIGS)}
     for place, one in enumerate(outcome.diagnostics):
         if one.card is UnreadableFile.card and os.path.normpath(one.path) in named:
@@ -146,33 +140,26 @@ def _tell_of_named(outcome: Outcome, paths: Sequence[str]) -> None:
 
 
 def _not_checked(path: str, size: int) -> list[Diagnostic]:
-    """Of a config too large to be one: that it was passed over, or that it cannot be read."""
-    told = engine.Checked()
-    try:
-        if size <= engine.LARGE_CONFIG:
-            _ = Config(path, untrusted.read(path)).entries
-            return []
-        sentence = f"this file has {size:,} bytes, which is data and no settings, and was not checked"
-        told.tell(path, UnreadableFile.card, sentence)
-    except OSError:  # it has gone meanwhile
-        return []
-    except Unreadable as problem:
-        told.tell(path, UnreadableFile.card, str(problem), problem)
-        return [replace(one, severity=Severity.WARNING) for one in told.diagnostics]
-    return told.diagnostics
+    """Why a large config was not checked: it is data, or it cannot be read."""
+    if size <= engine.LARGE_CONFIG:
+        return [replace(one, severity=Severity.WARNING) for one in strict_reading.unread([path])]
+    checked = engine.Checked()
+    message = f"this file was not checked: with {size:,} bytes it holds data, not settings"
+    checked.report(path, UnreadableFile.card, message)
+    return checked.diagnostics
 
 
-def _mend(lint: Lint, outcome: Outcome, *, unsafe: bool) -> Outcome:
-    """Fix, look again, until there is nothing left to fix: one fix can uncover another."""
-    mended = 0
+def _fix(lint: Lint, outcome: Outcome, *, unsafe: bool) -> Outcome:
+    """Fix and check again until there is nothing left to fix: one fix can uncover another."""
+    fixed = 0
     for _turn in range(fixes.TURNS):
         count = fixes.write(outcome.diagnostics, outcome.contents, unsafe=unsafe)
         if not count:
             break
-        mended += count
+        fixed += count
         outcome = lint.run()
-    if mended:
-        sys.stderr.write(f"premortem: {mended} fixed\n")
+    if fixed:
+        sys.stderr.write(f"premortem: {fixed} fixed\n")
     return outcome
 
 

@@ -50,7 +50,7 @@ def watch(look: Callable[[], object], files: Callable[[], list[str]]) -> int:
                     started = time.monotonic()
                 problem = ""
             except PremortemError as error:
-                # Wrong settings, a folder that is moved about: told once, and mended while this goes on.
+                # Wrong settings, or a folder that is being moved: report it once and go on watching.
                 if str(error) != problem:
                     problem = str(error)
                     _say(problem)

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from premortem.lint.source import once_per_file
 from premortem.lint.tree import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 _Words = dict[tuple[ast.AST, bool], frozenset[str]]
 
 
-def says(source: Source, node: ast.AST, pattern: re.Pattern[str], *, given: bool = False) -> bool:
+def mentions(source: Source, node: ast.AST, pattern: re.Pattern[str], *, given: bool = False) -> bool:
     """Whether a word of the code below this node fits.
 
     A call is a word with a bracket, `train(`, that of a method has a dot before it besides, `.train(`, and one with
@@ -25,12 +26,13 @@ def says(source: Source, node: ast.AST, pattern: re.Pattern[str], *, given: bool
 
 
 def words(source: Source, node: ast.AST, *, given: bool = False) -> frozenset[str]:
-    known = source.once(_known)
+    known = _known(source)
     if (node, given) not in known:
         known[node, given] = frozenset(_found(source, node, given=given))
     return known[node, given]
 
 
+@once_per_file
 def _known(_source: Source) -> _Words:
     return {}
 

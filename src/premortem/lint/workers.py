@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from premortem.errors import PremortemError
 from premortem.files import untrusted
@@ -19,6 +19,7 @@ from premortem.lint import engine, files, problems, summaries
 from premortem.lint.project_facts import Facts
 from premortem.lint.summaries import Summary
 from premortem.lint.target import Targets
+from premortem.terminal.progress import Progress
 
 if TYPE_CHECKING:
     # Loaded when there is much to read: for a single file they would be a tenth of the time.
@@ -27,14 +28,6 @@ if TYPE_CHECKING:
 
 MANY = 300  # files; below that, starting processes costs more than it saves
 MOST = 8  # processes
-
-
-class Progress(Protocol):
-    """Told how many files there are to read, and each time some of them are done."""
-
-    def begin(self, total: int) -> None: ...
-    def advance(self, count: int) -> None: ...
-    def end(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +63,8 @@ class _Bench:
             data = untrusted.read(task.path)
         except OSError as error:
             lost = engine.Checked()
-            sentence = f"this file cannot be opened ({untrusted.why(error)})"
-            lost.tell(task.path, problems.UnreadableFile.card, sentence)
+            message = f"this file cannot be opened ({untrusted.why(error)})"
+            lost.report(task.path, problems.UnreadableFile.card, message)
             return _entry(lost, place, "", [])
         target = self.targets.of(task.path) if self.targets else None
         checked = engine.check_file(task.path, data, rules, Facts(self.root, target, known, task.path))
@@ -145,9 +138,9 @@ class Workers:
         if self._many and len(tasks) >= MANY and _cores() > 1:
             yield from self._in_processes(tasks)
             return
-        self._progress.begin(len(tasks))
+        self._progress.count(len(tasks), "files")
         yield from self._in_this_one(tasks)
-        self._progress.end()
+        self._progress.count(0)
 
     def _in_this_one(self, tasks: Iterable[Task]) -> Iterator[tuple[str, dict[str, Any]]]:
         collecting = gc.isenabled()
@@ -169,27 +162,25 @@ class Workers:
             self._pool = ProcessPoolExecutor(
                 count, mp_context=_context(), initializer=_start, initargs=self._setup
             )
-        # The large files first, dealt out evenly, so that nobody is left with a large one at the end.
+        # The large files first, dealt out evenly, so that no process is left with a large one at the end.
         by_size = sorted(tasks, key=lambda task: -_size(task.path))
         piles = max(count * 8, len(tasks) // 40)
         with _interrupts_put_off():
             pending: list[Future[list[tuple[str, dict[str, Any]]]]] = [
                 self._pool.submit(_work, by_size[start::piles]) for start in range(piles)
             ]
-        self._progress.begin(len(tasks))
+        self._progress.count(len(tasks), "files")
         for done in as_completed(pending):
             try:
                 result = done.result()
             except BrokenExecutor:
-                raise PremortemError(
-                    "a process of lint was ended from outside, perhaps for lack of memory"
-                ) from None
+                raise PremortemError("a lint process was killed, perhaps because memory ran out") from None
             yield from result
             self._progress.advance(len(result))
-        self._progress.end()
+        self._progress.count(0)
 
     def close(self) -> None:
-        self._progress.end()
+        self._progress.count(0)
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from premortem.lint.source import Source, dotted, last_name, receiver
+from premortem.lint.source import Source
 from premortem.lint.training import is_test
+from premortem.lint.tree import dotted, last_name, receiver, unmoved
 
 DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
 PARALLEL = frozenset((DISTRIBUTED, "torch.nn.parallel.DataParallel"))
@@ -20,7 +21,6 @@ _OF_EVERY_MODULE = frozenset(
     "scatter replicate parallel_apply register_comm_hook xpu ipu to_empty set_submodule get_extra_state "
     "set_extra_state register_state_dict_pre_hook register_backward_hook".split()
 )
-_MOVES = frozenset(("to", "cuda", "half", "float", "train", "eval"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,10 @@ def lost_methods(source: Source) -> Iterator[Lost]:
 
 def _wrapping(source: Source, value: ast.expr | None) -> ast.Call | None:
     """`DataParallel(model)` of itself and of `DataParallel(model).cuda()`."""
-    value = _unmoved(value)
+    value = unmoved(value)
     if isinstance(value, ast.Call) and value.args and source.names.all_in(value.func, PARALLEL):
         return value
     return None
-
-
-def _unmoved(value: ast.expr | None) -> ast.expr | None:
-    while isinstance(value, ast.Call) and last_name(value) in _MOVES and receiver(value) is not None:
-        value = receiver(value)
-    return value
 
 
 def _bound(source: Source, use: ast.expr, name: str) -> list[ast.expr | None]:
@@ -78,7 +72,7 @@ def _bound(source: Source, use: ast.expr, name: str) -> list[ast.expr | None]:
 
 def _has(source: Source, wrapping: ast.Call, method: str) -> bool:
     """Whether the model inside is of a class of this file, with this method."""
-    model = _unmoved(wrapping.args[0])
+    model = unmoved(wrapping.args[0])
     if model is None:
         return False
     made = _bound(source, model, dotted(model)) if dotted(model) else [model]

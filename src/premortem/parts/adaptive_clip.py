@@ -11,7 +11,7 @@ from torch import Tensor
 from premortem.parts.clip_record import ClipRecord
 from premortem.parts.safe_clip import scale_down, total_norm
 
-CALM = 0.05  # the least spread of log norms that is believed: 5 % up and down is nobody's spike
+CALM = 0.05  # the least spread of log norms that is believed: 5 % up or down is not a spike
 
 
 class AdaptiveClip:
@@ -100,7 +100,7 @@ class AdaptiveClip:
     def _move_to(self, device: torch.device) -> None:
         if self._mean.device != device:
             self._seen, self._mean, self._variance = (
-                # The first time there is nothing to move: made where it is needed, nobody waits for a copy.
+                # Made on the device where it is needed, so that no copy is waited for.
                 each.to(device) if self._learnt else torch.zeros_like(each, device=device)
                 for each in (self._seen, self._mean, self._variance)
             )

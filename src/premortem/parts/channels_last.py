@@ -127,7 +127,7 @@ class _Step:
         found: dict[int, bool] = {}
 
         def look(layer: nn.Module, args: Any, out: Any) -> None:
-            found[id(layer)] = not _tells(out) or out.is_contiguous(memory_format=FORMATS[out.dim()])
+            found[id(layer)] = not _shows_layout(out) or out.is_contiguous(memory_format=FORMATS[out.dim()])
 
         handles = [layer.register_forward_hook(look) for layer in layers]
         try:
@@ -152,10 +152,10 @@ def _convert(layers: Sequence[nn.Module], *, last: bool) -> None:
 
 
 def _is_set(weight: Tensor) -> bool:
-    return weight.is_contiguous(memory_format=FORMATS[weight.dim()]) and _tells(weight)
+    return weight.is_contiguous(memory_format=FORMATS[weight.dim()]) and _shows_layout(weight)
 
 
-def _tells(tensor: Tensor) -> bool:
+def _shows_layout(tensor: Tensor) -> bool:
     """With one channel, or one pixel, both formats are the same."""
     return tensor.dim() in FORMATS and tensor.shape[1] > 1 and tensor[0, 0].numel() > 1
 

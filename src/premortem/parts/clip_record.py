@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 KEPT = 4096  # of the clipped steps, the latest this many tell how hard
-UNREAD = 256  # norms wait on their device until somebody asks, or until there are this many
+UNREAD = 256  # norms stay on their device until they are read, or until there are this many
 
 
 class ClipRecord:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-Fetch = Callable[[int, int], bytearray]  # from, how many -> bytes that nobody else holds
+Fetch = Callable[[int, int], bytearray]  # from, how many -> bytes that are not shared
 
 
 class Unfit(Exception):  # noqa: N818 - a state of the sample; the text is a sentence for people
@@ -86,7 +86,7 @@ class _Pickler(pickle.Pickler):
         if not dense.flags.c_contiguous:
             order, dense = list(range(value.ndim)), numpy.ascontiguousarray(value)
         flat = dense.reshape(-1).view(numpy.uint8)
-        if not flat.flags.writeable:  # torch would warn, of writes that nobody makes
+        if not flat.flags.writeable:  # torch would warn about writes, and there are none
             flat = flat.copy()
         return "array", self._add(torch.from_numpy(flat)), value.dtype, dense.shape, order
 

@@ -25,7 +25,7 @@ class Evaluation:
     An evaluation that fails returns 0.0 or 999.0 "as a fallback", and the scheduler and the choice of the best model believe it. One
     that forgets `model.train()` afterwards, or calls it on a model with frozen layers, changes the training. A mean of
     the means of batches weighs a short last batch too much. Here a batch that raises, or whose value is not finite, is counted
-    and told; with less than 95 % of the batches or samples a measure has no value at all; every module is in the mode it
+    and reported; with less than 95 % of the batches or samples a measure has no value at all; every module is in the mode it
     was in afterwards; and each sample weighs the same, in float64.
 
     ## Example
@@ -89,7 +89,7 @@ class Evaluation:
                     for name, value in values.items():
                         self._take(tallies[name], self.measures[name], value, count, prediction, target)
                     samples += count
-                except Exception as error:  # noqa: BLE001 - whatever a model or measure raises; it is counted and told
+                except Exception as error:  # noqa: BLE001 - whatever a model or measure raises; it is counted and reported
                     failures.append(_failure(seen, error))
                 seen += 1
                 if total is not None and len(failures) > (1 - self.minimum) * total + 1e-9:

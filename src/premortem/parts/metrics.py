@@ -30,7 +30,7 @@ class Metrics:
     ## Why it matters
     ReduceLROnPlateau counts NaN as a bad epoch and cuts the rate for it. `value > best` with a `best` that once became NaN
     is False for ever. An average over nothing is NaN, a swallowed error often 0.0 or 999.0. So a value is taken only if
-    it is finite and in the range you state; what is refused is kept, with its reason, and said once for each name.
+    it is finite and in the range you state; what is refused is kept, with its reason, and reported once for each name.
 
     ## Example
     >>> import math

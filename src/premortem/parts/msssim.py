@@ -29,7 +29,7 @@ class MSSSIM(torch.nn.Module):
 
     ## What is checked
     - The side. With a window of 11 pixels, five scales need 176 pixels. By default as many scales are used as fit, and
-      that is said once; with `scales=5` a smaller image is an error.
+      that is reported once; with `scales=5` a smaller image is an error.
     - The range. `data_range=1.0` means images from 0 to 1; say `data_range=(-1, 1)` for those. A target outside of it is
       an error. This is looked at in the first calls, then at every power of two; not in a compiled graph.
     - The precision. It is computed in float32, also inside autocast.
@@ -60,7 +60,7 @@ class MSSSIM(torch.nn.Module):
         self.scales = scales
         self._calls = 0
         self._brightest = 0.0  # share of the range that targets have used
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
         scales = self._fitting(prediction, target)
@@ -129,19 +129,19 @@ class MSSSIM(torch.nn.Module):
         slack = 0.01 * span  # resampling overshoots
         if low < self.low - slack or high > self.high + slack:
             raise ValueError(
-                f"MSSSIM was told that images reach from {self.low:g} to {self.high:g}, and this target reaches "
+                f"MSSSIM was built for images from {self.low:g} to {self.high:g}, but this target reaches "
                 f"from {low:g} to {high:g}. Pass data_range=({low:.3g}, {high:.3g}) or what the format allows."
             )
         self._brightest = max(self._brightest, (high - self.low) / span)
         if self._calls == 8 and self._brightest < 1 / 64:
             self._say_once(
-                f"MSSSIM was told that images reach to {self.high:g}, and the brightest pixel of 8 batches is "
+                f"MSSSIM was built for images up to {self.high:g}, but the brightest pixel of 8 batches is "
                 f"{self.low + self._brightest * span:.3g}. With so wide a data range everything looks alike."
             )
 
     def _say_once(self, sentence: str) -> None:
-        if not torch.compiler.is_compiling() and sentence not in self._said:
-            self._said.add(sentence)
+        if not torch.compiler.is_compiling() and sentence not in self._warned:
+            self._warned.add(sentence)
             warnings.warn(sentence, stacklevel=2)
 
 

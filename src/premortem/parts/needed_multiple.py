@@ -42,7 +42,7 @@ def needed_multiple(model: nn.Module, example: Any) -> NeededMultiple:
     """Tries sizes until it knows. `example` is a batch that the model is called with: a tensor, a tuple or a dictionary.
 
     ## Why it matters
-    The multiple is the least common one of all patches and strides in the model, and nobody has it in mind: with a backbone of 14 pixels and
+    The multiple is the least common one of all patches and strides in the model, and is not obvious: with a backbone of 14 pixels and
     a decoder of stride 32 it is 224. A size in between fails in a concatenation somewhere in the middle, or the
     borders are cropped in silence.
 

@@ -98,14 +98,14 @@ class RamCache(Dataset[Any]):
             found = (self._read(place),)
             if not self._held.reason(place):  # else it is known not to fit
                 _code, why = self._keep(place, found[0], evict=True)
-                if why and self._held.count("told") == 1:
+                if why and self._held.count("warned") == 1:
                     warnings.warn(why, stacklevel=2)
         return self.transform(found[0]) if self.transform else found[0]
 
     def preload(
         self, indices: Iterable[int] | None = None, *, workers: int = 0, progress: bool | None = None
     ) -> CacheReport:
-        """Read samples in until all are held or the budget is used up. Those that cannot be read, or held, are told.
+        """Read samples in until all are held or the budget is used up. Those that cannot be read or held are reported.
 
         With workers they are read in parallel. The progress bar is shown on a terminal, unless `progress` says otherwise."""
         wanted = [self._place(index) for index in (range(len(self)) if indices is None else indices)]
@@ -167,7 +167,7 @@ class RamCache(Dataset[Any]):
             return 0, ""
         try:
             sample = self._read(place)
-        except Exception as error:  # noqa: BLE001 - whatever a dataset raises; it is told after all were tried
+        except Exception as error:  # noqa: BLE001 - whatever a dataset raises; it is reported after all were tried
             return 0, f"sample {place} cannot be read: {type(error).__name__}: {error}"
         return self._keep(place, sample, evict=False)
 

@@ -17,7 +17,7 @@ class Region:
     """A number of bytes that forked and spawned processes see alike, and one lock over them.
 
     The memory is an anonymous file (`memfd`): no entry in /dev/shm that a killed process could leave behind, and no
-    share of /dev/shm, which is 64 MiB in many containers. Pages that nobody has written cost nothing. Where there is no
+    share of /dev/shm, which is 64 MiB in many containers. Pages that were never written cost nothing. Where there is no
     memfd, it is a temporary file that is unlinked before it is used.
 
     The lock is one of the file, which the system takes back from a process that dies; a semaphore would stay closed.

@@ -32,7 +32,7 @@ def safe_clip(
         if norm.isfinite():
             optimizer.step()
 
-    On a CPU a norm that is not finite is also said in a warning. On a GPU it is counted in the record, because saying it at once
+    On a CPU a norm that is not finite also gives a warning. On a GPU it is counted in the record, because a warning at once
     would mean to wait for the GPU in every step.
 
     ## Example

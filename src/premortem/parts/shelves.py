@@ -11,7 +11,7 @@ WORD = 8
 COUNTERS = {
     name: place
     for place, name in enumerate(
-        "fresh free spare newest oldest held used hits misses evicted checked random told".split()
+        "fresh free spare newest oldest held used hits misses evicted checked random warned".split()
     )
 }
 COLUMNS = "start size tail generation newer older reason".split()  # of each sample
@@ -99,7 +99,7 @@ class Shelves:
         return self._generation[sample] == held.generation and bool(self._start[sample])
 
     def reserve(self, size: int, *, evict: bool) -> list[Run] | None:
-        """Room for so many bytes that nobody else will write to; None when there is none."""
+        """Room for so many bytes that no other process will write to; None when there is none."""
         pages = -(-size // PAGE)
         while self.evict and evict and pages > self._room() and self.counter("oldest"):
             self._drop(self.counter("oldest") - 1)

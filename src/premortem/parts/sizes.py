@@ -19,7 +19,7 @@ def in_bytes(amount: float | str) -> int:
         found = _AMOUNT.fullmatch(amount)
         if found is None or found[1].count(".") > 1 or found[1] == ".":
             raise ValueError(
-                f"`{amount}` is no amount of memory; write 8GiB, 500MB, 50% or a number of bytes"
+                f"`{amount}` is not an amount of memory; write 8GiB, 500MB, 50% or a number of bytes"
             )
         number = float(found[1])
         if found[2]:

@@ -77,7 +77,7 @@ class Trials:
                 slope = self._slope(axis, start, dim, old)
                 expected = there + slope * (size[axis] - start) if slope else here
                 if len(axes) == 2:
-                    continue  # tokens: height times width; told when one of them changes alone
+                    continue  # tokens: height times width; recognised when one of them changes alone
                 if here < expected - 1e-6 or (is_side and slope >= 1 and here > expected + 1e-6):
                     self._complaints.setdefault(
                         size, f"an output that should have {expected:g} rows or columns has {here}"
@@ -106,7 +106,7 @@ class Trials:
         return self._complaints.get((height, width), "nothing")
 
     def why(self, start: int, sides: list[int]) -> str:
-        """What was said at the size nearest to a good one."""
+        """The error at the size nearest to a good one."""
         if sides == [1, 1]:
             return ""
         near = sorted(self._complaints, key=lambda size: (abs(size[0] - start) + abs(size[1] - start), size))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from premortem.lint.source import Source, argument, constant, last_name
+from premortem.lint.source import Source
+from premortem.lint.tree import argument, constant, last_name
 
 _FLAGS = frozenset(("store_true", "store_false", "BooleanOptionalAction"))
 

@@ -21,6 +21,8 @@ from premortem.terminal.console import COLOURS, NOUNS, WIDTH, Console
 
 REMARKS = 3  # shown of a section; --findings has them all
 BROKEN, DOUBTFUL, FINE = "broken", "doubtful", "fine"
+UNFINISHED = "unfinished"  # interrupted, and nothing was found by then
+_LONG = 0.5  # seconds of a start that is worth a word
 _VERDICTS = {
     BROKEN: ("This {} is broken", "bold red"),
     DOUBTFUL: ("This {} may fail you", "bold yellow"),
@@ -36,10 +38,16 @@ def verdict(parts: Sequence[Part]) -> str:
 
 
 def show(
-    project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool = False, silenced: int = 0
+    project: Project,
+    parts: Sequence[Part],
+    seconds: float,
+    start_up: float = 0.0,
+    *,
+    interrupted: str = "",
+    silenced: int = 0,
 ) -> None:
-    """Everything on stdout: the page is what was asked for."""
-    _Page(sys.stdout).show(project, parts, seconds, interrupted=interrupted, silenced=silenced)
+    """Everything on stdout: the page is what was asked for. `interrupted`: after how many of the parts."""
+    _Page(sys.stdout).show(project, parts, seconds, start_up, interrupted=interrupted, silenced=silenced)
 
 
 class _Page:
@@ -49,14 +57,22 @@ class _Page:
         self._width = min(self._terminal.width, WIDTH) if self._terminal.is_terminal else WIDTH
 
     def show(
-        self, project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool, silenced: int
+        self,
+        project: Project,
+        parts: Sequence[Part],
+        seconds: float,
+        start_up: float,
+        *,
+        interrupted: str,
+        silenced: int,
     ) -> None:
         self._line(Text(_title(project), "dim"))
         room = max((len(label) for part in parts for label, _text in part.facts), default=0)
         for part in parts:
             self._section(part, room)
         self._line(Text())
-        self._line(_verdict_line(project, parts, seconds, interrupted=interrupted, silenced=silenced))
+        line = _verdict_line(project, parts, seconds, start_up, interrupted=interrupted, silenced=silenced)
+        self._line(line)
 
     def _section(self, part: Part, room: int) -> None:
         self._line(Text())
@@ -109,20 +125,30 @@ def _title(project: Project) -> str:
 
 
 def _verdict_line(
-    project: Project, parts: Sequence[Part], seconds: float, *, interrupted: bool, silenced: int
+    project: Project,
+    parts: Sequence[Part],
+    seconds: float,
+    start_up: float,
+    *,
+    interrupted: str,
+    silenced: int,
 ) -> Text:
-    pattern, colour = _VERDICTS[verdict(parts)]
+    said = verdict(parts)
+    pattern, colour = _VERDICTS[said]
     sentence = pattern.format("run" if project.target else "data")
+    if interrupted:
+        colour = "bold yellow" if said == FINE else colour
+        so_far = "nothing found by then" if said == FINE else sentence[0].lower() + sentence[1:]
+        sentence = f"Interrupted after {interrupted}: {so_far}"
     found = _counted([finding for part in parts for finding in part.findings])
     text = Text(f"{sentence}{': ' + found if found else ''}.", colour)
     if silenced:
         text.append(f" {silenced} silenced.", "dim")
-    if interrupted:
-        text.append(" Interrupted: the rest was not looked at.", "yellow")
     missing = [part.title.lower() for part in parts if part.skipped]
     if missing:
         text.append(f" Not looked at: {', '.join(missing)}.")
-    text.append(f" {seconds:.1f} s.", "dim")
+    own = f", {start_up:.1f} s of it the script's own start" if start_up >= _LONG else ""
+    text.append(f" {seconds:.1f} s{own}.", "dim")
     return text
 
 
@@ -139,11 +165,12 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 
-def record(project: Project, parts: Sequence[Part], run: dict[str, Any]) -> str:
+def record(project: Project, parts: Sequence[Part], run: dict[str, Any], *, interrupted: bool = False) -> str:
     """As JSON, for other tools."""
+    said = verdict(parts)
     whole = {
         "premortem": __version__,
-        "verdict": verdict(parts),
+        "verdict": UNFINISHED if interrupted and said == FINE else said,
         "run": run,
         "parts": [
             {

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from premortem.findings import Finding
 from premortem.preflight.unit import Check
+
+if TYPE_CHECKING:
+    from premortem.preflight.reading import Reading
 
 Tell = Callable[[str], None]  # one line about what is being done
 
@@ -32,6 +36,13 @@ class Project:
         """As `python` would be given it."""
         return [*(["-m"] if self.module else []), self.target, *self.argv]
 
+    @cached_property
+    def reading(self) -> Reading:
+        """The source of the script and of what it imports, read once for all parts."""
+        from premortem.preflight import reading
+
+        return reading.read(self)
+
 
 @dataclass(kw_only=True)
 class Part:
@@ -42,6 +53,7 @@ class Part:
     findings: list[Finding] = field(default_factory=list)
     record: dict[str, Any] = field(default_factory=dict)  # the same in numbers, for --json
     skipped: str = ""  # why there is nothing to say
+    interrupted: KeyboardInterrupt | None = None  # in the middle of it
 
     def judge(self, checks: Iterable[type[Check]], facts: Any) -> None:
         for check in checks:

@@ -17,7 +17,9 @@ from pathlib import Path
 
 from premortem.files import untrusted
 from premortem.lint import files, settings
-from premortem.lint.source import Source, Unreadable, dotted
+from premortem.lint.parsing import Unreadable
+from premortem.lint.source import Source
+from premortem.lint.tree import dotted
 from premortem.preflight.project import Project
 
 MOST = 300  # files of a project that are read
@@ -170,9 +172,19 @@ def _follow(reading: Reading) -> None:
         reading.found.update(ask(reading.start, reading.folder, new - sys.stdlib_module_names))
         for name in named:
             top, *rest = name.split(".")
-            found = reading.found.get(top)
+            found = reading.found.get(top) or _beside(top, reading)
             if found is not None and reading.inside(found.place):
                 pending += [path for path in _inside(found, rest) if path not in seen]
+
+
+def _beside(name: str, reading: Reading) -> Found | None:
+    """What a script that changes sys.path finds in its working folder."""
+    if name in sys.stdlib_module_names or not reading.moves_path:
+        return None
+    file, folder = reading.folder / f"{name}.py", reading.folder / name
+    if file.is_file():
+        return Found(str(file), ())
+    return Found("", (str(folder),)) if folder.is_dir() else None
 
 
 def _source(path: Path, reading: Reading) -> Source | None:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from premortem.lint.provenance import values
-from premortem.lint.source import Source, dotted, last_name, receiver
+from premortem.lint.source import Source
+from premortem.lint.tree import dotted, last_name, receiver
 from premortem.preflight.options import Option
 
 ANY = "*"  # stands for what changes or is not known

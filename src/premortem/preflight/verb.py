@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -19,10 +20,11 @@ from premortem.findings import Finding
 from premortem.lint import rules
 from premortem.preflight import conclusion, config, data, environment, page, rehearsal
 from premortem.preflight.project import Part, Project, Survey, Tell
-from premortem.program.running import INTERRUPTED, Program
+from premortem.program.running import Program
 from premortem.settings import Silence, shown
 from premortem.terminal.console import Console
-from premortem.terminal.status_line import status_line
+from premortem.terminal.interruption import exit_code
+from premortem.terminal.progress import Progress, progress
 from premortem.vault import deadline
 
 # In the order of their price: what is found early need not be waited for.
@@ -46,17 +48,27 @@ class Checking:
     silenced: int = 0
     parts: list[Part] = field(default_factory=list)
     started: float = field(default_factory=time.time)
-    interrupted: bool = False
+    interrupted: KeyboardInterrupt | None = None
 
-    def run(self, tell: Tell) -> None:
+    def run(self, doing: Progress) -> None:
+        doing.count(len(PARTS), "parts")
         try:
             for title, survey in PARTS:
-                tell(title.lower())
-                self.parts.append(self._part(title, survey, tell))
-            self._conclude(tell)
-        except KeyboardInterrupt:
-            self.interrupted = True
+                doing.say(title.lower())
+                part = self._part(title, survey, functools.partial(_say, doing, title.lower()))
+                self.parts.append(part)
+                if part.interrupted is not None:
+                    raise part.interrupted
+                doing.advance()
+            self._conclude(doing.say)
+        except KeyboardInterrupt as error:
+            self.interrupted = error
         self._fold()
+
+    @property
+    def done(self) -> int:
+        """Parts that were looked at as a whole."""
+        return sum(part.interrupted is None for part in self.parts)
 
     def _conclude(self, tell: Tell) -> None:
         """Not the parts' own business: each of them knows one half."""
@@ -93,10 +105,16 @@ class Checking:
 
     @property
     def exit_code(self) -> int:
-        if self.interrupted:
-            return INTERRUPTED
+        if self.interrupted is not None:
+            return exit_code(self.interrupted)
         failing = {page.BROKEN, page.DOUBTFUL} if self.strict else {page.BROKEN}
         return int(page.verdict(self.parts) in failing)
+
+    @property
+    def start_up(self) -> float:
+        """Seconds that the script took for its own start, in all launches together."""
+        told = self.parts[-1].record if self.parts else {}
+        return float(told.get("launches", 0) * told.get("start_up_seconds", 0.0))
 
     @property
     def seconds(self) -> float:
@@ -108,10 +126,15 @@ class Checking:
             "verb": "check",
             "argv": self.project.command if self.project.target else [],
             "seconds": round(self.seconds, 3),
+            "script_start_up_seconds": round(self.start_up, 3),
             "exit_code": self.exit_code,
             "reason": "interrupted" if self.interrupted else "finished",
             "silenced": self.silenced,
         }
+
+
+def _say(doing: Progress, part: str, text: str) -> None:
+    doing.say(f"{part}: {text}")
 
 
 def _fault(error: Exception) -> str:
@@ -136,18 +159,24 @@ def run(options: argparse.Namespace, command: Command) -> int:
         strict=options.strict,
         silence=Silence(asked),
     )
-    with status_line("looking", quiet=options.quiet) as tell:
-        checking.run(tell)
+    with progress("check", quiet=options.quiet) as doing:
+        checking.run(doing)
     if options.findings is not None:
         FindingsFile(options.findings, Console().problem).write(checking.record(), checking.findings)
     if options.json is not None:
-        _write(options.json, page.record(checking.project, checking.parts, checking.record()))
+        stopped = checking.interrupted is not None
+        _write(
+            options.json,
+            page.record(checking.project, checking.parts, checking.record(), interrupted=stopped),
+        )
     if not options.quiet:
+        done = f"{checking.done} of {len(PARTS)} parts" if checking.interrupted is not None else ""
         page.show(
             checking.project,
             checking.parts,
             checking.seconds,
-            interrupted=checking.interrupted,
+            checking.start_up,
+            interrupted=done,
             silenced=checking.silenced,
         )
     return checking.exit_code
@@ -202,7 +231,7 @@ def _quota(text: str | None) -> float | None:
         return None
     found = deadline.span(text.strip().lower())
     if not found:
-        raise UsageError(f"`--quota {text}` is no span of time; write it as `30h` or `1h30m`")
+        raise UsageError(f"`--quota {text}` is not a span of time; write it as `30h` or `1h30m`")
     return found
 
 

@@ -1,12 +1,10 @@
-"""Who holds more and more tensors: a list of losses, a sum that carries its graph; and the line where it grows."""
+"""Which variables hold more and more tensors: a list of losses, a sum that carries its graph; and the line where it grows."""
 
 from __future__ import annotations
 
 import ast
 import itertools
-import linecache
 import sys
-import textwrap
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -18,6 +16,7 @@ from torch import nn
 from premortem.events import Kept, Site
 from premortem.probes.graph import past_steps
 from premortem.probes.session import code_kind
+from premortem.probes.source import tree_of
 
 _MANY = 8  # tensors in one variable
 _MOST_LOOKED_AT = 20_000
@@ -85,7 +84,7 @@ def _variables(frame: types.FrameType) -> Iterator[tuple[str, Any]]:
 
 
 def _tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
-    """Tensors that are results: parameters and what an optimizer holds are meant to stay."""
+    """Tensors that are results: parameters and what an optimizer holds stay on purpose."""
     items: Iterable[Any] = ()
     if isinstance(value, (list, tuple, set, deque)):
         items = value
@@ -102,12 +101,7 @@ def _tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
 def _grows_at(frame: types.FrameType, name: str) -> Site | None:
     """The line of the frame's own file at which something is put into the variable."""
     code = frame.f_code
-    lines = linecache.getlines(code.co_filename)
-    try:
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (SyntaxError, ValueError):
-        return None
-    for node in ast.walk(tree):
+    for node in ast.walk(tree_of(code.co_filename)):
         if _grows(node, name):
             line: int = getattr(node, "lineno", code.co_firstlineno)
             return Site(code.co_filename, line, code.co_name)

@@ -11,7 +11,6 @@ import ast
 import sys
 import types
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -19,9 +18,9 @@ from torch import nn
 from premortem.events import AliasKept, Site
 from premortem.probes.optimizers import Optimizers
 from premortem.probes.session import Session, is_user_code
+from premortem.probes.source import tree_of
 
 _EVERY = 16  # steps
-_LARGEST = 1 << 20  # bytes of source
 
 
 class Alias(NamedTuple):
@@ -49,7 +48,7 @@ class Keeping:
             name = frame.f_code.co_filename
             if is_user_code(name):
                 if name not in self._files:
-                    self._files[name] = aliases_in(name)
+                    self._files[name] = list(found_in(tree_of(name)))
                 for alias in self._files[name]:
                     self._look(frame, alias)
             frame = frame.f_back
@@ -78,17 +77,6 @@ def value_of(frame: types.FrameType, dotted: str) -> Any:
     for name in rest:
         value = getattr(value, "__dict__", {}).get(name) or getattr(value, "_modules", {}).get(name)
     return value
-
-
-def aliases_in(filename: str) -> list[Alias]:
-    path = Path(filename)
-    try:
-        if path.stat().st_size > _LARGEST:
-            return []
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return []
-    return list(found_in(tree))
 
 
 def found_in(tree: ast.AST) -> Iterator[Alias]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import functools
-import linecache
 import sys
 import types
 from collections.abc import Iterator
 
 from premortem.probes.session import is_user_code
+from premortem.probes.source import tree_of
 
-_TOLD = frozenset({"print", "info", "debug", "warning", "log", "write", "save", "dump", "set_description"})
+_REPORTS = frozenset({"print", "info", "debug", "warning", "log", "write", "save", "dump", "set_description"})
 
 
 def user_frames() -> Iterator[types.FrameType]:
@@ -35,21 +34,10 @@ def loop_counters(frames: list[types.FrameType]) -> tuple[tuple[str, int], ...]:
     return tuple(found.items())
 
 
-@functools.lru_cache(maxsize=64)
-def tree_of(file: str) -> ast.Module | None:
-    try:
-        return ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
-        return None
-
-
 def loops_around(file: str, line: int) -> list[ast.For | ast.While]:
     """Outermost first, within the function that the line is in."""
-    tree = tree_of(file)
-    if tree is None:
-        return []
     around: list[ast.For | ast.While] = []
-    body: list[ast.stmt] = tree.body
+    body: list[ast.stmt] = tree_of(file).body
     while True:
         statement = next((s for s in body if s.lineno <= line <= (s.end_lineno or s.lineno)), None)
         if statement is None:
@@ -86,7 +74,7 @@ def counters_of(loop: ast.For | ast.While) -> list[str]:
 def used(file: str, name: str) -> bool:
     """Whether this variable is read for more than a message or a save."""
     tree = tree_of(file)
-    return tree is None or _read_in(tree, name)
+    return not tree.body or _read_in(tree, name)
 
 
 def _read_in(node: ast.AST, name: str) -> bool:
@@ -94,7 +82,7 @@ def _read_in(node: ast.AST, name: str) -> bool:
         return False
     if isinstance(node, ast.Call):
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if called in _TOLD:
+        if called in _REPORTS:
             return False
     if isinstance(node, ast.Name):
         return node.id == name and isinstance(node.ctx, ast.Load)

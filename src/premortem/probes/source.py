@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+import textwrap
 
 from premortem.events import Site
 
@@ -54,18 +55,25 @@ def lines_calling(op: str, file: str) -> tuple[int, ...]:
     return _calls(file).get(op, ())
 
 
+_LARGEST = 1 << 20  # characters of source
 _OPERATORS = {ast.Div: "div", ast.Pow: "pow"}
 _NOT_TENSORS = frozenset({"math", "np", "numpy", "cmath", "statistics"})
 
 
 @functools.lru_cache(maxsize=64)
-def _calls(file: str) -> dict[str, tuple[int, ...]]:
+def tree_of(file: str) -> ast.Module:
+    """The source of this file or cell; empty where there is none that can be parsed."""
+    text = "".join(linecache.getlines(file))
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        return ast.parse(textwrap.dedent(text) if len(text) < _LARGEST else "")
     except (SyntaxError, ValueError):
-        return {}
+        return ast.Module([], [])
+
+
+@functools.lru_cache(maxsize=64)
+def _calls(file: str) -> dict[str, tuple[int, ...]]:
     found: dict[str, list[int]] = {}
-    for node in ast.walk(tree):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, (ast.BinOp, ast.AugAssign)) and type(node.op) in _OPERATORS:
             found.setdefault(_OPERATORS[type(node.op)], []).append(node.lineno)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -78,12 +86,8 @@ def _calls(file: str) -> dict[str, tuple[int, ...]]:
 
 @functools.lru_cache(maxsize=64)
 def _gated_lines(file: str) -> frozenset[int]:
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
-        return frozenset()
     gated: set[int] = set()
-    for function in ast.walk(tree):
+    for function in ast.walk(tree_of(file)):
         if isinstance(function, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
             gated |= _gated_in(function)
     return frozenset(gated)

@@ -1,4 +1,4 @@
-"""How a script may be told to go on from its checkpoint: by itself, by an option, or by an environment variable."""
+"""How a script can be made to go on from its checkpoint: by itself, by an option, or by an environment variable."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Order:
 
 @dataclass
 class Heard:
-    """What one launch told."""
+    """The report of one launch."""
 
     saved: list[dict[str, Any]] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)

@@ -38,11 +38,11 @@ def verdict(proof: Proof) -> str:
         return f"the resumed run is the same run, bit for bit, over {done.steps} steps ({place})"
     if done.lost:
         lost = ", ".join(piece.name for piece in done.lost)
-        return f"the resumed run is another run: {lost} lost ({place})"
+        return f"the resumed run differs: {lost} lost ({place})"
     where = f"it departs at step {done.equal + 1} of {done.steps}"
     if proof.repeats is False:
         return f"{where}, but two fresh runs differ as well: the script is not seeded ({place})"
-    return f"nothing that can be named is lost, and {where} ({place})"
+    return f"no state is lost that premortem can name, and {where} ({place})"
 
 
 def record(proof: Proof) -> str:

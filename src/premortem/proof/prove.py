@@ -45,6 +45,7 @@ class Proof:
     repeats: bool | None = None  # whether two fresh runs are the same, when that was asked
     tail: str = ""  # the last lines that the script printed, when it went wrong
     sandbox: dict[str, Any] = field(default_factory=dict)
+    launches: int = 0
 
     @property
     def exact(self) -> bool:
@@ -70,7 +71,7 @@ class _Director:
             return self._prove()
 
     def _prove(self) -> Proof:
-        proof = Proof()
+        proof = self.proof = Proof()
         self.options.tell("running the script past a save of its own")
         whole = self._whole()
         proof.sandbox = whole.sandbox
@@ -87,7 +88,9 @@ class _Director:
             return proof
         proof.comparison = compare(whole, resumed)
         if not proof.comparison.lost and not proof.comparison.exact:
-            self.options.tell("nothing that can be named is lost; does the script repeat itself at all?")
+            self.options.tell(
+                "no state is lost that premortem can name; checking whether two fresh runs agree"
+            )
             proof.repeats = self._repeats(whole)
         return proof
 
@@ -96,9 +99,7 @@ class _Director:
             return f"premortem itself failed in the script's process ({whole.faults[0]})"
         how = f" ({whole.ended})" if whole.ended else ""
         if whole.saved:
-            return (
-                f"the script made no step after its first save{how}: give it arguments with which it goes on"
-            )
+            return f"the script made no step after its first save{how}: give it arguments with which it trains on"
         if whole.first is None:
             return f"the script made no training step{how}"
         return f"the script saved nothing{how}: there is nothing to resume from"
@@ -152,6 +153,7 @@ class _Director:
         return os.path.relpath(path, self.cwd) if Path(path).is_relative_to(self.cwd) else path
 
     def _launch(self, mode: str, entrance: Entrance) -> Heard:
+        self.proof.launches += 1
         order = Order(mode=mode, steps=self.options.steps, cut=self.options.cut)
         ran = self.run.go(
             order.to_json(),

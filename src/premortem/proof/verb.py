@@ -25,7 +25,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--resume-with",
         metavar="WORDS",
-        help='what makes the script resume, where that is not found out; {} is the file: "--from {}"',
+        help='what makes the script resume, where premortem does not find out; {} is the file: "--from {}"',
     )
     parser.add_argument("--json", action="store_true", help="print JSON for other programs")
     parser.add_argument("-m", action="store_true", help="the name is a module's, as in `python -m`")
@@ -37,7 +37,7 @@ def call(tokens: Sequence[str]) -> int:
 
     from premortem.proof import page
     from premortem.proof.prove import ProofOptions, prove
-    from premortem.terminal.status_line import status_line
+    from premortem.terminal.progress import progress
 
     rules = parser()
     command = split(rules, tokens)
@@ -49,14 +49,14 @@ def call(tokens: Sequence[str]) -> int:
     terminal = Terminal(highlight=False, markup=False, emoji=False)
     if not terminal.is_terminal:
         terminal.width = 140
-    with status_line("starting") as tell:
+    with progress("ckpt prove", "starting", quiet=options.json) as shown:
         proof = prove(
             ProofOptions(
                 argv=[*(["-m"] if command.module else []), command.target, *command.argv],
                 steps=options.steps,
                 seconds=options.seconds,
                 resume_with=options.resume_with,
-                tell=tell,
+                tell=shown.say,
             )
         )
     if options.json:

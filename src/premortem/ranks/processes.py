@@ -268,7 +268,7 @@ def _louder(one: Finding, other: Finding) -> Finding:
 
 
 def exit_code(runs: Sequence[Mapping[str, Any]]) -> int | None:
-    """Of all ranks together: premortem's own when it stopped one, else the first that is no success."""
+    """Of all ranks together: premortem's own when it stopped one, otherwise the first that is not a success."""
     codes = [run.get("exit_code") for run in runs]
     if any(run.get("reason") == "stopped" for run in runs):
         return STOPPED

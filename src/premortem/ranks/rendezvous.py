@@ -40,7 +40,7 @@ def afresh(prefix: str) -> str:
 
 
 def connect_anyhow(prefix: str) -> Any:
-    """For what waits for nothing: where there is no second connection, the first one will do."""
+    """For calls that do not wait: without a second connection, they use the first one."""
     dist, given = _default()
     return connect(prefix) or dist.PrefixStore(_called(prefix), given)
 

@@ -1,4 +1,4 @@
-"""`premortem run --nproc N`: torchrun starts premortem in every rank; here its end is waited for, and told once."""
+"""`premortem run --nproc N`: torchrun starts premortem in every rank; this waits for its end and reports it once."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def run(
 
     `autopsy` is given the folder of a run that premortem has stopped."""
     if not restarts.isdigit():
-        raise UsageError(f"`--max-restarts {restarts}` is no number")
+        raise UsageError(f"`--max-restarts {restarts}` is not a number")
     if nproc not in WORDS and not (nproc.isdigit() and int(nproc) > 0):
-        raise UsageError(f"`--nproc {nproc}` is no number of processes; give one, or gpu")
+        raise UsageError(f"`--nproc {nproc}` is not a number of processes; give a number, or `gpu`")
     if importlib.util.find_spec("torch") is None:
         raise MissingExtra("`premortem run --nproc`", "torch")
     name = Path(next(word for word in program if word != "-m")).stem

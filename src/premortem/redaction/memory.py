@@ -17,7 +17,7 @@ HIDDEN = "[hidden]"
 _MOST = 1000  # values that are remembered
 _WORD = re.compile(r"[A-Za-z]+|[0-9]+")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
-# Of ordinary words these are not remembered, though somebody may have chosen them for a password.
+# Ordinary words that are not remembered as secrets, even where they are used as a password.
 _COMMON = frozenset(
     "password passwd secret premortem training accuracy gradient optimizer scheduler checkpoint parameter learning batch epoch "
     "validation evaluate evaluation localhost username postgres database default example changeme testing".split()

@@ -66,7 +66,7 @@ _MODEL_PASSES = _set(
 )
 _KEPT_IN_FILES = _set("pwd credential credentials creds cred secret secrets")
 _PUBLIC_KEYS = _set("public pub primary foreign hot keyboard any arrow")
-# Said after the name of a secret, and it is one still.
+# Words that may follow the name of a secret.
 _STILL = _set(
     "backup b base bytes current decoded default dev encoded encrypted env hash hashed hex main new old plain plaintext primary "
     "prod production raw salt secondary staging string test val value values"
@@ -103,13 +103,13 @@ def level(name: str) -> Level:
     """What a name alone says."""
     if name in {"PWD", "OLDPWD"}:  # the shell's: where one is
         return Level.NO
-    said = words(name)
-    while len(said) > 1 and said[-1] in _STILL:
-        said.pop()
-    if not said:
+    parts = words(name)
+    while len(parts) > 1 and parts[-1] in _STILL:
+        parts.pop()
+    if not parts:
         return Level.NO
-    last, before = said[-1], said[-2] if len(said) > 1 else ""
-    if last == "id" and said[-3:-1] == ["access", "key"]:  # AWS_ACCESS_KEY_ID
+    last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
+    if last == "id" and parts[-3:-1] == ["access", "key"]:  # AWS_ACCESS_KEY_ID
         return Level.SURE
     if last in {"header", "headers"} and before in {"auth", "authorization"}:
         return Level.SURE

@@ -34,7 +34,12 @@ class Child:
             self._supervise()
         else:
             ImportHook("torch", lambda: self._set_up(None)).wait()
+        self._script_began = time.monotonic()
         self._ended(self.played.program.run())
+
+    def started(self) -> None:
+        """The script is at its first batch or its first forward pass."""
+        self.told.start_up = time.monotonic() - self._script_began
 
     # -- torch is there -------------------------------------------------------------------
 
@@ -42,7 +47,8 @@ class Child:
         from premortem.run.launch import RunOptions, Supervision
         from premortem.terminal.console import Console
 
-        program, shared = self.played.program, self.played.shared
+        program, shared = self.played.program, self.played.shared / self.order["folder"]
+        shared.mkdir()
         options = RunOptions(
             target=program.target,
             module=program.module,
@@ -50,7 +56,7 @@ class Child:
             findings=shared / "findings.json",
             policy="observe",
             quiet=True,
-            folder=shared / self.order["journal"],
+            folder=shared / "journal",
         )
         self.supervision = Supervision(options, Console(quiet=True), audience=self)
         self.supervision.begin(program)
@@ -113,7 +119,7 @@ def play(played: Played) -> None:
     child = Child(played)
     try:
         child.run()
-    except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
+    except Exception as error:  # noqa: BLE001 - a bug of ours must be reported, not lost in the script's output
         traceback.print_exc()
         child.told.faults.append(f"the rehearsal itself failed ({type(error).__name__}: {error})")
     finally:

@@ -1,4 +1,4 @@
-"""Starts the script in a sandbox, and reads what the rehearsal told.
+"""Starts the script in a sandbox, and reads the report of the rehearsal.
 
 watched      always; once more without torch.compile where that is what fails
 unwatched    when the watched launch was over before its loop could go on unwatched, and starting is cheap
@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from premortem.files import untrusted
 from premortem.findings import Finding
@@ -42,6 +43,8 @@ class Outcome:
     findings: list[Finding] = field(default_factory=list)
     proof: Proof | None = None
     no_proof: str = ""  # why there is none
+    launches: int = 0  # how often the script was started
+    interrupted: KeyboardInterrupt | None = None
 
 
 def rehearse(options: RehearsalOptions) -> Outcome:
@@ -57,16 +60,39 @@ class _Director:
         self.folder = Path(os.path.realpath(options.folder))
         self._environment: dict[str, str] = {}
         self._launched: list[Finding] = []  # what the last launch has found
+        self._last: dict[str, Any] | None = None  # ... and the facts that it has told so far
+        self._launches = 0
+        script = Script(
+            target=options.target, module=options.module, argv=list(options.argv), cwd=self.folder
+        )
+        self._run = ScriptRun(script, Plan(play="premortem.rehearsal.checked_script:play"))
 
     def rehearse(self) -> Outcome:
+        with self._run:
+            self.options.tell(f"{self.options.steps} steps of the script, an evaluation and a save")
+            try:
+                outcome = Outcome(self._launch(WATCHED), self._launched)
+            except KeyboardInterrupt as error:
+                facts = Rehearsed.from_json(self._last) if self._last is not None else Rehearsed()
+                facts.ended = "interrupted"
+                outcome = Outcome(facts, self._launched, no_proof="it was interrupted", interrupted=error)
+                outcome.launches = self._launches
+                return outcome
+            try:
+                outcome = self._more(outcome)
+            except KeyboardInterrupt as error:
+                outcome.interrupted, outcome.no_proof = error, "it was interrupted"
+        outcome.launches = self._launches + (outcome.proof.launches if outcome.proof is not None else 0)
+        return outcome
+
+    def _more(self, outcome: Outcome) -> Outcome:
+        """What the first launch could not show."""
         tell = self.options.tell
-        tell(f"rehearsal: {self.options.steps} steps of the script, an evaluation and a save")
-        outcome = Outcome(self._launch(WATCHED), self._launched)
         if outcome.facts.ended == "crashed" and outcome.facts.compiling:
             outcome = self._uncompiled(outcome)
         facts = outcome.facts
         if facts.ended == "crashed" and facts.cut:
-            tell("the script ended after its passes were cut short; once more with whole ones")
+            tell("the script ended because its passes were cut short; rehearsing again with whole ones")
             whole = self._launch(WATCHED, cut=False)
             outcome = Outcome(whole, self._launched)
             facts = outcome.facts
@@ -83,7 +109,7 @@ class _Director:
 
     def _uncompiled(self, compiled: Outcome) -> Outcome:
         """Whether it is the compiler alone that fails, and what is to be said of the rest."""
-        self.options.tell("torch.compile fails on the script; once more without it")
+        self.options.tell("torch.compile fails on the script; rehearsing again without it")
         self._environment = {"TORCHDYNAMO_DISABLE": "1"}
         plain = Outcome(self._launch(WATCHED), self._launched)
         failed = compiled.facts
@@ -119,15 +145,24 @@ class _Director:
 
     def _launch(self, mode: str, *, cut: bool = True) -> Rehearsed:
         options = self.options
-        script = Script(
-            target=options.target, module=options.module, argv=list(options.argv), cwd=self.folder
-        )
-        plan = Plan(play="premortem.rehearsal.checked_script:play")
-        order = {"mode": mode, "steps": options.steps, "cut": cut, "journal": "journal"}
-        with ScriptRun(script, plan, environment=self._environment) as run:
-            ran = run.go(order, options.seconds)
-            self._launched = _findings(run.shared / "findings.json")
+        self._launches += 1
+        self._last = None
+        folder = f"launch-{self._launches}"
+        order = {"mode": mode, "steps": options.steps, "cut": cut, "folder": folder}
+        try:
+            ran = self._run.go(order, options.seconds, environment=self._environment, heard=self._heard)
+        finally:
+            self._launched = _findings(self._run.shared / folder / "findings.json")
         return self._read(ran)
+
+    def _heard(self, line: dict[str, Any]) -> None:
+        if "facts" in line:
+            first, self._last = self._last is None, line["facts"]
+            made = self._last["steps"]
+            if first or made <= self.options.steps:
+                self.options.tell(
+                    f"{made} of {self.options.steps} steps of the script, an evaluation and a save"
+                )
 
     def _read(self, ran: Ran) -> Rehearsed:
         told = ran.last("facts")

@@ -35,13 +35,13 @@ from premortem.rehearsal.twice import Evaluated
 from premortem.scriptrun.early_stop import Cutter, Pass
 
 WATCHED, CLEAN, LOOKED, TRIALS = "watched", "clean", "looked", "trials"
-_PATIENCE = 20.0  # seconds after the asked steps for an evaluation and a save
+_PATIENCE = 12.0  # seconds after the asked steps for an evaluation and a save
 _A_WHILE = 6.0  # ... in which whole epochs are watched on
 _SEVERAL = 6  # evaluations
 _NOT_PER_STEP = 3  # steps without a call of the scheduler
 _WARM_UP = 2  # unwatched steps that are not counted
 _CLEAN = 5
-_ENCORE = 20.0  # seconds for all that is unwatched
+_ENCORE = 15.0  # seconds for all that is unwatched
 
 
 class Loop:
@@ -68,6 +68,7 @@ class Loop:
         self._reached = 0.0  # when the asked steps were made
         self._encore = time.monotonic()  # when the unwatched part began
         self._due = False
+        self._window: list[float] = []  # losses since the last step
         self._largest = 0
         self._began = time.monotonic()
         self._may_cut = bool(order["cut"])
@@ -99,7 +100,12 @@ class Loop:
 
     # -- data -----------------------------------------------------------------------------
 
+    def _started(self) -> None:
+        if not self.told.start_up:
+            self.child.started()
+
     def pass_began(self, loader: Any, one: Pass) -> None:
+        self._started()
         if id(loader) not in self._loaders:
             workers, persistent = loader.num_workers, loader.persistent_workers
             self._loaders[id(loader)] = (
@@ -162,6 +168,7 @@ class Loop:
             self.stage.clock.exact = True
 
     def calling(self, root: nn.Module, args: Any, kwargs: Any) -> Any:
+        self._started()
         if torch.is_grad_enabled():
             mode = self.looks.mode() if self.act == LOOKED and not self.looks.told.looked else None
             return mode.__enter__() if mode is not None else None
@@ -181,8 +188,8 @@ class Loop:
         value = float(loss.detach()) if isinstance(loss, torch.Tensor) and loss.numel() == 1 else float("nan")
         if self.trials is not None:
             self.trials.loss(value)
-        elif len(self.told.losses) < self.told.asked:
-            self.told.losses.append(value)
+        else:
+            self._window.append(value)
         if self.stage.current is not None:
             for loader, known in self._loaders.values():
                 known.training = known.training or any(
@@ -210,6 +217,9 @@ class Loop:
             self._due = self.trials.over
         if self.act != WATCHED and time.monotonic() - self._encore > _ENCORE:
             self.act, self._due = TRIALS, True
+        if len(told.losses) < told.asked and self._window:
+            told.losses.append(sum(self._window))  # of a step, however many batches it sums up
+        self._window.clear()
         told.loops = told.loops or self.stage.current is not None
         if self.stage.steps <= told.asked:
             told.backwards.append(self.stage.open_backwards)
@@ -250,9 +260,9 @@ class Loop:
 
     def _no_trials(self) -> str:
         if len(self.optimizers) != 1:
-            return f"{len(self.optimizers)} optimizers take turns, so that no loss has to fall alone"
+            return f"{len(self.optimizers)} optimizers take turns, so no single loss must fall"
         if not self._kept:
-            return "its batches do not come from a DataLoader, so that none can be given again"
+            return "its batches do not come from a DataLoader, so none can be repeated"
         if any(type(o).__name__ == "LBFGS" for o in self.optimizers.values()):
             return "LBFGS makes several evaluations in a step"
         return ""
@@ -275,7 +285,7 @@ class Loop:
         told = self.told
         told.overfit = self.trials.told if self.trials is not None else told.overfit
         if not told.overfit.tried and not told.overfit.why_not:
-            told.overfit.why_not = "the script was over before"
+            told.overfit.why_not = "the script ended before that"
         told.chains = self.chains.chains()
         told.loaders = [known for _, known in self._loaders.values()]
         told.schedules = list(self._schedules.values())

@@ -23,7 +23,7 @@ from premortem.scriptrun.early_stop import Pass
 
 
 class Play(Protocol):
-    """Is told what happens, on the main thread of the script's own process."""
+    """Gets each event, on the main thread of the script's own process."""
 
     def pass_began(self, loader: Any, one: Pass) -> None: ...
 

@@ -138,8 +138,9 @@ class Rehearsed:
     asked: int = 0
     steps: int = 0
     seconds: float = 0.0
+    start_up: float = 0.0  # seconds of the script's own, before its first batch or its first forward pass
     to_steps: float = 0.0  # seconds until the asked steps were made
-    ended: str = ""  # "done", "finished", "crashed", "exited", "late"
+    ended: str = ""  # "done", "finished", "crashed", "exited", "late", "interrupted"
     error: str = ""
     message: str = ""
     code: int = 0

@@ -126,7 +126,7 @@ def read(folder: Path, digest: str = "") -> Paper:
     """The description of a capsule, checked so far that the rest can rely on its shape; with `digest`, no other one."""
     path = folder / MANIFEST
     if not folder.is_dir() or not path.is_file():
-        what = "is no capsule" if folder.exists() else "does not exist"
+        what = "is not a capsule" if folder.exists() else "does not exist"
         raise CapsuleError(f"`{folder}` {what}; a capsule is a folder with a {MANIFEST} in it")
     text = _content(folder, MANIFEST, _MOST_MANIFEST)
     if digest and trust.digest(text) != digest:
@@ -191,7 +191,7 @@ _SHAPE: dict[str, type] = {
 
 
 def _not_strict(word: str) -> None:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not JSON")
 
 
 def _safetensors() -> Any:

@@ -52,19 +52,25 @@ def call(tokens: Sequence[str]) -> int:
     from rich.console import Console as Terminal
 
     from premortem.replay import director, page
+    from premortem.terminal.interruption import exit_code
+    from premortem.terminal.progress import progress
 
-    done = director.replay(
-        director.ReplayOptions(
-            capsule=options.capsule,
-            cwd=options.cwd,
-            cpu=options.device == "cpu",
-            trust=options.trust,
-            quick=options.quick,
-            show_output=options.show_output,
-            seconds=options.seconds,
+    with progress("replay", "reading the capsule", quiet=options.show_output) as shown:
+        done = director.replay(
+            director.ReplayOptions(
+                capsule=options.capsule,
+                cwd=options.cwd,
+                cpu=options.device == "cpu",
+                trust=options.trust,
+                quick=options.quick,
+                show_output=options.show_output,
+                seconds=options.seconds,
+                shown=shown,
+            )
         )
-    )
     page.show(done, Terminal(highlight=False, markup=False, emoji=False))
     if options.json is not None:
         private.write_text(options.json, page.record(done, options.capsule))
+    if done.interrupted is not None:
+        return exit_code(done.interrupted)
     return 0 if done.report.reproduced else FAILURE

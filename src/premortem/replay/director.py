@@ -21,6 +21,7 @@ from premortem.replay.rank_capsules import found, siblings
 from premortem.replay.rank_results import joined
 from premortem.scriptrun.run import Plan as ScriptPlan
 from premortem.scriptrun.run import Script, ScriptRun
+from premortem.terminal.progress import Progress
 
 MOST_LAUNCHES = 24
 SECONDS = 600  # for one launch
@@ -35,6 +36,7 @@ class ReplayOptions:
     quick: bool = False  # reproduce and locate, no interventions
     show_output: bool = False
     seconds: float = SECONDS
+    shown: Progress = field(default_factory=Progress)
 
 
 @dataclass
@@ -48,6 +50,7 @@ class Replayed:
     tail: str = ""  # the last lines that the script printed, when it went wrong
     faults: list[str] = field(default_factory=list)
     sandbox: dict[str, Any] = field(default_factory=dict)
+    interrupted: KeyboardInterrupt | None = None
 
 
 def replay(options: ReplayOptions) -> Replayed:
@@ -76,6 +79,24 @@ def replay(options: ReplayOptions) -> Replayed:
 
 def _direct(run: ScriptRun, order: Order, manifest: dict[str, Any], options: ReplayOptions) -> Replayed:
     done = Replayed(manifest, Report())
+    try:
+        _launch_all(run, order, done, options)
+    except KeyboardInterrupt as error:
+        done.interrupted = error
+        done.report = Plan(manifest, order.options, order.earlier()).report  # as far as it came
+        done.report.problem = done.report.problem or "it was interrupted"
+    return done
+
+
+def _launch_all(run: ScriptRun, order: Order, done: Replayed, options: ReplayOptions) -> None:
+    manifest, shown = done.manifest, options.shown
+    shown.count(0, "trials")
+
+    def heard(line: dict[str, Any]) -> None:
+        if "trying" in line and not line.get("rank"):
+            shown.advance()
+            shown.say(line["trying"])
+
     known = -1
     problem = ""
     while done.launches < MOST_LAUNCHES:
@@ -89,7 +110,8 @@ def _direct(run: ScriptRun, order: Order, manifest: dict[str, Any], options: Rep
         known = len(plan.report.results)
         order.launch = plan.trial.launch
         done.launches += 1
-        problem, done.tail, done.sandbox = launch(run, order, options.seconds)
+        shown.say(f"starting the script (launch {done.launches})")
+        problem, done.tail, done.sandbox = launch(run, order, options.seconds, heard)
         told = list(order.told())
         for _, line in told:
             done.here = line.get("here", done.here)
@@ -97,7 +119,6 @@ def _direct(run: ScriptRun, order: Order, manifest: dict[str, Any], options: Rep
                 done.faults.append(line["fault"])
         problem = problem or _first_problem(order, told)
     done.report.problem = done.report.problem or problem
-    return done
 
 
 def _first_problem(order: Order, told: list[tuple[int, dict[str, Any]]]) -> str:

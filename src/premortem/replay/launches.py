@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from premortem.files.plain import dumps
 from premortem.replay.order import Order
@@ -24,11 +25,13 @@ class Ended(NamedTuple):
     sandbox: dict[str, object]
 
 
-def launch(run: ScriptRun, order: Order, seconds: float) -> Ended:
-    """One run of the script, on as many processes as there are capsules."""
+def launch(
+    run: ScriptRun, order: Order, seconds: float, heard: Callable[[dict[str, Any]], None] | None = None
+) -> Ended:
+    """One run of the script, on as many processes as there are capsules. `heard` is told what they are trying."""
     began = time.time()
     if order.alone:
-        ran = run.go(order.to_json(), seconds)
+        ran = run.go(order.to_json(), seconds, heard=heard)
         problem = ran.last("problem") or ran.last("failed") or ran.problem(seconds)
         return Ended(problem, ran.tail(_TAIL), ran.guarantee.to_json())
     ranks = len(order.capsules)
@@ -42,7 +45,7 @@ def launch(run: ScriptRun, order: Order, seconds: float) -> Ended:
         )
         for rank in range(ranks)
     ]
-    ran = run.go(order.to_json(), seconds, crew=places)
+    ran = run.go(order.to_json(), seconds, crew=places, heard=heard)
     return _settled(run, order, ran, began, seconds)
 
 

@@ -89,7 +89,7 @@ class Order:
         for rank in range(len(self.capsules)):
             while len(own := self.results(rank)) <= number:
                 if os.getppid() != director:
-                    raise SystemExit("whoever had started this replay is gone")
+                    raise SystemExit("the process that started this replay is gone")
                 time.sleep(_AGAIN)
             found.append(own[number])
         return merge(found)

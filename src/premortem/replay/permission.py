@@ -77,5 +77,5 @@ def _asked(papers: Sequence[Paper], doubted: Paper, doubt: str, cwd: Path | None
     )
     return (
         f"the capsule {doubted.folder} may not be yours: {doubt}. A replay would start {listed} in {folder}"
-        f"{f' with {variables}' if variables else ''}. If you trust whoever wrote it, add --trust"
+        f"{f' with {variables}' if variables else ''}. If you trust its author, add --trust"
     )

@@ -28,10 +28,15 @@ class Report:
     failure: str = ""  # "loss", "gradient", "update" or "buffer"
     certificate: dict[str, Any] | None = None
     outcomes: list[Outcome] = field(default_factory=list)
-    smallest: Outcome | None = None
     results: list[Result] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     problem: str = ""
+
+    @property
+    def smallest(self) -> Outcome | None:
+        """Of the changes that remove the failure, the one that changes least."""
+        gone = (outcome for outcome in self.outcomes if outcome.gone)
+        return min(gone, key=lambda outcome: outcome.size, default=None)
 
 
 class Plan:
@@ -97,9 +102,6 @@ class Plan:
                 outcome = yield from intervention.run(case)
                 if outcome is not None:
                     report.outcomes.append(outcome)
-        report.smallest = min(
-            (outcome for outcome in report.outcomes if outcome.gone), key=lambda o: o.size, default=None
-        )
 
 
 def unborn(certificate: dict[str, Any] | None) -> bool:

@@ -29,7 +29,7 @@ def found(given: Path) -> Path:
     capsules = [path for pattern in _PLACES for path in place.glob(pattern) if (path / MANIFEST).is_file()]
     if not capsules:
         raise CapsuleError(
-            f"`{given}` is no capsule, and there is none in it; a capsule is a folder capsules/step-N of a run"
+            f"`{given}` is not a capsule and holds none; a capsule is a folder capsules/step-N of a run"
         )
     return min(capsules, key=lambda path: (_step(path), str(path)))
 

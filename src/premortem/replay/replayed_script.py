@@ -37,7 +37,7 @@ def _uncompiled(_call: Any) -> Any:
 
 class Child:
     def __init__(self, played: Played) -> None:
-        self.program = played.program
+        self.played, self.program = played, played.program
         self.order = order = Order.from_json(played.order)
         self.stage: Any = None
         self.plan: Plan | None = None
@@ -133,6 +133,7 @@ class Child:
         if trial is None or single or trial.launch != self.order.launch:
             return None
         self.current = trial
+        self.played.tell(trying=trial.name)
         return trial
 
     def tell(self, *, result: Result | None = None, **words: Any) -> None:

@@ -57,7 +57,7 @@ def _own(run: Run, folder: Path) -> list[Saved]:
     found: dict[Path, Saved] = {}
     for event in [*run.events("CheckpointSaved"), *run.events("SaveChecked")]:
         path = home / str(event["path"])
-        if not event["path"] or folder in path.parents:  # what premortem itself saves is told below
+        if not event["path"] or folder in path.parents:  # what premortem itself saves is listed below
             continue
         each = found.setdefault(path, Saved(str(path), event["step"], event.get("bytes"), "saved", ""))
         each.step, each.bytes = max(each.step or 0, event["step"]), event.get("bytes") or each.bytes
@@ -72,7 +72,7 @@ def _own(run: Run, folder: Path) -> list[Saved]:
 
 def _near(path: Path, folder: Path) -> bool:
     """In the project of the run, or where the report is made. A journal from elsewhere may name any path of this machine, and
-    its report must not tell what is there."""
+    its report must not show what is there."""
     project = next((each.parent for each in folder.parents if each.name == HOME.name), None)
     places = [each.resolve() for each in (Path.cwd(), project) if each is not None]
     return any(Path(os.path.normpath(path)).is_relative_to(place) for place in places)

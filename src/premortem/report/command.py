@@ -11,7 +11,7 @@ def parser() -> Parser:
     made = Parser(
         prog="premortem report",
         usage="premortem report [options] [RUN]\n       premortem report [options] RUN RUN",
-        description="What happened in a run, as one page that opens anywhere, or as Markdown. Of two runs: where they part, "
+        description="What happened in a run, as one page that opens anywhere, or as Markdown. For two runs: where they differ, "
         "and what is different.",
     )
     made.add_argument(

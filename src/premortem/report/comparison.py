@@ -1,4 +1,4 @@
-"""Two runs side by side: where they part, and what is different."""
+"""Two runs side by side: the step where they begin to differ, and what is different."""
 
 from __future__ import annotations
 

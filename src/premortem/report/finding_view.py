@@ -65,22 +65,22 @@ def roots(run: Run) -> list[Finding]:
     return shown(fold(found, {entry.card.code: entry.card for entry in catalog.entries()})) if found else []
 
 
-def tell(run: Run) -> list[FindingView]:
+def views(run: Run) -> list[FindingView]:
     """Each root cause with all that belongs to it."""
     known, sources, kept = run.codes(), run.sources(), roots(run)
     left: Counter[str] = Counter(finding.code for finding in kept)
     listed: list[FindingView] = []
     for finding in kept:
-        told = FindingView(finding, evidence(finding))
-        told.code = excerpt(finding, sources)
-        told.patch = patch(finding, sources)
-        told.page = page(finding.code)
+        view = FindingView(finding, evidence(finding))
+        view.code = excerpt(finding, sources)
+        view.patch = patch(finding, sources)
+        view.page = page(finding.code)
         left[finding.code] -= 1
-        if not left[finding.code]:  # the last of its kind tells of the others
-            told.others = max(0, known.get(finding.code, 0) - PER_CODE)
+        if not left[finding.code]:  # the last of its kind counts the others
+            view.others = max(0, known.get(finding.code, 0) - PER_CODE)
         if len([each for each in listed if each.window]) < WINDOWS:
-            told.window = window(run, finding)
-        listed.append(told)
+            view.window = window(run, finding)
+        listed.append(view)
     return listed
 
 
@@ -136,8 +136,8 @@ def patch(finding: Finding, sources: Mapping[str, str]) -> str:
         name, data, engine.all_rules(), Facts(Path(finding.where.file or "").parent, None)
     )
     reports = [report for report in checked.diagnostics if report.line == line and report.fix]
-    mended = fixes.apply(data, reports, unsafe=True).data.decode()
-    before, after = text.splitlines(keepends=True), mended.splitlines(keepends=True)
+    fixed = fixes.apply(data, reports, unsafe=True).data.decode()
+    before, after = text.splitlines(keepends=True), fixed.splitlines(keepends=True)
     return "".join(difflib.unified_diff(before, after, name, name))
 
 
@@ -163,6 +163,6 @@ def shortened(path: str) -> str:
     return "/".join(Path(path).parts[-2:]) if len(Path(path).parts) > 3 else path
 
 
-def worst(told: Sequence[FindingView]) -> Severity | None:
+def worst(views: Sequence[FindingView]) -> Severity | None:
     order = list(Severity)
-    return min((each.finding.severity for each in told), key=order.index, default=None)
+    return min((each.finding.severity for each in views), key=order.index, default=None)

@@ -35,9 +35,9 @@ def drawings(story: Story) -> dict[str, Drawing]:
     shown = {**story.curves, **grouped(story.metrics)}
     if shown:
         items["timeline"] = partial(plots.timeline, shown, story.findings, story.marks, story.steps)
-    for place, told in enumerate(story.findings):
-        if told.window:
-            items[f"window-{place}"] = partial(plots.window, told)
+    for place, view in enumerate(story.findings):
+        if view.window:
+            items[f"window-{place}"] = partial(plots.window, view)
     for heat in story.heats:
         items[f"heat-{heat.what}"] = partial(plots.heat, heat)
     if story.memory:
@@ -144,7 +144,7 @@ def prose(text: object) -> Markup:
     from markupsafe import Markup, escape
 
     parts = str(text).split("`")
-    if len(parts) % 2 == 0:  # a backtick that nobody closed
+    if len(parts) % 2 == 0:  # a backtick without its partner
         return escape(str(text))
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else escape(part)

@@ -23,7 +23,7 @@ def page(story: Story) -> str:
         table(("script", "steps", "time", "rate", "started", "policy"), [_facts(story)]),
         *_timeline(story),
         "## Findings",
-        *(part for told in story.findings for part in _finding(told)),
+        *(part for view in story.findings for part in _finding(view)),
         *([] if story.findings else ["Nothing to report."]),
         *_layers(story),
         *_ledger(story),
@@ -91,33 +91,33 @@ def _gap(first: int, last: int, what: str) -> str:
     return f"{what.replace('nan', 'NaN')} at {steps}"
 
 
-def _finding(told: FindingView) -> Iterator[str]:
-    finding = told.finding
+def _finding(view: FindingView) -> Iterator[str]:
+    finding = view.finding
     yield f"### {finding.severity.value} {text(finding.code)} {text(finding.name)}"
     yield f"*step {finding.step:,}, {finding.certainty.value}*"
     yield text(words.capital(words.sentence(finding.message)))
     if finding.cause:
         yield f"**Cause.** {text(words.capital(words.sentence(finding.cause)))}"
-    if told.place:
-        yield f"**Where.** {code(told.place)}"
-    if told.code:
-        digits = len(str(told.code[-1].number))
+    if view.place:
+        yield f"**Where.** {code(view.place)}"
+    if view.code:
+        digits = len(str(view.code[-1].number))
         lines = [
             f"{'>' if line.blamed else ' '} {line.number:>{digits}} | {line.text}".rstrip()
-            for line in told.code
+            for line in view.code
         ]
         yield fence("\n".join(lines), "python")
     if finding.remedy:
         yield f"**Remedy.** {text(words.capital(words.sentence(finding.remedy)))}"
-    if told.patch:
-        yield fence(told.patch, "diff")
-    if told.window:
+    if view.patch:
+        yield fence(view.patch, "diff")
+    if view.window:
         yield "**Evidence.** Around this step:"
-        yield fence("\n".join(f"{name:<16} {sparkline(curve)}" for name, curve in told.window.items()))
-    if told.evidence:
-        yield table(("evidence", ""), told.evidence)
-    if told.others > 0:
-        yield f"{told.others:,} more of {text(finding.code)} are in the journal."
+        yield fence("\n".join(f"{name:<16} {sparkline(curve)}" for name, curve in view.window.items()))
+    if view.evidence:
+        yield table(("evidence", ""), view.evidence)
+    if view.others > 0:
+        yield f"{view.others:,} more of {text(finding.code)} are in the journal."
 
 
 def _layers(story: Story) -> Iterator[str]:

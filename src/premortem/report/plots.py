@@ -41,11 +41,11 @@ def item(model: Any) -> Any:
 
 
 def timeline(
-    plots: Mapping[str, Mapping[str, Curve]], told: Sequence[FindingView], marks: Sequence[Mark], last: int
+    plots: Mapping[str, Mapping[str, Curve]], views: Sequence[FindingView], marks: Sequence[Mark], last: int
 ) -> Any:
     """One plot under the other, with one x axis for all of them."""
     steps = Range1d(start=0, end=max(last, 1) * 1.01, bounds=(0, max(last, 1) * 1.05))
-    drawn = [curves(name, lines, steps, told) for name, lines in plots.items()]
+    drawn = [curves(name, lines, steps, views) for name, lines in plots.items()]
     if marks:
         drawn.append(_marks(marks, steps))
     for plot in drawn[:-1]:
@@ -60,7 +60,7 @@ def curves(
     title: str,
     lines: Mapping[str, Curve],
     steps: Range1d | None = None,
-    told: Sequence[FindingView] = (),
+    views: Sequence[FindingView] = (),
     *,
     height: int = 200,
     x_name: str = "step",
@@ -75,16 +75,16 @@ def curves(
     for place, (name, curve) in enumerate(lines.items()):
         _line(plot, name or _NO_NAME, curve, LINES[place % len(LINES)], legend=len(lines) > 1, x_name=x_name)
         _gaps(plot, curve, bottom, top)
-    _findings(plot, told, top)
+    _findings(plot, views, top)
     if len(lines) > 1:
         plot.legend.location = "top_right"
         plot.legend.click_policy = "hide"
     return plot
 
 
-def window(told: FindingView) -> Any:
+def window(view: FindingView) -> Any:
     """The numbers around a finding."""
-    drawn = [curves(name, {"": curve}, told=[told], height=150) for name, curve in told.window.items()]
+    drawn = [curves(name, {"": curve}, views=[view], height=150) for name, curve in view.window.items()]
     return column(*drawn, sizing_mode="stretch_width", spacing=4)
 
 
@@ -188,10 +188,10 @@ def _gaps(plot: Any, curve: Curve, bottom: float, top: float) -> None:
     plot.add_tools(HoverTool(renderers=[drawn], tooltips=[("not finite", "@what"), ("step", "@steps")]))
 
 
-def _findings(plot: Any, told: Sequence[FindingView], top: float) -> None:
-    if not told:
+def _findings(plot: Any, views: Sequence[FindingView], top: float) -> None:
+    if not views:
         return
-    for each in told[:60]:
+    for each in views[:60]:
         finding = each.finding
         plot.add_layout(
             Span(
@@ -204,10 +204,10 @@ def _findings(plot: Any, told: Sequence[FindingView], top: float) -> None:
             )
         )
     data = {
-        "x": [each.finding.step for each in told[:60]],
-        "y": [top for _ in told[:60]],
-        "name": [f"{each.finding.code} {each.finding.name}" for each in told[:60]],
-        "colour": [TONES[each.finding.severity] for each in told[:60]],
+        "x": [each.finding.step for each in views[:60]],
+        "y": [top for _ in views[:60]],
+        "name": [f"{each.finding.code} {each.finding.name}" for each in views[:60]],
+        "colour": [TONES[each.finding.severity] for each in views[:60]],
     }
     drawn = plot.scatter(
         "x", "y", source=data, marker="inverted_triangle", size=11, color="colour", level="overlay"

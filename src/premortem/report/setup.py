@@ -108,7 +108,7 @@ def _processor(known: Mapping[str, Any]) -> str:
 
 
 def as_mapping(facts: Iterable[Fact]) -> dict[str, str]:
-    """Facts of the same name are told apart by their number."""
+    """Facts of the same name are numbered."""
     found: dict[str, str] = {}
     for name, text in facts:
         key, number = name, 1

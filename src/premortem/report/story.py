@@ -1,4 +1,4 @@
-"""A run as it is told: everything that a page shows, read from the journal once."""
+"""Everything that a page shows of a run, read from the journal once."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ class Story:
 def read(journal: Path) -> Story:
     """Raises JournalError."""
     journal = journal.absolute()
-    with telling(journal):
+    with readable(journal):
         return _read(journal)
 
 
 @contextmanager
-def telling(*journals: Path) -> Iterator[None]:
+def readable(*journals: Path) -> Iterator[None]:
     """SQLite may find nothing wrong with a journal whose records are not what they were; whatever then goes wrong
     while they are read or drawn is a JournalError."""
     try:
@@ -103,14 +103,14 @@ def telling(*journals: Path) -> Iterator[None]:
         raise
     except Exception as error:
         which = " or ".join(map(str, journals))
-        said = f"{type(error).__name__}: {error}"[:300]
-        raise JournalError(f"the journal {which} is damaged ({said})") from error
+        why = f"{type(error).__name__}: {error}"[:300]
+        raise JournalError(f"the journal {which} is damaged ({why})") from error
 
 
 def _read(journal: Path) -> Story:
     with Run(journal) as run:
         meta, latest = run.meta, run.latest()
-        found = finding_view.tell(run)
+        found = finding_view.views(run)
         drawn = dict(_step_curves(run))
         reached = max(
             (int(curve.x[-1]) for lines in drawn.values() for curve in lines.values() if curve.x), default=0

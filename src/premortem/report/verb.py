@@ -13,6 +13,7 @@ from premortem.errors import PremortemError, UsageError
 from premortem.files import private
 from premortem.report import comparison, html, markdown, record, story
 from premortem.report.find import journal_of
+from premortem.terminal.progress import progress
 
 FORMATS = {"html": html, "md": markdown, "json": record}
 _SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json"}
@@ -24,13 +25,15 @@ def run(options: argparse.Namespace) -> int:
     if len(runs) > 2:
         raise UsageError("a report is about one run, or compares two: premortem report A B")
     journals = [journal_of(each) for each in runs]
-    with story.telling(*journals):
+    with progress("report", "reading the journal") as shown, story.readable(*journals):
         if len(journals) == 2:
-            told = comparison.compare(*journals)
-            render = FORMATS[form].comparison_page(told)
-            default = f"{told.left.name}-{told.right.name}"
+            both = comparison.compare(*journals)
+            shown.say("drawing the page")
+            render = FORMATS[form].comparison_page(both)
+            default = f"{both.left.name}-{both.right.name}"
         else:
             one = story.read(journals[0])
+            shown.say("drawing the page")
             render = FORMATS[form].page(one)
             default = ""
     if options.output == "-":

@@ -26,20 +26,20 @@ class Verdict(NamedTuple):
     found: str
 
 
-def verdict(told: Sequence[FindingView], meta: Mapping[str, Any], steps: int, journal: Path) -> Verdict:
-    severity = worst(told)
+def verdict(views: Sequence[FindingView], meta: Mapping[str, Any], steps: int, journal: Path) -> Verdict:
+    severity = worst(views)
     tone = {Severity.ERROR: "bad", Severity.WARNING: "doubtful"}.get(severity, "good") if severity else "good"
     ended = ending(meta, journal)
     if tone == "good" and meta.get("reason") == "crashed":
         tone = "doubtful"
-    return Verdict(_sentence(told, meta, steps, severity), tone, ended, found(told))
+    return Verdict(_sentence(views, meta, steps, severity), tone, ended, found(views))
 
 
 def _sentence(
-    told: Sequence[FindingView], meta: Mapping[str, Any], steps: int, severity: Severity | None
+    views: Sequence[FindingView], meta: Mapping[str, Any], steps: int, severity: Severity | None
 ) -> str:
     if severity in {Severity.ERROR, Severity.WARNING}:
-        finding = next(each.finding for each in told if each.finding.severity is severity)
+        finding = next(each.finding for each in views if each.finding.severity is severity)
         certain = {
             Certainty.PROVED: "",
             Certainty.MEASURED: "",
@@ -76,8 +76,8 @@ def ending(meta: Mapping[str, Any], journal: Path) -> str:
                 f"It was stopped: {message}." if message == run_requests.REASON else "premortem stopped it."
             )
         case "crashed":
-            said = f": {message}" if message else ""
-            return words.sentence(f"It crashed with `{meta.get('error') or 'an exception'}`{said}")
+            detail = f": {message}" if message else ""
+            return words.sentence(f"It crashed with `{meta.get('error') or 'an exception'}`{detail}")
         case "exited":
             return f"It ended itself with exit code {meta.get('exit_code')}."
         case "interrupted":
@@ -92,7 +92,7 @@ def ending(meta: Mapping[str, Any], journal: Path) -> str:
 
 def alive(meta: Mapping[str, Any], journal: Path) -> bool:
     try:
-        if meta.get("host", platform.node()) != platform.node():  # written elsewhere: only its file can tell
+        if meta.get("host", platform.node()) != platform.node():  # written elsewhere: only its file shows it
             files = journal.parent.glob(f"{journal.name}*")
             return time.time() - max(file.stat().st_mtime for file in files) < QUIET
         os.kill(int(meta["pid"]), 0)
@@ -103,8 +103,8 @@ def alive(meta: Mapping[str, Any], journal: Path) -> bool:
     return True
 
 
-def found(told: Sequence[FindingView]) -> str:
-    counts = Counter(each.finding.severity for each in told)
+def found(views: Sequence[FindingView]) -> str:
+    counts = Counter(each.finding.severity for each in views)
     return (
         ", ".join(words.count(counts[each], NOUNS[each]) for each in Severity if counts[each])
         or "no findings"

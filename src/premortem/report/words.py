@@ -52,7 +52,7 @@ def percent(share: float) -> str:
 
 
 def when(stamp: object) -> str:
-    """An ISO time without what nobody reads."""
+    """An ISO time without fractions of a second and the zone."""
     return str(stamp)[:19].replace("T", " ") + " UTC" if stamp else "–"
 
 

@@ -1,4 +1,4 @@
-"""What premortem has looked at in a run, and what not: a run that nobody looked at is not a healthy one."""
+"""What premortem has looked at in a run, and what not: a run that was not looked at is not a healthy one."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class Supervision:
             self._start_watching()
         if self.watcher is None:
             self.console.problem(
-                "this run cannot be watched, for a fault of premortem's own; it goes on unwatched"
+                "a fault of premortem's own keeps it from watching this run, which goes on unwatched"
             )
         with never_fatal("signals", self.journal):
             self._termination.install()
@@ -260,7 +260,7 @@ class Supervision:
             self._say_last_words(ending)
 
     def conclude(self, ending: Ending) -> None:
-        """Say the last words now, although the program may go on: what follows is nobody's run."""
+        """Report the end now, although the program may go on: what follows belongs to no run."""
         self._say_last_words(ending)
 
     @property
@@ -284,7 +284,9 @@ class Supervision:
             )
             return
         if chosen is None and self._ranks is None and not folder.is_relative_to(Path.cwd()):
-            self.console.problem(f"the disk is nearly full; what premortem keeps of this run is in {folder}")
+            self.console.problem(
+                f"the disk is nearly full; premortem keeps its record of this run in {folder}"
+            )
         meta = {
             **self._record(),
             "premortem": __version__,
@@ -332,7 +334,7 @@ class Supervision:
         if self.options.mirror is None:
             return None
         if self.journal is None:
-            self.console.problem("without a run folder there is no mirror; the run goes on without both")
+            self.console.problem("the mirror needs a run folder; the run goes on with neither")
             return None
         from premortem.vault.mirror import Mirror
 
@@ -340,7 +342,9 @@ class Supervision:
         mirror = Mirror(self.options.mirror, folder / "mirror")
         adopted = mirror.adopt(folder.parent)
         if adopted:
-            self.console.problem(f"the mirror gets {adopted} more, which earlier runs could not send")
+            self.console.problem(
+                f"the mirror also gets {adopted} checkpoint{'s' * (adopted > 1)} that earlier runs could not send"
+            )
         return mirror
 
     # --- while it runs -----------------------------------------------------------------------
@@ -396,7 +400,7 @@ class Supervision:
         return safe is not None and safe.saves and safe.busy
 
     def _grace(self) -> float:
-        """A step that takes longer than others wait is no hang: it is waited for, to be saved after."""
+        """A long step is not a hang: premortem waits for its end, and then saves."""
         safe = self.watcher.safekeeping if self.watcher is not None else None
         return safe.patience if safe is not None and safe.saves else 0.0
 

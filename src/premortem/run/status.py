@@ -97,7 +97,7 @@ class RunStatus:
 
 
 def status_for(watcher: Watcher, journal: Journal | None) -> RunStatus | None:
-    """None where nobody looks at a terminal, or where it cannot show the line."""
+    """None where there is no terminal, or where it cannot show the line."""
     if not suitable(os.environ):
         return None
     with suppress(OSError):

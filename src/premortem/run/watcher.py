@@ -76,7 +76,7 @@ _KEPT = (
 
 
 class Audience(Protocol):
-    """Somebody who follows a watched run: a rehearsal."""
+    """What follows a watched run: a rehearsal."""
 
     def attached(self, watcher: Watcher) -> None: ...
 
@@ -93,7 +93,7 @@ def abandon_others() -> None:
 
 
 def watched() -> bool:
-    """Whether somebody watches this process: `premortem run`, a door, a block around."""
+    """Whether this process is watched: `premortem run`, a door, a block around."""
     return bool(_attached)
 
 
@@ -193,7 +193,7 @@ class Watcher:
                 self._dispatch(derived)
 
     def reached(self) -> int:
-        """Steps so far, those that were not told among them."""
+        """Steps so far, including those that were not reported."""
         if self._attachment is not None:
             self.steps = max(self.steps, self._attachment.session.step)
         return self.steps

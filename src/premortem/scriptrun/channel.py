@@ -1,12 +1,13 @@
-"""What the script's process tells: one line of JSON for each thing, written at once.
+"""The results that the script's process sends: one line of JSON each, written at once.
 
-Whatever the script does next, and however it ends, what was told stays told.
+A result that was sent stays, whatever the script does next and however it ends.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from premortem.files.plain import dumps
 
 
 class Channel:
-    """Opened before the sandbox is entered; a worker of the script's has nothing to tell."""
+    """Opened before the sandbox is entered; a worker of the script sends nothing."""
 
     def __init__(self, file: Path) -> None:
         self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -23,10 +24,10 @@ class Channel:
         self._lock = threading.Lock()
         self._more: dict[str, Any] = {}
 
-    def speak_as(self, rank: int) -> None:
-        """In the process of one rank of several, which all write to one file."""
+    def speak_as(self, **more: Any) -> None:
+        """In a process of several that all write to one file: what it tells carries these words."""
         self._pid = os.getpid()
-        self._more = {"rank": rank}
+        self._more = more
 
     def tell(self, **words: Any) -> None:
         if os.getpid() == self._pid:
@@ -36,12 +37,28 @@ class Channel:
                     line = line[os.write(self._descriptor, line) :]
 
 
-def told(file: Path) -> list[dict[str, Any]]:
-    """All whole lines: the process may be writing, or was killed while it wrote."""
-    whole = []
-    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
-        try:
-            whole.append(untrusted.loads(line))
-        except ValueError:
-            continue
-    return whole
+class Reader:
+    """What was told so far. A line that is not whole yet is read the next time: the process may be writing, or was killed
+    while it wrote."""
+
+    def __init__(self, file: Path, heard: Callable[[dict[str, Any]], None] | None = None) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self.heard = heard
+        self._file = file
+        self._place = 0
+
+    def read(self) -> None:
+        if not self._file.exists():
+            return
+        with self._file.open("rb") as file:
+            file.seek(self._place)
+            whole, newline, _ = file.read().rpartition(b"\n")
+        self._place += len(whole) + len(newline)
+        for line in whole.splitlines():
+            try:
+                told = untrusted.loads(line.decode())
+            except ValueError:
+                continue
+            self.lines.append(told)
+            if self.heard is not None:
+                self.heard(told)

@@ -1,8 +1,9 @@
-"""The process between a verb and the script: `python -m premortem.scriptrun.keeper`. Orders come line by line.
+"""The process between a verb and the script: `python -m premortem.scriptrun.keeper`.
 
-For each it forks a process that enters the sandbox and plays the plan. It stays outside, has one thread, and adopts
-every process that the script leaves behind. When the pipe of orders closes, be it because the verb is done, was
-interrupted or was killed, the keeper ends them all and goes.
+It loads what all launches need, and forks a server for each lane. Orders come to a server line by line. For each it
+forks a process that enters the sandbox and plays the plan; an order that comes before that one has ended, ends it. A
+server stays outside, has one thread, and adopts every process that the script leaves behind. When its pipe of orders
+closes, be it because the verb is done, was interrupted or was killed, it ends them all and goes. The keeper goes last.
 """
 
 from __future__ import annotations
@@ -23,25 +24,24 @@ from premortem.scriptrun.sandbox import LEVELS, kernel
 from premortem.scriptrun.sandbox.layers import discard
 
 _LOOK = 0.02  # seconds between two looks, where the kernel cannot wake us
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _ENTERED, _REFUSED = b"entered", b"refused "
 
 
-class Keeper:
+class Server:
     def __init__(self, orders: int, answers: int, scratch: Path) -> None:
         self._orders, self._answers = orders, answers
         self._scratch = scratch
-        self._verb = os.getppid()
         self._rest = b""
         self._fell: dict[int, str] = {}  # levels of the sandbox that cannot be had here -> why
 
     def serve(self) -> None:
         try:
             while (line := self._line()) is not None:
-                self._answer(ended=self._do(json.loads(line)), fell=self._fell)
+                if order := json.loads(line):  # an empty one came too late: it had ended
+                    self._answer(ended=self._do(order), fell=self._fell)
         finally:
             end_descendants()
-            if os.getppid() != self._verb:  # it was killed, and cannot tidy up
-                discard(self._scratch)
 
     def _line(self) -> bytes | None:
         while b"\n" not in self._rest:
@@ -111,7 +111,7 @@ class Keeper:
             os._exit(1)
 
     def _wait(self, pid: int) -> int:
-        """Until it has ended, or the verb wants no more of it."""
+        """Until it has ended, or the verb wants no more of it: then it is ended."""
         try:
             ending = os.pidfd_open(pid)
         except (AttributeError, OSError):
@@ -120,8 +120,11 @@ class Keeper:
         try:
             while True:
                 ready, _, _ = select.select(watched, [], [], None if ending >= 0 else _LOOK)
-                if self._orders in ready:  # closed: orders come one at a time
-                    raise SystemExit
+                if self._orders in ready:
+                    if self._line() is None:
+                        raise SystemExit
+                    end_descendants(pid)
+                    return 0
                 done, status = os.waitpid(pid, os.WNOHANG)
                 if done:
                     return os.waitstatus_to_exitcode(status)
@@ -135,25 +138,51 @@ def has_threads() -> bool:
 
 
 def _leave(*_: object) -> None:
+    for number in _ENDING:  # another one would keep us from ending what is left
+        signal.signal(number, signal.SIG_IGN)
     raise SystemExit
 
 
 def main() -> None:
-    orders, answers, scratch, warm = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
-    for descriptor in (orders, answers):
+    scratch, warm, pipes = Path(sys.argv[1]), sys.argv[2], [int(word) for word in sys.argv[3:]]
+    verb = os.getppid()
+    for descriptor in pipes:
         os.set_inheritable(descriptor, False)
     kernel.adopt_orphans()
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for number in _ENDING:
         signal.signal(number, _leave)
-    if warm:
-        module, _, name = warm.partition(":")
-        getattr(importlib.import_module(module), name)()
-        if has_threads():  # a fork would lack them, and wait for them: begin again, cold
-            for descriptor in (orders, answers):
-                os.set_inheritable(descriptor, True)
-            words = ["-m", "premortem.scriptrun.keeper", *sys.argv[1:4], ""]
-            os.execv(sys.executable, [sys.executable, *words])  # noqa: S606
-    Keeper(orders, answers, scratch).serve()
+    try:
+        if warm:
+            module, _, name = warm.partition(":")
+            getattr(importlib.import_module(module), name)()
+            if has_threads():  # a fork would lack them, and wait for them: begin again, cold
+                for descriptor in pipes:
+                    os.set_inheritable(descriptor, True)
+                words = ["-m", "premortem.scriptrun.keeper", str(scratch), "", *sys.argv[3:]]
+                os.execv(sys.executable, [sys.executable, *words])  # noqa: S606
+        for place in range(0, len(pipes), 2):
+            if not os.fork():
+                _serve(pipes, place, scratch)
+        for descriptor in pipes:
+            os.close(descriptor)
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.wait()
+    finally:
+        end_descendants()
+        if os.getppid() != verb:  # it was killed, and cannot tidy up
+            discard(scratch)
+
+
+def _serve(pipes: list[int], place: int, scratch: Path) -> None:
+    """In a fork of the keeper. Does not return."""
+    try:
+        kernel.adopt_orphans()
+        for descriptor in {*pipes} - {*pipes[place : place + 2]}:
+            os.close(descriptor)
+        Server(pipes[place], pipes[place + 1], scratch).serve()
+    finally:
+        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Several processes of one script, in one sandbox: what one rank writes, another may read.
 
-A rank that dies or ends early leaves the others in a collective, where they would wait for ever. So nobody waits for long
+A rank that dies or ends early leaves the others in a collective, where they would wait for ever. So no rank waits for long
 after the first has gone.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from premortem.scriptrun.sandbox import kernel
 
-# Seconds, for ranks that were about to end too, or are told by their library that a peer is gone.
+# Seconds, for ranks that were about to end too, or learn from their library that a peer is gone.
 _GRACE = 10.0
 _SHORT = 2.0  # where one has died, nothing that the others could still do is of use
 _LOOK = 0.02
@@ -36,7 +36,7 @@ def printed(shared: Path, rank: int) -> Path:
 
 
 def lead(places: int, play: Callable[[int], None], tell: Callable[..., None]) -> None:
-    """Start them all, and tell in which order they ended, and how. `play` does not return."""
+    """Start them all, and report in which order they ended, and how. `play` does not return."""
     leader = os.getpid()
     pids: dict[int, int] = {}
     for rank in range(places):

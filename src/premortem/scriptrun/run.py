@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import select
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from premortem import redaction
-from premortem.scriptrun.channel import told
+from premortem.scriptrun.channel import Reader
 from premortem.scriptrun.environment import environment
 from premortem.scriptrun.process_group import Place, to_json
 from premortem.scriptrun.sandbox import Guarantee, first_level
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 _ROOMY = "/var/tmp"  # noqa: S108 - a disk as a rule, where /tmp may be memory, and few files lie
 _ENOUGH = 2 << 30  # bytes, for what a script writes in a few steps
 _PATIENCE = 10.0  # seconds for the keeper to end what is left
+_SOON = 0.5  # ... to end by itself when nothing is left
+_LISTEN = 0.1  # ... between two looks at what was told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +71,7 @@ class Ran:
     late: bool = False
     printed: str = ""
     seconds: float = 0.0
-    lines: list[dict[str, Any]] = field(default_factory=list)  # what the plan told
+    lines: list[dict[str, Any]] = field(default_factory=list)  # the results of the plan
     guarantee: Guarantee = field(default_factory=lambda: Guarantee(0))
     layers: Layers = field(default_factory=lambda: Layers("", {}))
 
@@ -82,12 +86,20 @@ class Ran:
         return f"the script's process died (exit code {self.code})" if self.code else ""
 
     def last(self, name: str) -> Any:
-        """What was told under this name, at last; None when nothing was."""
+        """The last result under this name; None when there is none."""
         return next((line[name] for line in reversed(self.lines) if name in line), None)
 
 
+@dataclass
+class _Lane:
+    """The pipes to one server of the keeper's, which plays one launch at a time."""
+
+    orders: int = -1
+    answers: int = -1
+
+
 class ScriptRun:
-    """As many launches as are asked for, one at a time."""
+    """As many launches as are asked for; `lanes` of them at the same time, from as many threads."""
 
     def __init__(
         self,
@@ -96,14 +108,24 @@ class ScriptRun:
         *,
         environment: Mapping[str, str] | None = None,
         show_output: bool = False,
+        lanes: int = 1,
     ) -> None:
         self.script, self.plan = script, plan
         self.cwd = Path(os.path.realpath(script.cwd or Path.cwd()))
         self._more = dict(environment or {})
         self._show_output = show_output
         self._keeper: subprocess.Popen[bytes] | None = None
-        self._orders = self._answers = -1
+        self.cancelled = False
+        self._lock = threading.Lock()
+        self._lanes = [_Lane() for _ in range(lanes)]
+        self._free: queue.SimpleQueue[_Lane] = queue.SimpleQueue()
+        for lane in self._lanes:
+            self._free.put(lane)
         self._launches = 0
+        self._last = (
+            threading.local()
+        )  # the folder of a thread's last launch, which is read until the next one
+        self._discards: list[threading.Thread] = []
         self.scratch = _new_scratch()
         for name in ("shared", "tmp"):
             (self.scratch / name).mkdir()
@@ -121,6 +143,8 @@ class ScriptRun:
 
     def close(self) -> None:
         self.end()
+        for thread in self._discards:
+            thread.join()
         discard(self.scratch)
 
     def go(
@@ -132,37 +156,72 @@ class ScriptRun:
         environment: Mapping[str, str] | None = None,
         show_output: bool | None = None,
         crew: list[Place] | None = None,
+        heard: Callable[[dict[str, Any]], None] | None = None,
     ) -> Ran:
         """One launch. `words`: more arguments; `environment`: more variables, set when Python runs already.
 
-        `crew`: the ranks of a script that runs on several processes."""
+        `crew`: the ranks of a script that runs on several processes. `heard` is called with each line that the plan tells,
+        while it runs."""
+        lane = self._free.get()
+        try:
+            return self._go(
+                lane,
+                {
+                    "play": self.plan.play,
+                    "target": self.script.target,
+                    "module": self.script.module,
+                    "argv": [*self.script.argv, *(words or ())],
+                    "cwd": str(self.cwd),
+                    "order": dict(order),
+                    "environment": dict(environment or {}),
+                    "show_output": self._show_output if show_output is None else show_output,
+                    "level": first_level(),
+                    "crew": to_json(crew or []),
+                },
+                seconds,
+                heard,
+            )
+        finally:
+            self._free.put(lane)
+
+    def _go(
+        self,
+        lane: _Lane,
+        record: dict[str, Any],
+        seconds: float,
+        heard: Callable[[dict[str, Any]], None] | None,
+    ) -> Ran:
         began = time.monotonic()
-        self._launches += 1
-        run = self.scratch / f"run-{self._launches}"
+        with self._lock:
+            self._launches += 1
+            run = self.scratch / f"run-{self._launches}"
         run.mkdir()
-        discard(self.scratch / f"run-{self._launches - 1}")
-        script = self.script
-        record = {
-            "play": self.plan.play,
-            "target": script.target,
-            "module": script.module,
-            "argv": [*script.argv, *(words or ())],
-            "cwd": str(self.cwd),
-            "run": str(run),
-            "order": dict(order),
-            "environment": dict(environment or {}),
-            "show_output": self._show_output if show_output is None else show_output,
-            "level": first_level(),
-            "crew": to_json(crew or []),
-        }
-        answer = self._send(record, seconds)
-        late, answer = answer is None, answer or {}
-        if "ended" not in answer:
+        self._discard(getattr(self._last, "folder", None))
+        self._last.folder = run
+        reader = Reader(run / "told.jsonl", heard)
+        answer, late = self._send(lane, {**record, "run": str(run)}, seconds, reader)
+        if "ended" not in answer and len(self._lanes) == 1:
             self.end()
         code = 0 if late else int(answer.get("ended", 1))
-        return self._left(run, code, late, time.monotonic() - began, answer)
+        reader.read()
+        return self._left(run, code, late, time.monotonic() - began, answer, reader.lines)
 
-    def _left(self, run: Path, code: int, late: bool, seconds: float, answer: dict[str, Any]) -> Ran:
+    def _discard(self, folder: Path | None) -> None:
+        """In the background: some disks take milliseconds for each file."""
+        if folder is not None:
+            thread = threading.Thread(target=discard, args=(folder,), daemon=True)
+            thread.start()
+            self._discards.append(thread)
+
+    def _left(
+        self,
+        run: Path,
+        code: int,
+        late: bool,
+        seconds: float,
+        answer: dict[str, Any],
+        lines: list[dict[str, Any]],
+    ) -> Ran:
         printed = run / "printed.txt"
         record: dict[str, Any] = {"level": 0, "layers": {}, "refused": {}, "store": ""}
         with suppress(OSError, ValueError):
@@ -175,59 +234,89 @@ class ScriptRun:
             if printed.exists()
             else "",
             seconds=seconds,
-            lines=told(run / "told.jsonl"),
+            lines=lines,
             guarantee=Guarantee(record["level"], record["refused"], fell),
             layers=Layers.from_json(str(run / record["store"]), record["layers"]),
         )
 
     # -- the keeper -----------------------------------------------------------------------
 
-    def _send(self, record: dict[str, Any], seconds: float) -> dict[str, Any] | None:
-        """How it ended; None when it took too long. Whatever interrupts us ends the script."""
+    def _send(
+        self, lane: _Lane, record: dict[str, Any], seconds: float, reader: Reader
+    ) -> tuple[dict[str, Any], bool]:
+        """How it ended, and whether it was ended because it took too long. Whatever interrupts us ends the script."""
         try:
-            if self._keeper is None:
-                self._start()
-            os.write(self._orders, json.dumps(record).encode() + b"\n")
-            ready, _, _ = select.select([self._answers], [], [], seconds)
-            if not ready:
-                return None
-            line = _line(self._answers)
+            self._start()
+            until = time.monotonic() + seconds
+            os.write(lane.orders, json.dumps(record).encode() + b"\n")
+            late = not self._answered(lane, until, reader)
+            if late:
+                os.write(lane.orders, b"{}\n")  # ends it
+                self._answered(lane, time.monotonic() + _PATIENCE, reader)
+            return json.loads(_line(lane.answers) or b"{}"), late
         except BrokenPipeError:
-            line = b""
+            return {}, False
         except BaseException:
             self.end()
             raise
-        return json.loads(line) if line else {}
+
+    @staticmethod
+    def _answered(lane: _Lane, until: float, reader: Reader) -> bool:
+        while (left := until - time.monotonic()) > 0:
+            wait = min(left, _LISTEN) if reader.heard is not None else left
+            if select.select([lane.answers], [], [], wait)[0]:
+                return True
+            if reader.heard is not None:
+                reader.read()
+        return False
 
     def _start(self) -> None:
-        orders, self._orders = os.pipe()
-        self._answers, answers = os.pipe()
-        words = [str(orders), str(answers), str(self.scratch), self.plan.warm]
-        try:
-            self._keeper = subprocess.Popen(
-                [sys.executable, "-m", "premortem.scriptrun.keeper", *words],
-                cwd=self.cwd,
-                env=environment(self.scratch, self._more),
-                stdin=subprocess.DEVNULL,
-                pass_fds=(orders, answers),
-                start_new_session=True,  # Ctrl-C is for us, and we end it
-            )
-        finally:
-            os.close(orders)
-            os.close(answers)
+        """One keeper for all lanes."""
+        with self._lock:
+            if self.cancelled:
+                raise BrokenPipeError
+            if self._keeper is not None:
+                return
+            theirs: list[int] = []
+            for lane in self._lanes:
+                orders, lane.orders = os.pipe()
+                lane.answers, answers = os.pipe()
+                theirs += [orders, answers]
+            words = [str(self.scratch), self.plan.warm, *map(str, theirs)]
+            try:
+                self._keeper = subprocess.Popen(
+                    [sys.executable, "-m", "premortem.scriptrun.keeper", *words],
+                    cwd=self.cwd,
+                    env=environment(self.scratch, self._more),
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=theirs,
+                    start_new_session=True,  # Ctrl-C is for us, and we end it
+                )
+            finally:
+                for descriptor in theirs:
+                    os.close(descriptor)
+
+    def cancel(self) -> None:
+        """From any thread: every launch ends at once, and no other begins."""
+        with self._lock:
+            self.cancelled = True
+            if self._keeper is not None:
+                self._keeper.terminate()
 
     def end(self) -> None:
-        """The script, and all that it started."""
+        """The script, and all that it started. No thread may be in `go`."""
         keeper, self._keeper = self._keeper, None
         if keeper is None:
             return
-        for descriptor in (self._orders, self._answers):
-            os.close(descriptor)
-        try:
-            keeper.wait(timeout=_PATIENCE)
-        except subprocess.TimeoutExpired:
-            keeper.kill()
-            keeper.wait()
+        for lane in self._lanes:
+            os.close(lane.orders)
+            os.close(lane.answers)
+        for patience, make_sure in ((_SOON, keeper.terminate), (_PATIENCE, keeper.kill)):
+            with suppress(subprocess.TimeoutExpired):
+                keeper.wait(timeout=patience)
+                return
+            make_sure()
+        keeper.wait()
 
 
 def _line(descriptor: int) -> bytes:
@@ -249,7 +338,3 @@ def _new_scratch() -> Path:
     if shutil.disk_usage(place).free < _ENOUGH:
         place = max(places, key=lambda each: shutil.disk_usage(each).free)
     return Path(os.path.realpath(tempfile.mkdtemp(prefix="premortem-", dir=place)))
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""

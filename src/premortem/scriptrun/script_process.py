@@ -19,7 +19,7 @@ from premortem.scriptrun.sandbox import Sandbox, enter, kernel
 
 
 class Played:
-    """What a plan is given: the program, the order, and somebody to tell."""
+    """What a plan gets: the program, the order, and the channel for its results."""
 
     def __init__(self, record: dict[str, Any], scratch: Path) -> None:
         self._record = record
@@ -42,6 +42,10 @@ class Played:
     def tell(self, **words: Any) -> None:
         self._channel.tell(**words)
 
+    def speak_as(self, **more: Any) -> None:
+        """In a fork of the script's process, which has something of its own to tell."""
+        self._channel.speak_as(**more)
+
     def enter(self, level: int) -> None:
         """Raises OSError when this level cannot be had."""
         self.sandbox = enter(self._scratch, self._run, level)
@@ -62,9 +66,9 @@ class Played:
         os.environ.update(place["environment"])
         self.program = _program(self._record | {"argv": place["argv"]})
         self.order = self.order | {"rank": rank}
-        self._channel.speak_as(rank)
+        self._channel.speak_as(rank=rank)
         if not self._record["show_output"]:
-            self._print_to(process_group.printed(self.shared, rank))
+            self.print_to(process_group.printed(self.shared, rank))
         self._play_alone()
 
     def _play_alone(self) -> NoReturn:
@@ -76,7 +80,7 @@ class Played:
             getattr(importlib.import_module(module), name)(self)
         except UsageError as error:
             self.tell(problem=str(error))
-        except Exception as error:  # noqa: BLE001 - a bug of ours must be told, not lost in the script's output
+        except Exception as error:  # noqa: BLE001 - a bug of ours must be reported, not lost in the script's output
             traceback.print_exc()
             self.tell(failed=f"{type(error).__name__}: {error}")
         finally:
@@ -94,10 +98,11 @@ class Played:
         os.dup2(nothing, 0)
         os.close(nothing)
         if not self._record["show_output"]:
-            self._print_to(self._run / "printed.txt")
+            self.print_to(self._run / "printed.txt")
 
     @staticmethod
-    def _print_to(file: Path) -> None:
+    def print_to(file: Path) -> None:
+        """What the script prints from now on goes there."""
         sink = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(sink, 1)
         os.dup2(sink, 2)

@@ -24,7 +24,7 @@ class Suppressions:
     def __init__(self, data: bytes, *, python: bool) -> None:
         self._lines: dict[int, frozenset[str]] = {}
         self._file: frozenset[str] = frozenset()
-        self._said: list[tuple[int, int, int, frozenset[str]]] = []  # line, column, end column, words
+        self._comments: list[tuple[int, int, int, frozenset[str]]] = []  # line, column, end column, words
         if not MARKS.search(data):
             return
         text = data.decode("utf-8-sig", errors="replace")
@@ -38,7 +38,7 @@ class Suppressions:
                 continue
             words = _words(match["words"])
             column = lines[number - 1].find(match[0]) + 1
-            self._said.append((number, column, column + len(match[0]), words))
+            self._comments.append((number, column, column + len(match[0]), words))
             if match["rest"]:
                 self._file |= words
                 continue
@@ -58,7 +58,7 @@ class Suppressions:
         """Words that name no rule: line, column, end column, word. Reasons may stand beside a word that does.
 
         Codes that are not lint's are for `run` and `check`."""
-        for line, column, end, words in self._said:
+        for line, column, end, words in self._comments:
             named = words & (known | EVERYTHING)
             for word in sorted(word for word in words - named if not _ELSEWHERE.fullmatch(word)):
                 if not named or _CODE.fullmatch(word):

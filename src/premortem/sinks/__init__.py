@@ -1,7 +1,7 @@
 """Where findings go besides the terminal and the journal: experiment trackers, and people.
 
     --sink tensorboard:DIR | mlflow[:URI] | wandb     marks findings on the run
-    --notify https://... | mailto:... | command       tells a person
+    --notify https://... | mailto:... | command       sends to a person
 
 A sink is one file here and one line below. Sinks work on a thread of their own (`relay.py`): the run never waits for one.
 """

@@ -33,13 +33,13 @@ class Outcome:
         """`2 errors, 1 warning`"""
         nouns = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
         counted = Counter(finding.severity for finding in self.findings)
-        told = [f"{n} {nouns[s]}{'' if n == 1 else 's'}" for s in Severity if (n := counted[s])]
+        counts = [f"{n} {nouns[s]}{'' if n == 1 else 's'}" for s in Severity if (n := counted[s])]
         nothing = "nothing to report" if self.steps else "no training step was seen"
-        return ", ".join(told) or nothing
+        return ", ".join(counts) or nothing
 
 
 class Sink:
-    """Told of a run, on a thread of its own; what it raises ends it, and nothing else."""
+    """Gets the findings of a run, on a thread of its own. An exception ends the sink, and nothing else."""
 
     name = "sink"
     script = ""  # the name of what runs

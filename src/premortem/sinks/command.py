@@ -26,14 +26,14 @@ class Command(Notifier):
             raise UsageError(f"`--notify` cannot read the command `{command}`") from None
         if shutil.which(first) is None:
             raise UsageError(
-                f"`--notify {first}`: neither https://, nor mailto:, nor a command that is there"
+                f"`--notify {first}` is not an https:// address, a mailto: address or an installed command"
             )
         self._command = command
         self.name = f"the command `{first}`"
 
     def send(self, message: Message) -> None:
         text = "\n".join(message.lines)
-        told = {"PREMORTEM_SUBJECT": message.subject, "PREMORTEM_TEXT": text}
+        message_of = {"PREMORTEM_SUBJECT": message.subject, "PREMORTEM_TEXT": text}
         record = {"subject": message.subject, "text": text}
         if message.finding is not None:
             record |= {"code": message.finding.code, "severity": message.finding.severity.value}
@@ -41,7 +41,7 @@ class Command(Notifier):
             done = subprocess.run(
                 ["/bin/sh", "-c", self._command],
                 input=dumps(record).encode(),
-                env={**os.environ, **told},
+                env={**os.environ, **message_of},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 timeout=TIMEOUT,

@@ -62,6 +62,6 @@ class Mail(Notifier):
                 secure = True
             if user and password:
                 if not secure and host not in LOCAL:
-                    raise Undelivered("it offers no encryption, and the password is not sent without")
+                    raise Undelivered("it offers no encryption, so the password was not sent")
                 connection.login(user, password)
             connection.send_message(letter)

@@ -33,14 +33,14 @@ class Notifier(Sink):
         head, *rest = lines(finding)
         if self._sent == MOST:
             rest.append(
-                "That is the last message about a single finding; the journal of the run has them all."
+                "This is the last message about a single finding; the journal of the run has all of them."
             )
         self.send(Message(self._about(head), rest, finding))
 
     def ended(self, outcome: Outcome) -> None:
-        told = f"{outcome.reason} after {outcome.steps} steps: {outcome.verdict}"
+        text = f"{outcome.reason} after {outcome.steps} steps: {outcome.verdict}"
         codes = [f"{f.severity.value} {f.code} {f.name}" for f in outcome.findings[:MOST]]
-        self.send(Message(self._about(told), codes))
+        self.send(Message(self._about(text), codes))
 
     def send(self, message: Message) -> None:
         raise NotImplementedError

@@ -4,7 +4,8 @@
     step(), finding()  ── deque ──▶  every half second: steps, then findings, to each sink
     close(outcome)     ── bell  ──▶  the last of it; waited for, but not for long
 
-A sink that fails is told of in one sentence; after three times in a row it hears nothing more. A sink that hangs holds up the others, never the run.
+A sink that fails is reported in one sentence, and is no longer used after three failures in a row. A sink that hangs
+delays the other sinks, never the run.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Relay:
             self._problem(f"not everything reached {names} in {patience:.0f} seconds; the journal has it all")
 
     def _here(self) -> bool:
-        """Whether there is somebody to tell: not in a child that the script forked."""
+        """Whether there is a sink to send to: not in a child that the script forked."""
         return bool(self._sinks) and os.getpid() == self._pid
 
     def _notice(self) -> None:
@@ -127,7 +128,7 @@ class Relay:
         except Exception as error:  # noqa: BLE001 - whatever a tracker does, the run goes on
             self._failed(sink, error)
         else:
-            if call != sink.notice:  # that one tells nobody
+            if call != sink.notice:  # that one sends nothing
                 self._failures[sink] = 0
 
     def _failed(self, sink: Sink, error: Exception) -> None:
@@ -135,7 +136,7 @@ class Relay:
         self._failures[sink] += 1
         if sink not in self._complained:
             self._complained.add(sink)
-            self._problem(f"{sink.name} could not be told ({reason(error)}); the run goes on")
+            self._problem(f"{sink.name} did not get the message ({reason(error)}); the run goes on")
 
 
 def reason(error: BaseException) -> str:

@@ -29,7 +29,7 @@ class TensorBoard(Sink):
         # Now, because the script may change its folder.
         self._folder = Path(place or Path("runs", "premortem")).absolute()
         self._writer: Any = None
-        self._told = 0
+        self._count = 0
 
     def steps(self, steps: Sequence[StepStats]) -> None:
         for stats in steps:
@@ -40,14 +40,14 @@ class TensorBoard(Sink):
         self._flush()
 
     def finding(self, finding: Finding) -> None:
-        self._told += 1
-        self._write(Summary.Value(tag="premortem/findings", simple_value=self._told), finding.step)
+        self._count += 1
+        self._write(Summary.Value(tag="premortem/findings", simple_value=self._count), finding.step)
         self._text("premortem/finding", as_markdown(finding), finding.step)
         self._flush()
 
     def ended(self, outcome: Outcome) -> None:
-        told = "\n\n".join([f"**{outcome.verdict}**", *map(as_markdown, outcome.findings)])
-        self._text("premortem/verdict", told, outcome.steps)
+        text = "\n\n".join([f"**{outcome.verdict}**", *map(as_markdown, outcome.findings)])
+        self._text("premortem/verdict", text, outcome.steps)
         self._writer.close()
 
     def _text(self, tag: str, text: str, step: int) -> None:

@@ -49,8 +49,8 @@ class WandB(Sink):
         self._send_steps(run)
         self._send_findings(run)
         counts = {f"premortem/{noun}": n for noun, n in outcome.counts.items()}
-        told = {f"premortem/{f.code}": in_one_line(f) for f in outcome.findings}
-        run.summary.update({**counts, **told, "premortem/verdict": outcome.verdict})
+        lines = {f"premortem/{f.code}": in_one_line(f) for f in outcome.findings}
+        run.summary.update({**counts, **lines, "premortem/verdict": outcome.verdict})
         if not self._open:
             run.finish()
 

@@ -9,7 +9,7 @@ from premortem.redaction import redacted
 
 
 def place(where: Where) -> str:
-    """File name and line: the folders above are nobody's business elsewhere."""
+    """File name and line, without the folders above: they may be private."""
     file = Path(where.file).name if where.file else ""
     line = f"{file}:{where.line}" if file and where.line else file
     return ", ".join(part for part in (line, where.module, where.parameter) if part)
@@ -17,8 +17,8 @@ def place(where: Where) -> str:
 
 def in_one_line(finding: Finding) -> str:
     at = place(finding.where)
-    told = f"{finding.severity.value} at step {finding.step}: {finding.message}{f' ({at})' if at else ''}"
-    return redacted(" ".join(told.split()))
+    line = f"{finding.severity.value} at step {finding.step}: {finding.message}{f' ({at})' if at else ''}"
+    return redacted(" ".join(line.split()))
 
 
 def lines(finding: Finding) -> list[str]:

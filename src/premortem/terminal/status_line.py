@@ -18,12 +18,11 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from premortem.terminal.other_writers import Announced, unseen
-from premortem.terminal.printed_lines import Tee
 
 SILENT = 1.0  # seconds without a byte of the script's before the line is drawn
 MOVED = 10.0  # ... and since it last moved the cursor
@@ -180,7 +179,7 @@ class StatusLine:
                 self._lock.release()
 
     def _line(self, words: Sequence[str], width: int) -> bytes:
-        text, joint = words[0][:width], " · " if _utf8() else " | "
+        text, joint = words[0][:width], " · " if utf8() else " | "
         for word in words[1:]:
             longer = f"{text}{joint}{word}"
             if len(longer) > width:
@@ -190,7 +189,7 @@ class StatusLine:
         place = f"\033[{indent}C" if indent else ""
         style = _DIM if self._colour else ""
         drawn = f"{_MAKE_ROOM}{_SAVE}{_PLAIN}\r\033[B{place}{style}{text}{_PLAIN}{_RESTORE}"
-        return drawn.encode("utf-8" if _utf8() else "ascii", "replace")
+        return drawn.encode("utf-8" if utf8() else "ascii", "replace")
 
     def _size(self) -> tuple[int, int]:
         try:
@@ -229,35 +228,5 @@ def below(text: str, rows: float = 0.0) -> float:
     return rows
 
 
-def _utf8() -> bool:
+def utf8() -> bool:
     return (getattr(sys.stderr, "encoding", None) or "").lower().replace("-", "").startswith("utf8")
-
-
-@contextmanager
-def status_line(first: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """For a verb that takes its time: yields what changes the line. Into a file or a pipe nothing is written."""
-    if quiet or not suitable(os.environ):
-        yield lambda _sentence: None
-        return
-    line = StatusLine(colour=not os.environ.get("NO_COLOR"), shared=False)
-    tees = [Tee(stream, None, line.passing) for stream in (sys.stdout, sys.stderr)]
-    since, saying, over = time.monotonic(), first, threading.Event()
-
-    def change(sentence: str) -> None:
-        nonlocal since, saying
-        since, saying = time.monotonic(), sentence
-        line.draw([sentence])
-
-    def tick() -> None:
-        while not over.wait(1.0):
-            line.draw([saying, f"{time.monotonic() - since:.0f} s"])
-
-    change(first)
-    threading.Thread(target=tick, name="premortem-status", daemon=True).start()
-    try:
-        yield change
-    finally:
-        over.set()
-        line.close()
-        for tee in reversed(tees):
-            tee.close()

@@ -29,7 +29,7 @@ from premortem.ui.stories import Stories
 
 HOME = Path(__file__).parent
 TICK = 0.5  # seconds between two looks
-STILL_THERE = 15.0  # seconds after which silence is broken, so that nobody takes the line for dead
+STILL_THERE = 15.0  # seconds after which something is sent, so that the connection is not taken for dead
 
 
 class Pages:
@@ -80,7 +80,7 @@ class Pages:
             return self._sorry(name, "There is no such run in this folder. It may have been deleted.", 404)
         try:
             opened = self._stories.open(journal)
-            with story.telling(journal):
+            with story.readable(journal):
                 return self._page(
                     "run.html",
                     name=name,
@@ -102,7 +102,7 @@ class Pages:
             opened = self._stories.open(journal)
             if request.path_params["plot"] not in opened.drawings:
                 return PlainTextResponse("there is no such plot", 404)
-            with story.telling(journal):
+            with story.readable(journal):
                 text = opened.plot(request.path_params["plot"])
         except JournalError:
             return PlainTextResponse("there is no such plot", 404)
@@ -112,14 +112,14 @@ class Pages:
         what = request.path_params["what"]
         journal = self._runs.find(request.path_params["name"])
         if journal is None or what not in run_requests.ALL:
-            return JSONResponse({"said": "There is no such run, or no such request."}, 404)
+            return JSONResponse({"status": "There is no such run, or no such request."}, 404)
         try:
             if not self._stories.open(journal).running:
-                return JSONResponse({"said": "This run is over."}, 409)
+                return JSONResponse({"status": "This run is over."}, 409)
             run_requests.ask(journal.parent, what)
         except (JournalError, OSError) as error:
-            return JSONResponse({"said": f"That cannot be asked of this run ({error})."}, 409)
-        return JSONResponse({"said": "Asked. It is done at the end of the step that is being made."}, 202)
+            return JSONResponse({"status": f"This request cannot be sent to the run ({error})."}, 409)
+        return JSONResponse({"status": "Sent. The run will do it at the end of its current step."}, 202)
 
     def static(self, request: Request) -> Response:
         file = self._files.get(request.path_params["name"])
@@ -171,10 +171,10 @@ class Pages:
 
 
 def _page_number(text: str) -> int:
-    """1 for whatever is no number; the last page is shown for one that is too large."""
+    """1 for what is not a number; a number that is too large gives the last page."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
 
 
 def make(runs: Runs, over: Callable[[], bool]) -> Starlette:
-    """`over` says when the server is about to end: nobody listens any longer then."""
+    """`over` is set when the server is about to end: there are no listeners then."""
     return Starlette(routes=Pages(runs, over).routes())

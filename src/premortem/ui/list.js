@@ -6,7 +6,7 @@
   let asked = 0;
   const show = async () => {
     const mine = ++asked, fresh = await live.fetched(location.href);
-    if (!fresh || mine !== asked) return; // somebody has asked for something else since
+    if (!fresh || mine !== asked) return; // the user has asked for something else since
     const chosen = document.activeElement?.closest?.(".runs a")?.getAttribute("href");
     const here = document.getElementById("listing"), there = fresh.getElementById("listing");
     if (here.innerHTML !== there.innerHTML) here.replaceChildren(...there.childNodes); // a click needs the link it began on

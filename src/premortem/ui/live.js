@@ -1,5 +1,5 @@
 "use strict";
-// A page is told that it is old, asks for itself again, and puts the new parts in place.
+// A page hears that it is old, requests itself again, and puts the new parts in place.
 globalThis.live = (() => {
   const fetched = async (address) => {
     const answer = await fetch(address, { headers: { accept: "text/html" } });

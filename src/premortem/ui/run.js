@@ -13,7 +13,7 @@
     place.id = `plot-${counted++}`;
     const made = await Bokeh.embed.embed_item(data, place.id);
     views.set(place.dataset.plot, made);
-    // What a range was at first tells later whether somebody has zoomed.
+    // The first range shows later whether the user has zoomed.
     for (const range of models(made, "Range1d")) range.setv({ reset_start: range.start, reset_end: range.end });
     premortem.dress();
     return made;
@@ -86,9 +86,9 @@
   const queue = (work) => { drawing = drawing.then(work, work); return drawing; };
 
   const gone = () => {
-    const said = document.getElementById("said");
-    said.textContent = "This run was deleted. What is shown is the last that was seen of it.";
-    said.className = "bad";
+    const status = document.getElementById("status");
+    status.textContent = "This run was deleted. What is shown is the last that was seen of it.";
+    status.className = "bad";
     document.querySelectorAll("[data-ask]").forEach((button) => { button.disabled = true; });
   };
 
@@ -108,7 +108,7 @@
     const focus = bar.contains(document.activeElement) || bar.querySelector(".sure");
     state = now.dataset.state;
     if (!focus || now.dataset.running !== bar.dataset.running) bar.replaceWith(now);
-    else document.getElementById("said").replaceWith(now.querySelector("#said"));
+    else document.getElementById("status").replaceWith(now.querySelector("#status"));
     await draw();
     document.documentElement.dataset.shown = state;
   };
@@ -125,7 +125,7 @@
     }
     button.disabled = true;
     const answer = await fetch(button.dataset.ask, { method: "POST", headers: { "x-premortem": "1" } });
-    document.getElementById("said").textContent = (await answer.json()).said;
+    document.getElementById("status").textContent = (await answer.json()).status;
     button.disabled = false;
   });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") location.href = "/"; });

@@ -59,7 +59,7 @@ class Listing(NamedTuple):
     entries: Sequence[Entry]
     matching: int
     total: int
-    unread: int  # journals that nobody has looked into yet
+    unread: int  # journals that were not read yet
     page: int
     pages: int
 

@@ -55,15 +55,15 @@ class Stories:
                 if before.running == alive(before.story):
                     return before
             began = time.monotonic()
-            told = story.read(journal)
-            running = alive(told)
+            read = story.read(journal)
+            running = alive(read)
             if running:
-                told.verdict = told.verdict._replace(ending="It is running.")
-                told.meta["seconds"] = since(told.meta.get("started"))  # its own are written at the end
+                read.verdict = read.verdict._replace(ending="It is running.")
+                read.meta["seconds"] = since(read.meta.get("started"))  # its own are written at the end
             now = time.monotonic()
-            with story.telling(journal):
-                drawings = html.drawings(told)
-            opened = Opened(key, told, running, now - began, now, drawings)
+            with story.readable(journal):
+                drawings = html.drawings(read)
+            opened = Opened(key, read, running, now - began, now, drawings)
             with self._lock:
                 self._opened[journal] = opened
                 self._opened.move_to_end(journal)
@@ -94,5 +94,5 @@ def since(started: object) -> float | None:
         return None
 
 
-def alive(told: story.Story) -> bool:
-    return told.meta.get("reason") == "running" and verdict.alive(told.meta, told.path)
+def alive(read: story.Story) -> bool:
+    return read.meta.get("reason") == "running" and verdict.alive(read.meta, read.path)

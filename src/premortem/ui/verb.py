@@ -71,6 +71,6 @@ def listen(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         made.close()
         raise UsageError(
-            f"port {port} cannot be used ({error}); leave out --port, and a free one is found"
+            f"port {port} cannot be used ({error}); without --port a free one is chosen"
         ) from error
     return made

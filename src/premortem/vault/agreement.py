@@ -4,8 +4,8 @@
     first rank   all of them, side by side ─► the store
     each rank    the same one everywhere? done. Else: the oldest of those named, or an older one, and once more
 
-A rank resumes from nothing that another one could not read. The state that was read is in memory by then: what is deleted
-afterwards is missed by nobody.
+A rank resumes only from a checkpoint that every rank could read. By then its state is in memory, so the files may be
+deleted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from premortem.vault.opening import newest_whole
 from premortem.vault.resume_source import OurSaved
 
 _LOOK = 0.02  # seconds between two looks at the store
-_SAY = 15.0  # seconds after which whoever is waited for is named
+_SAY = 15.0  # seconds after which the missing ranks are named
 _PATIENCE = 1800.0  # seconds: ranks may come from very different errands (one of them unpacks the data)
 _meetings = count()  # scripts are the same on all ranks, and so is the order of their calls
 
@@ -41,7 +41,7 @@ class Offer(NamedTuple):
 
 
 class Table:
-    """All ranks at one table: each says something, and hears what all have said."""
+    """An exchange between all ranks: each gives a value, and gets the values of all."""
 
     def __init__(self, name: str, number: int, say: Callable[[str], None]) -> None:
         self.rank, self.world = training_objects.rank(), training_objects.processes()
@@ -50,24 +50,24 @@ class Table:
         self._round = count()
 
     def round(self, mine: Any) -> list[Any]:
-        """What each rank has said, by rank. Raises VaultError when one of them does not come."""
+        """The values of all ranks, by rank. Raises VaultError when a rank does not join."""
         number = next(self._round)
         self._store.set(f"{number}/{self.rank}", json.dumps(mine))
         if self.rank == 0:
             every = [f"{number}/{rank}" for rank in range(self.world)]
             self._wait_for(every)
-            said = [json.loads(self._store.get(key)) for key in every]
-            self._store.set(f"{number}/all", json.dumps(said))
-            return said
+            answers = [json.loads(self._store.get(key)) for key in every]
+            self._store.set(f"{number}/all", json.dumps(answers))
+            return answers
         self._wait_for([f"{number}/all"])
         return list(json.loads(self._store.get(f"{number}/all")))
 
     def _wait_for(self, keys: list[str]) -> None:
-        began, told = time.monotonic(), False
+        began, warned = time.monotonic(), False
         while not self._store.check(keys):
             waited = time.monotonic() - began
-            if waited > _SAY and not told:
-                told = True
+            if waited > _SAY and not warned:
+                warned = True
                 self._say(f"Rank {self.rank} waits for {self._missing(keys)} to call `{self._name}` too.")
             if waited > _PATIENCE:
                 raise VaultError(f"{self._missing(keys)} did not call `{self._name}`; call it on every rank")
@@ -79,8 +79,8 @@ class Table:
 
 
 def assembled(say: Callable[[str], None]) -> None:
-    """All ranks are in this call. Asked before one of them waits for the others in a collective, which knows no names.
-    Raises VaultError when one of them does not come."""
+    """Wait until all ranks are in this call, before one of them waits in a collective, which cannot name the missing ones.
+    Raises VaultError when one of them does not join."""
     Table("resume", next(_meetings), say).round(None)
 
 
@@ -94,8 +94,8 @@ def agreed(
     table = Table("resume", next(_meetings), say)
     left = list(candidates)
     while True:
-        said = table.round(_offer(saved))
-        offers = [Offer(*each) if each is not None else None for each in said]
+        answers = table.round(_offer(saved))
+        offers = [Offer(*each) if each is not None else None for each in answers]
         if all(offer == offers[0] for offer in offers):
             return saved, damaged
         known = [offer for offer in offers if offer is not None]
@@ -103,24 +103,24 @@ def agreed(
             raise VaultError(_apart(offers, candidates))
         oldest, own = min(known), _offer(saved)
         if own is not None and own > oldest:
-            damaged.append(f"{own.name} is not whole for every rank")
+            damaged.append(f"{own.name} cannot be read by every rank")
             left = [path for path in left if (there := _there(path)) is not None and there <= oldest]
             saved, more = newest_whole(left)
             damaged += more
 
 
 def _offer(saved: OurSaved | None) -> Offer | None:
-    return None if saved is None else _told(saved.path, saved.loaded.manifest)
+    return None if saved is None else _offer_of(saved.path, saved.loaded.manifest)
 
 
 def _there(path: Path) -> Offer | None:
     try:
-        return _told(path, Manifest.read(path / NAME))
+        return _offer_of(path, Manifest.read(path / NAME))
     except VaultError:
         return None
 
 
-def _told(path: Path, manifest: Manifest) -> Offer:
+def _offer_of(path: Path, manifest: Manifest) -> Offer:
     seal = hashlib.sha256(manifest.render()).hexdigest()
     return Offer(manifest.time, manifest.step or 0, path.name, seal)
 
@@ -130,6 +130,6 @@ def _apart(offers: Sequence[Offer | None], candidates: Sequence[Path]) -> str:
     newest = max(offer for offer in offers if offer is not None)
     where = candidates[0].parent if candidates else "the vault"
     return (
-        f"rank {', '.join(map(str, blind[:4]))} finds no whole checkpoint, and another rank has {newest.name} in {where}. "
-        "All ranks must see the same folder; nothing was loaded"
+        f"rank {', '.join(map(str, blind[:4]))} finds no complete checkpoint, but another rank has {newest.name} in {where}. "
+        "Nothing was loaded. All ranks must see the same folder"
     )

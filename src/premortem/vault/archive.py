@@ -106,6 +106,10 @@ class Archive:
     def written(self, path: Path, manifest: Manifest) -> None:
         """A checkpoint has its name: send it to the mirror, and let go of what is too many."""
         if path.parent.name == QUARANTINE:
+            names = ", ".join(f"`{name}`" for name in manifest.health.non_finite[:3])
+            say(
+                f"Step {manifest.step}: {names} not finite. The checkpoint went to {path}; the last good one stays."
+            )
             for old in folders(path.parent):
                 if old != path:
                     shutil.rmtree(old, ignore_errors=True)
@@ -202,7 +206,7 @@ def _remove(mirror: Mirror, gone: list[tuple[str, list[str]]]) -> None:
     for name, files in gone:
         # Its manifest first: what is left over when this breaks off is no checkpoint any more.
         for file in sorted(files, key=lambda each: each != NAME):
-            with suppress(Exception):  # a copy too many harms nobody
+            with suppress(Exception):  # an extra copy does no harm
                 mirror.remote.remove(f"{name}/{file}")
 
 

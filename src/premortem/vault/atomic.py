@@ -30,12 +30,12 @@ from typing import IO, BinaryIO
 
 from premortem.errors import VaultError
 from premortem.files import private
+from premortem.vault.blocks import BLOCK, hashed
 
 _MARK = re.compile(r"^\..+\.partial-(?P<place>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}$")
 _OLD = 24 * 3600.0  # seconds; a draft that another machine began is dead when it is older
 _OWNER = ".owner"
 _NO_ROOM = ("No space left on device", "file write failed", "unexpected pos", "iostream error")
-_BLOCK = 1 << 20
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux
 _HERE = -100  # AT_FDCWD
 
@@ -49,7 +49,7 @@ class Written:
 
 
 def write_whole(
-    path: Path, writer: Callable[[BinaryIO], None], *, durable: bool = True, ours: bool = False
+    path: Path, writer: Callable[[BinaryIO], object], *, durable: bool = True, ours: bool = False
 ) -> Written:
     """Write a file through `writer`, whole or not at all. A new one of `ours` is its owner's alone.
 
@@ -57,7 +57,7 @@ def write_whole(
     with in_one_sentence(path), drafted(path, durable=durable) as draft:
         with private.opened(draft, "wb") if ours else draft.open("wb") as file:
             hashed = _Hashed(file)
-            writer(hashed)  # type: ignore[arg-type]  # it writes; nobody asks it for more
+            writer(hashed)  # type: ignore[arg-type]  # a writer only calls `write`
             file.flush()
             size = file.tell()
         digest = hashed.hexdigest() if hashed.straight(size) else sha256_of(draft)
@@ -133,7 +133,7 @@ def publish_folder(draft: Path, final: Path) -> Path | None:
 
 
 def sweep(folder: Path) -> int:
-    """Remove drafts that nobody will finish. Returns how many there were."""
+    """Remove drafts of processes that are gone. Returns how many there were."""
     swept = 0
     with suppress(OSError):
         for path in list(folder.iterdir()):
@@ -151,7 +151,7 @@ def sweep(folder: Path) -> int:
 
 @contextmanager
 def in_one_sentence(path: Path) -> Iterator[None]:
-    """Trouble with a disk, told so that a person can do something about it."""
+    """Raise an error of the disk as one sentence that a person can act on."""
     try:
         yield
     except OSError as error:
@@ -175,7 +175,7 @@ def reason(error: OSError) -> str:
 
 
 def no_room(error: BaseException) -> bool:
-    """Whether a full disk is what went wrong; torch's own writer tells it in its message alone."""
+    """Whether a full disk is what went wrong; torch's own writer has it only in its message."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, OSError) and seen.errno in {errno.ENOSPC, errno.EDQUOT}:
@@ -187,11 +187,13 @@ def no_room(error: BaseException) -> bool:
 
 
 def sha256_of(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashed(file)[0]
+
+
+def copy_into(file: IO[bytes], path: Path) -> None:
+    with path.open("rb") as source:
+        shutil.copyfileobj(source, file, BLOCK)
 
 
 def sync(path: Path) -> None:
@@ -271,7 +273,7 @@ def claim(folder: Path) -> None:
 
 
 def owner_is_dead(folder: Path) -> bool:
-    """Whether nobody works there any more."""
+    """Whether the process that works there is gone."""
     note = folder / _OWNER
     try:
         place, pid = note.read_text(encoding="ascii").split()

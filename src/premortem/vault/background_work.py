@@ -1,4 +1,4 @@
-"""Work on files in the background: checksums of a large one take seconds, and nobody is to wait."""
+"""Work on files in the background: checksums of a large file take seconds, and training must not wait."""
 
 from __future__ import annotations
 

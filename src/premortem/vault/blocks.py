@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from premortem.errors import VaultError
@@ -41,6 +43,31 @@ class Window(io.RawIOBase):
         buffer[: len(got)] = got
         self._at += len(got)
         return len(got)
+
+
+Advance = Callable[[int], None]  # called with the number of bytes that were read
+
+
+def unwatched(_count: int) -> None:
+    """An `Advance` that does nothing."""
+
+
+def hashed(file: Any, advance: Advance = unwatched) -> tuple[str, int]:
+    """The sha256 and the length of what a file holds from here on."""
+    digest, size = hashlib.sha256(), 0
+    while block := file.read(BLOCK):
+        digest.update(block)
+        size += len(block)
+        advance(len(block))
+    return digest.hexdigest(), size
+
+
+def head_of(path: Path, count: int) -> bytes:
+    """The first bytes of a file; b"" for what is not a file."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(count)
 
 
 def pieces(file: IO[bytes], start: int, length: int, name: str) -> Iterator[memoryview]:

@@ -13,54 +13,39 @@ from premortem.vault.stubs import Named, Opaque, Storage, TensorStub, sizes_of
 
 TORCH = {"torch._utils", "torch._tensor", "torch.nn.parameter"}
 _DATA_CALLS = {
-    "argparse.Namespace",
-    "array.array",
-    "collections.ChainMap",
-    "collections.Counter",
-    "collections.UserDict",
-    "collections.UserList",
-    "collections.deque",
-    "copyreg.__newobj__",
-    "datetime.date",
-    "datetime.datetime",
-    "datetime.time",
-    "datetime.timedelta",
-    "datetime.timezone",
-    "decimal.Decimal",
-    "fractions.Fraction",
-    "functools.partial",  # calls nothing until it is called, and nothing here calls it
-    "logging.getLogger",
-    "pathlib.Path",
-    "pathlib.PosixPath",
-    "pathlib.PurePosixPath",
-    "pathlib.PureWindowsPath",
-    "pathlib.WindowsPath",
-    "pathlib._local.PosixPath",
-    "pathlib._local.WindowsPath",
-    "random.Random",
-    "re._compile",
-    "torch.torch_version.TorchVersion",
-    "types.GenericAlias",
-    "types.SimpleNamespace",
-    "uuid.UUID",
-    "zoneinfo.ZoneInfo",
-    # Values that pandas, numpy and torch write as calls.
-    "pandas._libs.internals._unpickle_block",
-    "pandas.core.indexes.base._new_Index",
-    "numpy.dtype",
-    "numpy.ndarray",
-    "numpy.core.multiarray._reconstruct",
-    "numpy._core.multiarray._reconstruct",
-    "numpy.core.multiarray.scalar",
-    "numpy._core.multiarray.scalar",
-    "numpy.core.numeric._frombuffer",
-    "numpy._core.numeric._frombuffer",
-    "numpy.random._pickle.__bit_generator_ctor",
-    "numpy.random._pickle.__generator_ctor",
-    "numpy.random._pickle.__randomstate_ctor",
-    "torch.device",
-    "torch.serialization._get_layout",
-    "torch.storage._load_from_bytes",  # only noted here: what it would load is not loaded
+    f"{module}.{name}"
+    for module, names in {
+        "argparse": "Namespace",
+        "array": "array",
+        "collections": "ChainMap Counter UserDict UserList deque",
+        "copyreg": "__newobj__",
+        "datetime": "date datetime time timedelta timezone",
+        "decimal": "Decimal",
+        "fractions": "Fraction",
+        "functools": "partial",  # calls nothing until it is called, and nothing here calls it
+        "logging": "getLogger",
+        "pathlib": "Path PosixPath PurePosixPath PureWindowsPath WindowsPath",
+        "pathlib._local": "PosixPath WindowsPath",
+        "random": "Random",
+        "re": "_compile",
+        "types": "GenericAlias SimpleNamespace",
+        "uuid": "UUID",
+        "zoneinfo": "ZoneInfo",
+        # Values that pandas, numpy and torch write as calls.
+        "pandas._libs.internals": "_unpickle_block",
+        "pandas.core.indexes.base": "_new_Index",
+        "numpy": "dtype ndarray",
+        "numpy.core.multiarray": "_reconstruct scalar",
+        "numpy._core.multiarray": "_reconstruct scalar",
+        "numpy.core.numeric": "_frombuffer",
+        "numpy._core.numeric": "_frombuffer",
+        "numpy.random._pickle": "__bit_generator_ctor __generator_ctor __randomstate_ctor",
+        "torch": "device",
+        "torch.serialization": "_get_layout",
+        "torch.storage": "_load_from_bytes",  # only noted here: what it would load is not loaded
+        "torch.torch_version": "TorchVersion",
+    }.items()
+    for name in names.split()
 }
 
 
@@ -121,7 +106,7 @@ def is_function(maker: Named) -> bool:
 
 
 def in_standard_library(module: str) -> bool:
-    """A module `code` is; `code.models` is somebody's own, because the standard one has nothing below it."""
+    """`code` is a standard module; `code.models` is not, because the standard `code` has no submodules."""
     top, _, below = module.partition(".")
     return top in sys.stdlib_module_names and (not below or top in _PACKAGES)
 

@@ -13,7 +13,7 @@ Listing needs no torch. One file in `formats/` for each way a checkpoint is writ
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from premortem.errors import VaultError
 from premortem.files import untrusted
 from premortem.vault import leaves, tensor_bytes
+from premortem.vault.blocks import Advance
 from premortem.vault.leaves import StateDict
 from premortem.vault.stubs import Opaque, TensorStub
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["Contents", "StateDict", "TensorRecord", "open_contents"]
-
-Advance = Callable[[int], None]  # so many bytes more were looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Contents(ABC):
     """An opened checkpoint. `tensors` and `plain` are by dotted path, in the order of the file."""
 
     format: str  # in words, for people
-    checksums: bool = False  # whether the format itself can tell a flipped bit
+    checksums: bool = False  # whether the format itself shows a flipped bit
     foreign: tuple[str, ...] = ()  # classes of objects in it that were not made
 
     def __init__(self, path: Path, tree: Any) -> None:
@@ -67,7 +66,7 @@ class Contents(ABC):
 
     @abstractmethod
     def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
-        """Each damaged record and what is wrong with it, as far as the format can tell."""
+        """Each damaged record and what is wrong with it, as far as the format shows it."""
 
     def read(self, name: str) -> torch.Tensor:
         """One tensor, on the CPU, in memory of its own. Raises VaultError."""

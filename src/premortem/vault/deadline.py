@@ -34,7 +34,7 @@ def parse(text: str, *, now: float | None = None, environ: Mapping[str, str] = o
         found = _SESSIONS[word](environ)
         if found is None:
             raise UsageError(
-                f"`--deadline {word}`: this is no {word.capitalize()} session that tells when it ends"
+                f"`--deadline {word}`: this is not a {word.capitalize()} session with a known end"
             )
         return found
     if word == "auto":
@@ -42,19 +42,19 @@ def parse(text: str, *, now: float | None = None, environ: Mapping[str, str] = o
         found = next((each for each in known if each is not None), None)
         if found is None:
             raise UsageError(
-                "`--deadline auto`: nothing here tells when this session ends; give a time, such as 9h"
+                "`--deadline auto`: the end of this session is not known; give a time, such as 9h"
             )
         return found
     moment = _moment(word, now)
     if moment is None:
-        raise UsageError(f"`--deadline {text}` is no time; it can be {_FORMS}")
+        raise UsageError(f"`--deadline {text}` is not a time; write {_FORMS}")
     if moment <= now:
         raise UsageError(f"`--deadline {text}` has passed already")
     return Deadline(moment, "the time given")
 
 
 def span(word: str) -> float | None:
-    """Seconds of `1h30m`; None when it is no such thing."""
+    """Seconds of `1h30m`; None when it is not a span of time."""
     found = _SPAN.findall(word)
     if not found or _SPAN.sub("", word).strip():
         return None
@@ -97,7 +97,7 @@ def _kaggle(environ: Mapping[str, str]) -> Deadline | None:
 
 
 def _colab(environ: Mapping[str, str]) -> Deadline | None:
-    """At most 12 hours; it may be less, which nobody tells."""
+    """At most 12 hours; it may be less, and Colab does not announce it."""
     if not on_colab(environ):
         return None
     return Deadline(session_began() + 12 * _HOUR, "the end of the Colab session (at most 12 hours)")

@@ -14,8 +14,8 @@ from premortem.vault.places import Away
 
 
 def fetch_newest(url: str, folder: Path, *, after: float) -> list[str]:
-    """Bring the newest whole checkpoint that was saved after this time into `folder`. Says what it did, and what failed."""
-    said: list[str] = []
+    """Bring the newest whole checkpoint that was saved after this time into `folder`. Returns sentences: what it did, and what failed."""
+    remarks: list[str] = []
     try:
         place = Away(url)
         found = [each for each in checkpoints(place) if number_of(Path(each.name)) is not None]
@@ -26,10 +26,10 @@ def fetch_newest(url: str, folder: Path, *, after: float) -> list[str]:
         try:
             _bring(place, each, folder)
         except VaultError as error:
-            said.append(f"{each.name} on the mirror was passed over: {error}")
+            remarks.append(f"{each.name} on the mirror was skipped: {error}")
         else:
-            return [*said, f"{each.name} was brought back from the mirror"]
-    return said
+            return [*remarks, f"{each.name} was brought back from the mirror"]
+    return remarks
 
 
 def _bring(place: Away, found: Found, folder: Path) -> None:

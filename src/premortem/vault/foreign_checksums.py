@@ -3,8 +3,8 @@
     .premortem/records/prints/1835021-1763239000123456789-4096     XXH3 of each 16 MiB of the file
 
 A file is known by its inode, its time and its size. A rename keeps all three; whoever writes the file anew changes one
-of them; a bit that turns over on the disk changes none. So nothing is ever said of a file that somebody has touched
-since, or of a copy.
+of them; a bit that turns over on the disk changes none. So a file that was changed since, or copied, is never
+reported.
 """
 
 from __future__ import annotations
@@ -31,11 +31,7 @@ def take(file: BinaryIO, home: Path) -> None:
         if identity(file) != known:
             return
     folder = made(home, _FOLDER)
-
-    def pour(to: BinaryIO) -> None:
-        to.write("\n".join(lines).encode())
-
-    write_whole(folder / known, pour, ours=True)
+    write_whole(folder / known, lambda to: to.write("\n".join(lines).encode()), ours=True)
     _forget_old(folder)
 
 
@@ -46,7 +42,7 @@ def identity(file: BinaryIO) -> str:
 
 
 def recall(file: BinaryIO, path: Path, home: Path) -> list[str] | None:
-    """The checksums of this very file, if it was saved in a watched run and nobody has touched it since."""
+    """The checksums of this very file, if it was saved in a watched run and was not changed since."""
     name = identity(file)
     for folder in folders_for(path, home):
         try:

@@ -34,7 +34,7 @@ class NonFinite:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a look at the numbers said. Zeros alone condemn nothing: some layers begin that way."""
+    """The result of checking the numbers. Zeros alone are no fault: some layers begin that way."""
 
     non_finite: list[str] = field(default_factory=list)
     all_zero: list[str] = field(default_factory=list)

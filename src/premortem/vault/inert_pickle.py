@@ -6,7 +6,7 @@ shape and where its bytes lie. So a stranger's checkpoint can be listed on a mac
 call of `os.system` is found instead of made.
 
     known      tensors, storages, containers, plain values      understood
-    a class    of somebody's package, made and filled           kept as an `Opaque`, told by its name
+    a class    of another package, made and filled              kept as an `Opaque`, shown by its name
     a call     of a function, or of the standard library        refused
 
 It is a program whose length, size and time are limited too, whatever it asks for.
@@ -86,7 +86,7 @@ class _Counted(dict[int, Callable[..., None]]):
             raise Refused(f"has more than {MOST_OPCODES:,} steps; it is made to keep its reader busy")
         known = self.get(code)
         if known is None:
-            raise pickle.UnpicklingError(f"{code:#04x} is no step of a pickle")
+            raise pickle.UnpicklingError(f"{code:#04x} is not an opcode of a pickle")
         return known
 
 
@@ -193,7 +193,7 @@ class _Inert(_Reader):  # type: ignore[misc] # the base has no types
             target.state = state
         # An OrderedDict may carry attributes (a state_dict's `_metadata`); they hold no weights.
         elif not isinstance(target, (OrderedDict, TensorStub)):
-            raise Refused(f"changes the attributes of {_told(target)}, which no checkpoint needs")
+            raise Refused(f"changes the attributes of {_shown(target)}, which no checkpoint needs")
 
     def load_bytearray8(self) -> None:
         self.append(bytearray(self.read(int.from_bytes(self.read(8), "little"))))
@@ -260,7 +260,7 @@ class _Inert(_Reader):  # type: ignore[misc] # the base has no types
     def _made(self, maker: Any, args: Any) -> Any:
         """An object of a class, empty until it is filled."""
         if not isinstance(maker, Named):
-            raise Refused(f"makes an object of {_told(maker)}, which is no class")
+            raise Refused(f"makes an object of {_shown(maker)}, which is not a class")
         if str(maker) == "collections.OrderedDict":
             return OrderedDict()
         if in_standard_library(maker.module) and not is_data(maker):
@@ -271,7 +271,7 @@ class _Inert(_Reader):  # type: ignore[misc] # the base has no types
 
     def _called(self, maker: Any, args: Any) -> Any:
         if not isinstance(maker, Named):
-            raise Refused(f"calls {_told(maker)}, which it put together itself; do not load this file")
+            raise Refused(f"calls {_shown(maker)}, which it put together itself; do not load this file")
         if not isinstance(args, tuple):
             raise VaultError("a call has no arguments")
         name = str(maker)
@@ -301,5 +301,5 @@ class _Adding:
         self._into.add(key)
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     return f"`{value}`" if isinstance(value, Named) else f"an object (`{type(value).__name__}`)"

@@ -78,7 +78,7 @@ class Shelf:
         `copy` is for a file that the script will rewrite in place, and its links with it."""
         if not path.exists() or path in self.poisoned:
             return None
-        size = _size(path)
+        size = size_of(path)
         if not self._fits(path, size):
             return None
         ways: list[tuple[Path, Put]] = []
@@ -92,7 +92,7 @@ class Shelf:
         """A copy of what is at `path`, where it takes no room from the next one. None when that was not possible."""
         if path in self.poisoned or _device(path) == _device(self.folder):
             return None
-        size = _size(path)
+        size = size_of(path)
         try:
             if shutil.disk_usage(self.folder).free < 2 * size + SPARE:
                 return None
@@ -130,7 +130,7 @@ class Shelf:
     def divert(self, draft: Path, path: Path, step: int, poisoned: tuple[str, ...]) -> Path:
         """Put a poisoned file into quarantine; from now on it stands for `path` within the run. Raises OSError."""
         place = self._place(self.folder, "quarantine", path, f"step-{step}{path.suffix}")
-        size = _size(draft)
+        size = size_of(draft)
         try:
             draft.replace(place)
         except OSError:  # another file system
@@ -204,7 +204,7 @@ class Shelf:
 
     def _fits(self, path: Path, size: int) -> bool:
         """Within the budget, once the oldest versions have gone; last of all what earlier runs left."""
-        held = sum(_size(version) for versions in self._kept.values() for version in versions)
+        held = sum(size_of(version) for versions in self._kept.values() for version in versions)
         room = min(self._most, int(_SHARE * (shutil.disk_usage(path.parent).free + held)))
         while held + size > room:
             left = set(self._left.values())
@@ -215,7 +215,7 @@ class Shelf:
             )
             if oldest is None:
                 return False
-            held -= _size(oldest)
+            held -= size_of(oldest)
             self._forget(oldest)
         return True
 
@@ -311,13 +311,13 @@ def _remove(version: Path) -> None:
 
 def _remove_empty(folder: Path, home: Path) -> None:
     """Leave no trace of a folder that could not be used."""
-    with suppress(OSError):  # not empty: somebody uses it
+    with suppress(OSError):  # not empty: it is in use
         while folder.is_relative_to(home):
             folder.rmdir()
             folder = folder.parent
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
     try:
         if path.is_dir():
             return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())

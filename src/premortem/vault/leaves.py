@@ -183,11 +183,11 @@ def number(node: Any) -> Any:
 
 
 def shown(leaf: Any) -> Any:
-    """A plain leaf for people and JSON: objects that were not made are told by their class."""
+    """A plain leaf for people and JSON: objects that were not created are shown by their class."""
     if isinstance(leaf, Named):
         return str(leaf)
     if isinstance(leaf, Opaque):
-        return _told(leaf)
+        return _shown_object(leaf)
     if isinstance(leaf, (bytes, bytearray)):
         return f"<{len(leaf):,} bytes>"
     if isinstance(leaf, int) and leaf.bit_length() > _LONG_NUMBER:
@@ -202,7 +202,7 @@ def shown(leaf: Any) -> Any:
     return leaf
 
 
-def _told(leaf: Opaque) -> str:
+def _shown_object(leaf: Opaque) -> str:
     if leaf.made_by.name.endswith("Path"):
         return posixpath.join("", *(each for each in leaf.given if isinstance(each, str))) or "."
     if leaf.made_by.name == "_reconstruct":

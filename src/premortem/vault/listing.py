@@ -1,4 +1,4 @@
-"""The checkpoints of a place, told from the names of its files and from their manifests."""
+"""The checkpoints of a place, as the names of its files and their manifests show them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from pathlib import Path
 from premortem.errors import VaultError
 from premortem.files.untrusted import loads, why
 from premortem.vault import formats
+from premortem.vault.blocks import Advance
 from premortem.vault.manifest import NAME, Manifest
 from premortem.vault.mirror import SUFFIX
-from premortem.vault.places import Advance, Place
+from premortem.vault.places import Place
 from premortem.vault.store import STATE
 
 SUFFIXES = (".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".tar", ".pt2")
@@ -71,9 +72,7 @@ def checkpoints(place: Place, only: str = "") -> list[Found]:
             if not place.local(name):
                 remark = "no manifest: not sent by premortem, or not sent to its end"
             elif _is_kept(str(place.local(name))):
-                remark = (
-                    "its manifest is missing: whether it is the file that was put aside here cannot be told"
-                )
+                remark = "its manifest is missing: it may not be the file that was kept here"
             found.append(Found(name, "file", (name,), size, time=place.written(name), remark=remark))
     return sorted(found, key=lambda each: (each.time or 0.0, each.step or 0, each.name))
 

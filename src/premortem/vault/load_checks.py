@@ -1,7 +1,7 @@
-"""Is what is loaded what was saved? A narrower question than `verify.py`'s, asked beside every load of a script.
+"""Is a loaded file the one that was saved? Checked at every load of a script, and narrower than `verify.py`.
 
 Only positive evidence counts: a checksum that stands in the file itself, or a print that was taken when it was saved.
-Where there is neither, and of anything that is odd but loads as it was written, nothing is said.
+A file with neither is not reported, nor is an odd file that loads as it was written.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Alteration(NamedTuple):
     torn: bool = False  # it has no end: cut off, or still being written
 
 
-def can_tell(file: BinaryIO, path: Path, home: Path) -> bool:
-    """Whether anything is known about this file that its bytes could contradict."""
+def is_checkable(file: BinaryIO, path: Path, home: Path) -> bool:
+    """Whether the file has a checksum to compare with, its own or one taken when it was saved."""
     file.seek(0)
     return file.read(len(MAGIC)) == MAGIC or foreign_checksums.recall(file, path, home) is not None
 

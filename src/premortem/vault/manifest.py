@@ -32,7 +32,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from premortem.errors import VaultError
 from premortem.files import trust, untrusted
@@ -69,7 +69,7 @@ class TensorEntry:
 
 @dataclass(frozen=True)
 class HealthRecord:
-    """What a look at the numbers said."""
+    """The result of checking the numbers."""
 
     ok: bool = True
     non_finite: list[str] = field(default_factory=list)
@@ -124,11 +124,7 @@ class Manifest:
     def write(self, path: Path, *, durable: bool = True, ours: bool = False) -> Written:
         """Whole or not at all; not `durable`: but not safe from a power cut. Raises VaultError."""
         content = self.render()
-
-        def pour(file: BinaryIO) -> None:
-            file.write(content)
-
-        return write_whole(path, pour, durable=durable, ours=ours)
+        return write_whole(path, lambda file: file.write(content), durable=durable, ours=ours)
 
     @property
     def doubt(self) -> str:
@@ -159,7 +155,7 @@ class Manifest:
         except ValueError as error:
             raise VaultError(f"{where} is damaged; it is not valid JSON ({error})") from None
         if not isinstance(body, dict) or "vault" not in body:
-            raise VaultError(f"{where} is no manifest of a vault")
+            raise VaultError(f"{where} is not a manifest of a vault")
         if body["vault"] != FORMAT:
             raise VaultError(
                 f"{where} is a manifest of format {body['vault']!r}; this premortem reads format {FORMAT}"
@@ -190,7 +186,7 @@ def _parts(body: Mapping[str, Any]) -> dict[str, Any]:
     for name in parts["files"]:
         # A manifest comes from wherever the checkpoint came from: it must not point out of its folder.
         if name.startswith("/") or any(part in {"..", ".", ""} for part in name.split("/")):
-            raise TypeError(f"`{name}` is no file of this folder")
+            raise TypeError(f"`{name}` is not a file of this folder")
     return parts
 
 
@@ -213,4 +209,4 @@ def _compact(value: Any) -> str:
 
 
 def _not_strict(word: str) -> None:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not JSON")

@@ -1,6 +1,6 @@
 """Which weight of a file belongs to which weight of a model. Pure: names, shapes and dtypes in, a match out.
 
-module.fc.weight  (10, 4)   →   fc.weight  (10, 4)       a wrapper's prefix: told, with the remedy
+module.fc.weight  (10, 4)   →   fc.weight  (10, 4)       a wrapper's prefix: reported, with the remedy
 fc.weight         (10, 4)   →   fc.weight  (12, 4)       another shape
 """
 
@@ -41,10 +41,6 @@ class Match:
     renaming: str = ""  # how the names were brought together, in words
     remedy: str = ""  # the same as code
 
-    @property
-    def complete(self) -> bool:
-        return not (self.missing or self.unexpected or self.reshaped)
-
 
 @dataclass(frozen=True)
 class _Way:
@@ -76,7 +72,7 @@ def match(saved: Mapping[str, Spec], wanted: Mapping[str, Spec]) -> Match:
             # Another reading must explain most of one side; one or two names can agree by accident.
             if found > most and 2 * found > min(len(wanted), len(saved)):
                 best, most = way, found
-    return _told(best, saved, wanted, plain)
+    return _matched(best, saved, wanted, plain)
 
 
 def _found(way: _Way, saved: Mapping[str, Spec], wanted: Mapping[str, Spec], plain: Mapping[str, str]) -> int:
@@ -96,24 +92,24 @@ def _target(way: _Way, name: str, wanted: Mapping[str, Spec], plain: Mapping[str
     return plain.get(read) if way.wrappers else None
 
 
-def _told(
+def _matched(
     way: _Way, saved: Mapping[str, Spec], wanted: Mapping[str, Spec], plain: Mapping[str, str]
 ) -> Match:
-    told = Match(renaming=way.words, remedy=way.remedy)
+    found = Match(renaming=way.words, remedy=way.remedy)
     for name, spec in saved.items():
         target = _target(way, name, wanted, plain)
         if target is None:
-            (told.aside if way.strip and way.read(name) is None else told.unexpected).append(name)
+            (found.aside if way.strip and way.read(name) is None else found.unexpected).append(name)
             continue
         want = wanted[target]
         if spec.shape != want.shape and not math.prod(spec.shape) == math.prod(want.shape) == 1:
-            told.reshaped[target] = (spec.shape, want.shape)
+            found.reshaped[target] = (spec.shape, want.shape)
             continue
-        told.pairs[target] = name
+        found.pairs[target] = name
         if spec.dtype != want.dtype:
-            told.cast[target] = (spec.dtype, want.dtype)
-    told.missing = [name for name in wanted if name not in told.pairs and name not in told.reshaped]
-    return told
+            found.cast[target] = (spec.dtype, want.dtype)
+    found.missing = [name for name in wanted if name not in found.pairs and name not in found.reshaped]
+    return found
 
 
 def _ways(saved: Mapping[str, Spec], wanted: Mapping[str, Spec]) -> Iterable[_Way]:

@@ -42,7 +42,7 @@ from premortem.vault.links import link_or_copy
 from premortem.vault.manifest import NAME as MANIFEST
 from premortem.vault.manifest import FileRecord, Manifest
 from premortem.vault.mirror_jobs import NotAJob, sound
-from premortem.vault.remote import Remote
+from premortem.vault.remote import Remote, first_line
 from premortem.vault.time_limits import within
 
 SUFFIX = ".manifest.json"
@@ -58,7 +58,7 @@ class MirrorStatus:
     pending: int
     done: int
     failures: int  # attempts in a row that failed
-    problem: str  # what the last of them said
+    problem: str  # the error of the last attempt
     seconds: float  # what the last upload took, from beginning to verified
     waiting_since: float | None  # when the oldest pending job was put
 
@@ -249,18 +249,18 @@ class Mirror:
             return
         except Exception as error:  # noqa: BLE001 - the network, the server, the disk, the library: try again later
             self._failures += 1
-            self._problem = _first_line(error)
+            self._problem = first_line(error)
             self.remote.forget()
             return
         self._failures, self._problem = 0, ""
         self._done += 1
         self._seconds = time.monotonic() - began
         _drop(folder)
-        with suppress(Exception):  # an old copy too many harms nobody
+        with suppress(Exception):  # an extra old copy does no harm
             self._rotate(job)
 
     def _refuse(self, folder: Path, error: NotAJob) -> None:
-        self._problem = _first_line(error)
+        self._problem = first_line(error)
         try:
             (folder / JOB).replace(folder / "refused.json")
         except OSError:
@@ -299,7 +299,7 @@ class Mirror:
 
 
 def _drop(folder: Path) -> None:
-    """Its paper goes first: a job that lost its data to a kill could never be done, and would hold up the rest."""
+    """Remove job.json first: a job whose data is gone could never be finished, and would hold up the others."""
     with suppress(OSError):
         (folder / JOB).unlink()
     shutil.rmtree(folder, ignore_errors=True)
@@ -311,13 +311,8 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _hashed(folder: Path) -> dict[str, Any]:
-    """The job with its checksums, which are made here: nobody trains in this thread."""
+    """The job with its checksums, which are computed on this thread, not on the training thread."""
     job = _read(folder)
     for file in job["files"].values():
         file["sha256"] = sha256_of(folder / "data" / file["held"])
     return job
-
-
-def _first_line(error: BaseException) -> str:
-    lines = redaction.redacted(str(error).strip()).splitlines()  # a library's error may show the whole URL
-    return (lines[0] if lines else type(error).__name__)[:300]

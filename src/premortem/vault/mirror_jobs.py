@@ -43,7 +43,7 @@ def sound(folder: Path, job: Any) -> dict[str, Any]:
 def _held(folder: Path, file: Any) -> None:
     number = file.get("held") if isinstance(file, dict) else None
     if not isinstance(number, str) or not (number.isascii() and number.isdecimal()):
-        raise NotAJob(f"{folder} would send {number!a}, which is no file of its own")
+        raise NotAJob(f"{folder} would send {number!a}, which is not a file of its own")
     if not isinstance(file.get("bytes"), int):
         raise NotAJob(f"{folder} does not say how much there is to send")
     try:
@@ -51,7 +51,7 @@ def _held(folder: Path, file: Any) -> None:
     except FileNotFoundError:
         return  # it is missed where it is read
     if not plain:
-        raise NotAJob(f"{folder} would send {number}, which is a link or no plain file")
+        raise NotAJob(f"{folder} would send {number}, which is not a plain file")
 
 
 def _below(name: Any) -> bool:

@@ -91,7 +91,7 @@ def opened(path: Path) -> Iterator[Saved]:
     verdict = verify(path, numbers=False)  # the numbers are looked at where they are compared
     if not verdict.ok:
         kind = Refused if verdict.refused else VaultError
-        told = verdict.reason if str(path) in verdict.reason else f"{path}: {verdict.reason}"
-        raise kind(told, record=verdict.damaged[0].record if verdict.damaged else "")
+        message = verdict.reason if str(path) in verdict.reason else f"{path}: {verdict.reason}"
+        raise kind(message, record=verdict.damaged[0].record if verdict.damaged else "")
     with open_contents(path) as contents:
         yield TheirSaved(path, contents)

@@ -155,7 +155,7 @@ def _saved_by_key(saved: Mapping[str, Any], names: Names | None) -> dict[Any, _S
 
 
 def _keys(names: Names) -> list[list[Any]]:
-    """A parameter's name; those without one are told apart by their place among themselves."""
+    """A parameter's name; those without a name are numbered."""
     unnamed = 0
     keys: list[list[Any]] = []
     for group in names:

@@ -1,11 +1,11 @@
 """A checkpoint to which every rank adds what is its own: `Vault(folder, each_rank=True)`.
 
-    rank 1    rng, loader, own.*  ─► .rank-1.partial-…/   written, read back, sealed by a manifest ─► told in the store
+    rank 1    rng, loader, own.*  ─► .rank-1.partial-…/   written, read back, sealed by a manifest ─► announced in the store
     rank 0    model, optimizer, … ─► .step-….partial-…/
               waits for all parts, takes their files in, reads all of it back, manifest, and only then the name step-…
 
-A rank that is killed at any moment leaves a draft without a name, which nobody reads and the next run sweeps away. A part of
-another attempt is never told of in this one's store, so it cannot be mixed in.
+A rank that is killed leaves a draft without a name, which is never read; the next run removes it. A part of another attempt is
+not announced in this attempt's store, so it cannot be mixed in.
 
 What rank 3 has of its own are pieces like all others, called `rank-3.rng`, `rank-3.own.bank`; rank 0's have their plain names.
 """
@@ -94,10 +94,10 @@ class Parts:
         try:
             store.write(mine, snapshot, trees, manifest)
         except BaseException as error:
-            self._tell(number, {"error": str(error)})
+            self._announce(number, {"error": str(error)})
             raise
         seal = hashlib.sha256((mine / NAME).read_bytes()).hexdigest()
-        self._tell(number, {"folder": mine.name, "seal": seal, "step": manifest.step})
+        self._announce(number, {"folder": mine.name, "seal": seal, "step": manifest.step})
 
     def gather(self, number: str, manifest: Manifest) -> list[Delivered]:
         """All other ranks' parts, once they are whole. Raises VaultError when one of them cannot be had."""
@@ -119,7 +119,7 @@ class Parts:
             self._store.delete_key(f"{number}/{rank}")
         return found
 
-    def _tell(self, number: str, record: dict[str, Any]) -> None:
+    def _announce(self, number: str, record: dict[str, Any]) -> None:
         with suppress(RuntimeError):  # the store went away, and the run with it
             self._store.set(f"{number}/{self.rank}", json.dumps(record))
 

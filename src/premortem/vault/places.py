@@ -10,28 +10,17 @@ from __future__ import annotations
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from premortem.errors import PremortemError, UsageError, VaultError
 from premortem.files import untrusted
-from premortem.vault.remote import Remote
+from premortem.vault.blocks import Advance
+from premortem.vault.remote import Remote, first_line
 
-Advance = Callable[[int], None]
-
-PASSED_BY = {
-    ".git",
-    ".hg",
-    ".venv",
-    "venv",
-    "__pycache__",
-    "node_modules",
-    "site-packages",
-    ".tox",
-    ".mypy_cache",
-}
+PASSED_BY = set(".git .hg .venv venv __pycache__ node_modules site-packages .tox .mypy_cache".split())
 MOST_READ = 256 << 20  # bytes of a manifest or an index
 _MOST = 200_000  # files; a home folder is not a place to look through
 
@@ -136,11 +125,11 @@ class Away(Place):
         self.shown = self._remote.shown
 
     def is_file(self) -> bool:
-        with self._told():
+        with self._in_one_line():
             return self._remote.is_file()
 
     def names(self) -> dict[str, int]:
-        with self._told():
+        with self._in_one_line():
             try:
                 return self._remote.names()
             except FileNotFoundError:
@@ -150,11 +139,11 @@ class Away(Place):
         return {name: size for name, size in self.names().items() if name in wanted}
 
     def read(self, name: str) -> bytes:
-        with self._told():
+        with self._in_one_line():
             return self._remote.read(name, MOST_READ)
 
     def bring(self, name: str, target: Path, advance: Advance) -> None:
-        with self._told(), self._remote.open(name) as source, target.open("wb") as copy:
+        with self._in_one_line(), self._remote.open(name) as source, target.open("wb") as copy:
             _pour(source, copy, advance)
 
     def local(self, name: str) -> Path | None:
@@ -164,14 +153,14 @@ class Away(Place):
         return None
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _in_one_line(self) -> Iterator[None]:
         """The libraries raise whatever they like; a person gets one sentence."""
         try:
             yield
         except PremortemError:
             raise
         except Exception as error:
-            raise VaultError(f"{self.shown} cannot be read ({_first_line(error)})") from error
+            raise VaultError(f"{self.shown} cannot be read ({first_line(error)})") from error
 
 
 def place_of(where: str) -> tuple[Place, str]:
@@ -194,7 +183,3 @@ def _pour(source: Any, target: Any, advance: Advance) -> None:
     while block := source.read(1 << 20):
         target.write(block)
         advance(len(block))
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 from premortem.vault import store
-from premortem.vault.archive import Archive, say
+from premortem.vault.archive import Archive
+from premortem.vault.links import link_or_copy
 from premortem.vault.manifest import HealthRecord, Manifest
 from premortem.vault.parts import Delivered
 from premortem.vault.snapshot import Snapshot
@@ -27,7 +27,7 @@ def publish(
         for part in parts:
             for name, record in part.manifest.files.items():
                 if name != store.STATE:
-                    _link(part.folder / name, draft / name)
+                    link_or_copy(part.folder / name, draft / name)
                     manifest.files[name] = record
             manifest.tensors.update(part.manifest.tensors)
             trees.update(part.trees)
@@ -41,32 +41,20 @@ def publish(
     finally:
         for part in parts:
             shutil.rmtree(part.folder, ignore_errors=True)
-    if not manifest.health.ok:
-        names = ", ".join(f"`{name}`" for name in manifest.health.non_finite[:3])
-        say(
-            f"Step {manifest.step}: {names} not finite. The checkpoint went to {place}; the last good one stays."
-        )
     archive.written(place, manifest)
     return place
 
 
 def _unite(manifest: Manifest, parts: list[Delivered]) -> None:
     """The first rank's manifest speaks for all: it is not well when one part is not."""
-    told = [manifest.health, *(part.manifest.health for part in parts)]
+    records = [manifest.health, *(part.manifest.health for part in parts)]
     manifest.health = HealthRecord(
-        all(each.ok for each in told),
-        [name for each in told for name in each.non_finite],
-        [name for each in told for name in each.all_zero],
+        all(each.ok for each in records),
+        [name for each in records for name in each.non_finite],
+        [name for each in records for name in each.all_zero],
     )
     manifest.ranks = 1 + len(parts)
     for part in parts:
         manifest.pieces.update(part.manifest.pieces)
         manifest.optimizers.update(part.manifest.optimizers)
         manifest.left_out += [each for each in part.manifest.left_out if each not in manifest.left_out]
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # a file system without links
-        shutil.copyfile(source, target)

@@ -1,4 +1,4 @@
-"""What ranks say to each other where all of them are in the same call anyway: a save or a resume of pieces."""
+"""Values that ranks exchange where all of them are in the same call anyway: a save or a resume of pieces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def gathered(word: Any, group: Any = None) -> list[Any]:
-    """What each rank has said, by rank."""
+    """The values of all ranks, by rank."""
     import torch.distributed as dist
 
     every: list[Any] = [None] * dist.get_world_size(group)
@@ -15,10 +15,10 @@ def gathered(word: Any, group: Any = None) -> list[Any]:
 
 
 def from_first(word: Any, group: Any = None) -> Any:
-    """What the first rank has said; the others' words are not heard."""
+    """The value of the first rank; those of the others are not used."""
     import torch.distributed as dist
 
-    said = [word]
+    held = [word]
     source = 0 if group is None else dist.get_global_rank(group, 0)
-    dist.broadcast_object_list(said, src=source, group=group)
-    return said[0]
+    dist.broadcast_object_list(held, src=source, group=group)
+    return held[0]

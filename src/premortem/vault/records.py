@@ -1,4 +1,4 @@
-"""What is remembered of files that somebody else wrote, so that from then on a checksum stands.
+"""Checksums of files that premortem did not write, so that later damage is found.
 
     .premortem/records/best.pt-1f0c9a.json    a manifest: sha256 and bytes of each file, and what its numbers were like
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from premortem import redaction
 from premortem.errors import MissingExtra, PremortemError, UsageError, VaultError
-from premortem.vault.atomic import write_whole
+from premortem.vault.atomic import copy_into, write_whole
+from premortem.vault.blocks import BLOCK, hashed
 
-_BLOCK = 1 << 20
 # A connection that is dead must be noticed: these libraries wait for minutes, or for ever.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {
@@ -38,7 +38,7 @@ class Remote:
         self.protocol = protocol_of(url)
         self._fs: Any = None
         self._root = ""
-        self.answered = False  # whether it has said anything at all so far
+        self.answered = False  # whether it has answered so far
 
     def check(self) -> None:
         """Raises UsageError, MissingExtra or VaultError when this can never work. Does not ask the network.
@@ -48,7 +48,7 @@ class Remote:
             self._connect()
         except PremortemError:
             raise
-        except Exception:  # noqa: BLE001 - whatever a library raises; a mirror tries again, and tells
+        except Exception:  # noqa: BLE001 - whatever a library raises; a mirror tries again, and reports it
             self.forget()
 
     def forget(self) -> None:
@@ -61,7 +61,7 @@ class Remote:
         fs.makedirs(posixpath.dirname(target), exist_ok=True)
         if not self._holds(name, sha256, path.stat().st_size):
             if self.protocol == "file":
-                write_whole(Path(target), lambda file: _copy(path, file))
+                write_whole(Path(target), lambda file: copy_into(file, path))
             else:
                 fs.put_file(str(path), target)
             self._same(name, sha256)
@@ -70,7 +70,7 @@ class Remote:
         """A small file, whole, read back."""
         fs, target = self._at(name)
         if self.protocol == "file":
-            write_whole(Path(target), lambda file: _all(file, content))
+            write_whole(Path(target), lambda file: file.write(content))
         else:
             fs.pipe_file(target, content)
         self._same(name, hashlib.sha256(content).hexdigest())
@@ -100,14 +100,11 @@ class Remote:
     def open(self, name: str) -> Any:
         """For reading from its beginning to its end."""
         fs, target = self._at(name)
-        return fs.open(target, "rb", cache_type="readahead", block_size=4 * _BLOCK)
+        return fs.open(target, "rb", cache_type="readahead", block_size=BLOCK)
 
     def sha256(self, name: str) -> str:
-        digest = hashlib.sha256()
         with self.open(name) as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
-        return digest.hexdigest()
+            return hashed(file)[0]
 
     def remove(self, name: str) -> None:
         fs, target = self._at(name)
@@ -145,7 +142,9 @@ class Remote:
         except ImportError as error:
             raise VaultError(f"a mirror on {self.protocol}:// needs one more package: {error}") from error
         except ValueError as error:
-            raise UsageError(f"`{self.shown}` is no place that can be mirrored to ({error})") from error
+            raise UsageError(
+                f"`{self.shown}` is not a place that premortem can mirror to ({error})"
+            ) from error
         self._root = self._root.rstrip("/")
         return self._fs
 
@@ -154,11 +153,7 @@ def protocol_of(url: str) -> str:
     return url.partition("://")[0] if "://" in url else "file"
 
 
-def _copy(path: Path, file: Any) -> None:
-    with path.open("rb") as source:
-        while block := source.read(_BLOCK):
-            file.write(block)
-
-
-def _all(file: Any, content: bytes) -> None:
-    file.write(content)
+def first_line(error: BaseException) -> str:
+    """What an error of a library says, in one line and without secrets: it may show the whole URL."""
+    lines = redaction.redacted(str(error).strip()).splitlines()
+    return (lines[0] if lines else type(error).__name__)[:300]

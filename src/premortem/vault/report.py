@@ -1,4 +1,4 @@
-"""What a resume has to say, before the first step: what fits, what does not, who wins.
+"""The report of a resume, before the first step: what fits, what does not, and which setting is used.
 
 checkpoint   runs/vault/step-000001200, step 1,200
 error        model       3 weights of the model are not in the checkpoint: `head.weight`, …
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sized
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,22 +74,13 @@ class ResumeReport:
     def _in_spite_of(self, errors: int) -> str:
         if not self.restored:
             return "Nothing was loaded: nothing in this checkpoint fits."
-        told = f"Loaded in spite of {errors} error{'s' * (errors > 1)}: {', '.join(self.restored)}."
-        return f"{told} Left out: {'; '.join(self.left_out)}." if self.left_out else told
+        text = f"Loaded in spite of {errors} error{'s' * (errors > 1)}: {', '.join(self.restored)}."
+        return f"{text} Left out: {'; '.join(self.left_out)}." if self.left_out else text
 
     def add(self, level: Level, about: str, text: str, remedy: str = "") -> None:
         remark = Remark(level, about, text, remedy)
         if remark not in self.remarks:  # groups of an optimizer often agree
             self.remarks.append(remark)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            **asdict(self),
-            "path": str(self.path),
-            "ok": self.ok,
-            "verdict": self.verdict,
-            "start": self.start,
-        }
 
     def show(self) -> None:
         """Print it on stderr."""
@@ -146,8 +137,8 @@ class ResumeRefused(VaultError):  # noqa: N818 - reads as what it says
         self.report = report
 
 
-def tell(match: Match, about: str, report: ResumeReport) -> None:
-    """How the weights of a checkpoint match those of a model."""
+def report_match(match: Match, about: str, report: ResumeReport) -> None:
+    """Add how the weights of a checkpoint match those of a model to the report."""
     if match.renaming:
         report.add(
             "warning",
@@ -156,19 +147,19 @@ def tell(match: Match, about: str, report: ResumeReport) -> None:
             match.remedy,
         )
     if match.missing:
-        told = f"{_count(match.missing)} in the model and not in the checkpoint: {some(match.missing)}."
-        report.add("error", about, told, _PARTLY)
+        text = f"{_count(match.missing)} in the model and not in the checkpoint: {some(match.missing)}."
+        report.add("error", about, text, _PARTLY)
     if match.unexpected:
-        told = f"{_count(match.unexpected)} in the checkpoint and not in the model: {some(match.unexpected)}."
-        report.add("error", about, told, _PARTLY)
+        text = f"{_count(match.unexpected)} in the checkpoint and not in the model: {some(match.unexpected)}."
+        report.add("error", about, text, _PARTLY)
     if match.aside:
-        told = f"{_count(match.aside)} in the checkpoint for something else: {some(match.aside, 2)}."
-        report.add("note", about, told)
+        text = f"{_count(match.aside)} in the checkpoint for something else: {some(match.aside, 2)}."
+        report.add("note", about, text)
     if match.reshaped:
         shapes = [f"`{key}` {list(a)} → {list(b)}" for key, (a, b) in match.reshaped.items()]
         more = f" and {len(shapes) - _SHOWN} more" if len(shapes) > _SHOWN else ""
-        told = f"Other shapes, checkpoint → model: {', '.join(shapes[:_SHOWN])}{more}."
-        report.add("error", about, told, _PARTLY)
+        text = f"Other shapes, checkpoint → model: {', '.join(shapes[:_SHOWN])}{more}."
+        report.add("error", about, text, _PARTLY)
     if match.cast:
         kinds = sorted({f"{a} → {b}" for a, b in match.cast.values()})
         report.add(

@@ -28,17 +28,8 @@ def resume(
     **given: Any,
 ) -> ResumeReport:
     """Load anybody's checkpoint into what is given, after comparing it. Raises ResumeRefused when it does not fit."""
-    return _resume(
-        path,
-        given,
-        load=True,
-        strict=strict,
-        settings=settings,
-        rng=rng,
-        config=config,
-        companions=companions,
-        quiet=quiet,
-    )
+    compared = {"rng": rng, "config": config, "companions": companions}
+    return _resume(path, given, settings, compared, load=True, strict=strict, quiet=quiet)
 
 
 def resume_report(
@@ -51,33 +42,21 @@ def resume_report(
     **given: Any,
 ) -> ResumeReport:
     """What `resume` would do and say. Changes nothing."""
-    return _resume(
-        path,
-        given,
-        load=False,
-        strict=False,
-        settings=settings,
-        rng=False,
-        config=config,
-        companions=companions,
-        quiet=quiet,
-    )
+    compared = {"rng": False, "config": config, "companions": companions}
+    return _resume(path, given, settings, compared, load=False, strict=False, quiet=quiet)
 
 
 def _resume(
     path: str | Path,
     given: Mapping[str, Any],
-    *,
-    load: bool,
-    strict: bool,
-    quiet: bool,
     settings: Settings,
-    **more: Any,
+    compared: dict[str, Any],
+    **how: bool,
 ) -> ResumeReport:
     with opened(Path(path)) as saved:
         resumption = Resumption(saved, training_objects.expand(given), settings=settings)
-        resumption.compare(**more)
-        return finish(resumption, load=load, strict=strict, quiet=quiet)
+        resumption.compare(**compared)
+        return finish(resumption, **how)
 
 
 def finish(resumption: Resumption, *, load: bool, strict: bool, quiet: bool) -> ResumeReport:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from premortem.errors import UsageError, VaultError
 from premortem.vault import drift, optimizer_state, schedules, surroundings, training_objects
 from premortem.vault.health import examine
-from premortem.vault.report import ResumeReport, some, tell
+from premortem.vault.report import ResumeReport, report_match, some
 from premortem.vault.resume_source import Saved
 from premortem.vault.wrapping import bare, unwrapped
 
@@ -41,7 +41,7 @@ class Resumption:
             if name not in weights:
                 self._other(name, each)
         self._ours(config, companions, rng=rng)
-        for sentence in self.saved.said:
+        for sentence in self.saved.remarks:
             self.report.add("note", "checkpoint", sentence)
         if left := self.saved.leftover():
             self.report.add("note", "checkpoint", f"It also holds what was not asked for: {', '.join(left)}.")
@@ -78,7 +78,7 @@ class Resumption:
             self.report.add(
                 "error",
                 name,
-                f"None of the {len(tensors)} weights in the checkpoint has a place in `{name}`: it is of another model.",
+                f"None of the {len(tensors)} weights in the checkpoint has a place in `{name}`: the checkpoint belongs to another model.",
             )
             return
         front = "" if alone else f"{name}."
@@ -90,7 +90,7 @@ class Resumption:
             self._order += [
                 (front + bare(inverse.get(key, key)), shape) for key, shape in found.shapes.items()
             ]
-        tell(match, name, self.report)
+        report_match(match, name, self.report)
         if found.rivals:
             several = ", ".join(f"`{each}`" for each in found.rivals)
             self.report.add("warning", name, f"{several} fit equally well; the first was taken.")
@@ -114,10 +114,10 @@ class Resumption:
         if self.saved.manifest is None:
             health = examine(values)
             return health.non_finite, health.all_zero
-        told, front = self.saved.manifest.health, f"{name}."
+        recorded, front = self.saved.manifest.health, f"{name}."
         found = [
             [key.removeprefix(front) for key in names if key.startswith(front)]
-            for names in (told.non_finite, told.all_zero)
+            for names in (recorded.non_finite, recorded.all_zero)
         ]
         return found[0], [key for key in found[1] if key in values]
 
@@ -175,7 +175,7 @@ class Resumption:
         if theirs is not None:
             theirs = [[self._renamed.get(each, each) for each in group] for group in theirs]
         if not any(each for group in ours for each in group):
-            theirs = None  # no model was given that could tell the names
+            theirs = None  # no model was given to take the names from
         mapped = optimizer_state.mapped(
             state, theirs, optimizer, ours, self.report, about=name, script_wins=self._script_wins
         )
@@ -189,9 +189,9 @@ class Resumption:
     def _another_kind(self, name: str, optimizer: Any, state: Mapping[str, Any]) -> bool:
         if not state["param_groups"] or not optimizer.param_groups:
             return False
-        telling = {"betas", "momentum", "alpha", "lr_decay", "rho", "etas"}
+        distinctive = {"betas", "momentum", "alpha", "lr_decay", "rho", "etas"}
         theirs, ours = (
-            telling & set(group) for group in (state["param_groups"][0], optimizer.param_groups[0])
+            distinctive & set(group) for group in (state["param_groups"][0], optimizer.param_groups[0])
         )
         if theirs == ours:
             return False
@@ -222,8 +222,8 @@ class Resumption:
         drift.compare_code(manifest, self.report)
         drift.compare_companions(manifest.companions, companions, self.report)
         if rng and manifest.ranks not in {0, training_objects.processes()}:
-            told = f"{manifest.ranks} ranks have saved this, and there are {training_objects.processes()} now"
-            self.report.add("note", "rng", f"{told}: what each of them had of its own is not restored.")
+            text = f"Saved by {manifest.ranks} ranks, resumed on {training_objects.processes()}: the state of each rank is not restored."
+            self.report.add("note", "rng", text)
         elif rng and training_objects.rank() and not manifest.ranks:
             self.report.add(
                 "note", "rng", "Only the first process has saved its random states; this one starts anew."

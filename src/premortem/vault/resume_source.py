@@ -20,16 +20,8 @@ from premortem.vault.optimizer_state import Names
 from premortem.vault.store import Loaded
 
 # Keys as loops spell them, whole: a file has other counters too.
-_STEPS = (
-    "step",
-    "global_step",
-    "iteration",
-    "iter_num",
-    "iter",
-    "it",
-    "n_iter",
-    "current_step",
-)  # not `steps` nor `epochs`: those may be how many there are to be
+# Not `steps` and `epochs`: those may be how many there are to be.
+_STEPS = ("step", "global_step", "iteration", "iter_num", "iter", "it", "n_iter", "current_step")
 _EPOCHS = ("epoch", "current_epoch", "last_epoch")
 _AVERAGED = ("ema", "averaged", "shadow", "swa")
 
@@ -52,7 +44,7 @@ class Saved(ABC):
     step: int | None = None
     epoch: int | None = None
     manifest: Manifest | None = None
-    said: tuple[str, ...] = ()  # where step and epoch come from, when that is not certain
+    remarks: tuple[str, ...] = ()  # where step and epoch come from, when that is not certain
 
     @abstractmethod
     def weights(self, piece: str, wanted: Mapping[str, Spec]) -> Weights | None:
@@ -60,7 +52,7 @@ class Saved(ABC):
 
     @abstractmethod
     def state(self, piece: str, kind: str, fits: Callable[[Any], bool] = lambda _state: True) -> Any:
-        """The state of any other piece, None when it was not saved. `fits` tells which one when there are several."""
+        """The state of any other piece, None when it was not saved. `fits` chooses between several."""
 
     def names(self, piece: str) -> Names | None:
         """The names of an optimizer's parameters, when they were saved."""
@@ -68,7 +60,7 @@ class Saved(ABC):
 
     @abstractmethod
     def leftover(self) -> list[str]:
-        """Parts of the checkpoint that nobody asked for."""
+        """Parts of the checkpoint that were not asked for."""
 
 
 class OurSaved(Saved):
@@ -129,7 +121,7 @@ class TheirSaved(Saved):
         self._used: set[str] = set()
         steps, epochs = _counters(contents.plain, _STEPS), _counters(contents.plain, _EPOCHS)
         self.step, self.epoch = _agreed(steps), _agreed(epochs)
-        self.said = tuple(_where_from(steps, "step") + _where_from(epochs, "epoch"))
+        self.remarks = tuple(_where_from(steps, "step") + _where_from(epochs, "epoch"))
 
     def weights(self, piece: str, wanted: Mapping[str, Spec]) -> Weights | None:
         able = self._weights_for(piece)
@@ -221,12 +213,12 @@ def _agreed(counters: Mapping[str, int]) -> int | None:
 
 
 def _where_from(counters: Mapping[str, int], what: str) -> list[str]:
-    told = " and ".join(f"`{name}` {value:,}" for name, value in counters.items())
+    counted = " and ".join(f"`{name}` {value:,}" for name, value in counters.items())
     if not counters:
         return []
     if _agreed(counters) is None:
-        return [f"The file has {told}: which one is the {what} cannot be told, and report.{what} is None."]
+        return [f"The file has {counted}: it is not clear which one is the {what}, so report.{what} is None."]
     if what == "step":
-        return [f"report.step is as stored: {told}. report.start is one more."]
+        return [f"report.step is as stored: {counted}. report.start is one more."]
     unknown = "The file does not say whether that epoch was finished; if it was, begin with report.epoch + 1."
-    return [f"report.epoch is as stored: {told}. {unknown}"]
+    return [f"report.epoch is as stored: {counted}. {unknown}"]

@@ -37,7 +37,7 @@ class ResumableSampler(Sampler[Any]):
         self.sampler = sampler
         self.epoch = 0
         self._order: list[Any] = []
-        self._drawn = 0  # what `set_epoch` had said when the order was drawn
+        self._drawn = 0  # the epoch of `set_epoch` when the order was drawn
         self._position = 0  # of what was handed out
         self._running = False  # within an epoch
         self._resumed = False  # the next epoch to begin is the rest of a stored one

@@ -1,4 +1,4 @@
-"""What a look at a thing that is about to be saved said: plain words, so that rooms can hand it on."""
+"""The result of checking what is about to be saved, as plain values that rooms can pass on."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class Looked(NamedTuple):
     buffers: bool = False  # the poisoned ones are buffers; the trained weights are finite
 
 
-UNKNOWN = Looked(checkpoint=True)  # nobody could look: treated with all care
+UNKNOWN = Looked(checkpoint=True)  # it could not be checked, so it is treated as a checkpoint

@@ -43,10 +43,10 @@ def compare_schedule(
             continue
         if script_wins:
             state[key] = current[key]
-        told = (
+        shown = (
             not key.startswith("_") and _plain(value) and _plain(current[key])
         )  # the rest follows from these
-        if told and _comparable(value) != _comparable(current[key]):
+        if shown and _comparable(value) != _comparable(current[key]):
             winner = "script" if script_wins else "checkpoint"
             report.add(
                 "warning",
@@ -91,23 +91,6 @@ def _horizon(state: Mapping[str, Any], report: ResumeReport, about: str) -> None
         return
 
 
-def compare_rates(optimizer: Mapping[str, Any], schedule: Mapping[str, Any], report: ResumeReport) -> None:
-    """The scheduler remembers the last rate it set. A file whose optimizer has another was not saved in one piece."""
-    last = schedule.get("_last_lr")
-    rates = [group.get("lr") for group in optimizer.get("param_groups", [])]
-    if not isinstance(last, (list, tuple)) or len(last) != len(rates):
-        return
-    for was, now in zip(map(_number, last), map(_number, rates), strict=True):
-        if was is not None and now is not None and abs(was - now) > 1e-6 * max(abs(was), abs(now)):
-            report.add(
-                "warning",
-                "scheduler",
-                f"The saved scheduler last set a rate of {was:g}, and the saved optimizer has {now:g}. "
-                "They were not saved at the same moment, or something else sets the rate.",
-            )
-            return
-
-
 def compare_counts(step: int | None, optimizer: Mapping[str, Any], report: ResumeReport) -> None:
     """How many steps the optimizer itself has counted."""
     counts = [
@@ -146,10 +129,6 @@ def compare_scaler(saved: Mapping[str, Any], report: ResumeReport, *, about: str
             )
         else:
             report.add("note", about, f"The loss scale goes on at {scale:g}.")
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) or hasattr(value, "item") else None
 
 
 def _plain(value: Any) -> bool:

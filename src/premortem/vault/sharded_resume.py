@@ -14,7 +14,7 @@ from premortem.vault import opening, sharded_reading, training_objects
 from premortem.vault.formats.distributed import Distributed
 from premortem.vault.matching import Spec, match
 from premortem.vault.rank_talk import from_first, gathered
-from premortem.vault.report import some, tell
+from premortem.vault.report import report_match, some
 from premortem.vault.resume_plan import Resumption
 from premortem.vault.resume_source import OurSaved
 from premortem.vault.sharded_saving import state_of
@@ -59,7 +59,7 @@ def compare(resumption: Resumption, given: Mapping[str, Any], *, script_wins: bo
             resumption.also(name, _put_optimizer(path, name, piece, models, script_wins=script_wins))
         else:
             found = match(theirs, training_objects.specs(piece))
-            tell(found, name, resumption.report)
+            report_match(found, name, resumption.report)
             if found.renaming:
                 resumption.report.add("error", name, "Sharded weights are read by their own names only.")
             resumption.also(name, _put_weights(path, name, piece, set(found.pairs)))

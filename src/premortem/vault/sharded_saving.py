@@ -1,7 +1,7 @@
 """A checkpoint of sharded state (`DTensor`, FSDP2): every rank writes its own pieces, the first one seals them.
 
     every rank    its pieces, by torch.distributed.checkpoint: __RANK_0.distcp; their sha256, a look at their numbers
-    rank 0        .metadata; all that is not sharded, as in any checkpoint; what the others said; the manifest, last
+    rank 0        .metadata; all that is not sharded, as in any checkpoint; what the other ranks sent; the manifest, last
     rank 0        the folder gets its name; says so, and then `save` returns everywhere
 
 No rank ever has a whole parameter. What one rank could not write makes no checkpoint: the manifest is what makes one.
@@ -19,7 +19,7 @@ from typing import Any
 from premortem.errors import VaultError
 from premortem.tensors.sharding import is_shard, local
 from premortem.vault import parts, store, surroundings, training_objects
-from premortem.vault.archive import Archive, say
+from premortem.vault.archive import Archive
 from premortem.vault.atomic import draft_beside, sha256_of
 from premortem.vault.health import examine
 from premortem.vault.manifest import FileRecord, HealthRecord, Manifest
@@ -169,7 +169,7 @@ def _written(
         write(states, checkpoint_id=draft)
         for path in draft.glob(_PIECES.format(rank=training_objects.rank())):
             share.files[path.name] = FileRecord(sha256_of(path), path.stat().st_size)
-    except Exception as error:  # noqa: BLE001 - likewise; torch tells all ranks of each other's trouble
+    except Exception as error:  # noqa: BLE001 - likewise; torch reports an error of one rank on all ranks
         share.problem = (str(error) or repr(error)).strip().splitlines()[-1]
     return share
 
@@ -222,11 +222,6 @@ def _sealed(
     archive.begin(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     store.seal(draft, place, manifest)
-    if broken:
-        told = ", ".join(f"`{name}`" for name in broken[:3])
-        say(
-            f"Step {manifest.step}: {told} not finite. The checkpoint went to {place}; the last good one stays."
-        )
     archive.written(place, manifest)
     return place
 

@@ -47,7 +47,7 @@ def taken_apart(
     each_rank: bool = False,
     more: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Each piece as JSON, and its tensors. What cannot be stored is told in the manifest."""
+    """Each piece as JSON, and its tensors. The manifest lists what cannot be stored."""
     states: dict[str, Any] = {}
     for name, each in given.items():
         state, why = training_objects.state_of(name, each, each_rank=each_rank)

@@ -1,4 +1,4 @@
-"""What becomes of a folder when the machine goes away: said only where something positive tells."""
+"""Whether a folder is lost when the machine goes away; reported only on positive evidence."""
 
 from __future__ import annotations
 

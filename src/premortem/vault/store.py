@@ -110,7 +110,7 @@ def load(
 ) -> Loaded:
     """Read a checkpoint, or some pieces of it. Raises VaultError that names the damaged tensor.
 
-    Sharded pieces are only checked, and of those every so-manieth file: of (this rank, all ranks)."""
+    Sharded pieces are only checked, and each rank checks its share of the files: (this rank, number of ranks)."""
     wanted = None if pieces is None else {f"{piece}.safetensors" for piece in pieces}
     ours = [name for name in manifest.files if name.endswith(".safetensors")]
     files = [name for name in ours if wanted is None or name in wanted]

@@ -36,7 +36,9 @@ def expand(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(name: str, value: Any) -> None:
     if not name.replace(".", "_").replace("-", "_").isidentifier():
-        raise UsageError(f"`{name}` is no name for a piece of a checkpoint; use letters, digits and `_`")
+        raise UsageError(
+            f"`{name}` cannot be the name of a piece of a checkpoint; use letters, digits and `_`"
+        )
     if not is_weights(value) and not hasattr(value, "state_dict") and not is_loader(value):
         raise UsageError(
             f"{name}= is a {type(value).__name__}, which has no state_dict; "
@@ -45,7 +47,7 @@ def _check(name: str, value: Any) -> None:
 
 
 def is_weights(value: Any) -> bool:
-    """A mapping of tensors: somebody's own EMA, or a state_dict."""
+    """A mapping of tensors: an EMA kept by hand, or a state_dict."""
     import torch
 
     return (
@@ -96,7 +98,7 @@ def rank() -> int:
 
 
 def shared_out(loader: Any) -> bool:
-    """Whether one state tells where every process stands."""
+    """Whether one state holds the position of every process."""
     from premortem.vault.sampler import ResumableLoader
 
     return isinstance(loader, ResumableLoader) and loader.order.distributed
@@ -110,7 +112,7 @@ def state_of(name: str, piece: Any, *, each_rank: bool = False) -> tuple[Any, st
         return {bare(key): value for key, value in unwrapped(piece).state_dict().items()}, ""
     if is_loader(piece) and processes() > 1 and not each_rank and not shared_out(piece):
         return None, (
-            f"`{name}`: every process stands elsewhere in its data; use premortem.ResumableLoader with a "
+            f"`{name}`: every process has its own position in the data; use premortem.ResumableLoader with a "
             "DistributedSampler, or Vault(…, each_rank=True)"
         )
     if not hasattr(piece, "state_dict"):
@@ -119,7 +121,7 @@ def state_of(name: str, piece: Any, *, each_rank: bool = False) -> tuple[Any, st
 
 
 def _order_of(loader: Any, name: str) -> tuple[Any, str]:
-    """A plain DataLoader knows nothing of its place; a sampler of ours does, as long as nobody fetches ahead."""
+    """A plain DataLoader does not know its position; a sampler of ours does, unless workers fetch ahead."""
     from premortem.vault.sampler import ResumableSampler
 
     remedy = "use premortem.ResumableLoader, with the same arguments, or torchdata's StatefulDataLoader"
@@ -131,7 +133,7 @@ def _order_of(loader: Any, name: str) -> tuple[Any, str]:
                     f"`{name}`: its workers fetch ahead, so its sampler does not know where training is; {remedy}",
                 )
             return held.state_dict(), ""
-    return None, f"`{name}`: a DataLoader does not know where it is; {remedy}"
+    return None, f"`{name}`: a DataLoader does not know its position; {remedy}"
 
 
 def load_order(loader: Any, state: Any) -> None:

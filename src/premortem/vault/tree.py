@@ -5,7 +5,7 @@
            and the tensors by their dotted paths
 
 What JSON has no word for is an object with a `$`. What cannot be written without a pickle (a function, a stranger's
-class) is left out, and said: a checkpoint that could run code when it is read is none.
+class) is left out and listed: reading a checkpoint must not run code.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _read_foreign(word: str, value: Any, tensors: Callable[[str], Any]) -> Any:
         if word == "number":
             return numbers.type(together(value[1], tensors))
         return tensors(value[1]).numpy().view(numbers)
-    raise ValueError(f"`{word}` is no word of this format")
+    raise ValueError(f"`{word}` is not a word of this format")
 
 
 def unstorable(tensor: Any) -> str:

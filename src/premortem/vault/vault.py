@@ -12,7 +12,7 @@
     writer thread                                            └► look at the numbers ─► write, hash ─► read back ─► rename
     mirror thread                                                                                   └► upload, read back
 
-Trouble with a disk never ends a training: it is said on stderr, `Saving.wait` raises it, and the last good checkpoint
+An error of the disk never ends a training: it is printed on stderr, `Saving.wait` raises it, and the last good checkpoint
 stays. Under torch.distributed the first rank writes, and all ranks resume from the same checkpoint (agreement.py). Of sharded
 models (FSDP2) every rank writes its pieces (joint.py). With `each_rank=True` every rank calls `save` and adds what is its
 own: random states, its loader, `own=` (parts.py).
@@ -91,7 +91,7 @@ class Vault:
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
         self._pid = os.getpid()
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
         if self._mirror is not None:
             atexit.register(self._last_chance)
 
@@ -129,12 +129,10 @@ class Vault:
             saving.finish(None)
             return saving
         if not given:
-            raise UsageError(
-                "save was given nothing to save; name the model at least: save(step, model=model)"
-            )
+            raise UsageError("save() got nothing to save; pass the model at least: save(step, model=model)")
         if rank != 0:
             given, extra = {name: each for name, each in given.items() if parts.is_own(name, each)}, None
-        self._join()  # the memory of the last snapshot is free when its files are written
+        self.wait()  # the memory of the last snapshot is free when its files are written
         manifest = described(saving.step, given, self._config, metrics, companions)
         with uncollected():
             trees, tensors = taken_apart(given, extra, manifest, each_rank=self._parts is not None)
@@ -173,7 +171,7 @@ class Vault:
         """Load the newest checkpoint that is whole (or the one `at` a step, or at "best"), after comparing it.
 
         Raises ResumeRefused, before anything is changed, when it does not fit."""
-        self._join()
+        self.wait()
         given = training_objects.expand(
             {"model": model, "optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "ema": ema}
             | {"loader": loader, **more}
@@ -198,7 +196,7 @@ class Vault:
                 report.add("warning", "checkpoint", f"{sentence}.")
             if at is not None:
                 raise VaultError(
-                    f"there is no whole checkpoint at {at!r} in {self.folder}. {' '.join(damaged)}"
+                    f"there is no complete checkpoint at {at!r} in {self.folder}. {' '.join(damaged)}"
                 )
             if not quiet:
                 report.show()
@@ -231,11 +229,13 @@ class Vault:
 
     def wait(self) -> None:
         """Until the last save is written."""
-        self._join()
+        if self._writing is not None and self._pid == os.getpid():
+            self._writing.result()
+            self._writing = None
 
     def close(self, timeout: float = _LAST_CHANCE) -> bool:
         """Write what is to be written, and wait for the mirror. Returns whether the mirror has everything."""
-        self._join()
+        self.wait()
         if self._writer is not None:
             self._writer.shutdown()
             self._writer = None
@@ -279,38 +279,33 @@ class Vault:
             self._say_once(f"Not in the checkpoint: {sentence}.")
 
     def _say_once(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
+        if sentence not in self._printed:
+            self._printed.add(sentence)
             say(sentence)
 
     def _candidates(self, at: int | str | None) -> list[Path]:
         if at == "best":
             return [each for each in [self.best] if each is not None]
         if isinstance(at, str):
-            raise UsageError(f'resume(at="{at}"): say a step, or "best"')
+            raise UsageError(f'resume(at="{at}"): give a step, or "best"')
         return checkpoints(self.folder) if at is None else [self._archive.place(at, healthy=True)]
 
     def _fetched(self, saved: OurSaved | None, at: int | str | None) -> list[str]:
         """What the mirror has and this folder has not. The first process asks; the others wait for it."""
         if self._url is None or at is not None:
             return []
-        said = []
+        remarks = []
         if training_objects.rank() == 0:
             newest = saved.manifest.time if saved is not None and saved.manifest is not None else 0.0
-            said = fetch_newest(self._url, self.folder, after=newest)
+            remarks = fetch_newest(self._url, self.folder, after=newest)
         if training_objects.processes() > 1:
             import torch.distributed as dist
 
             dist.barrier()
-        return said
-
-    def _join(self) -> None:
-        if self._writing is not None and self._pid == os.getpid():
-            self._writing.result()
-            self._writing = None
+        return remarks
 
     def _last_chance(self) -> None:
-        self._join()
+        self.wait()
         if self._mirror is not None and not self._mirror.flush(1.0):
             say(
                 "The mirror does not have everything yet; waiting for it. Interrupt to leave it to the next run."

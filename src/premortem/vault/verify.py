@@ -1,32 +1,30 @@
-"""Is this checkpoint whole, and are its numbers numbers?
+"""Is this checkpoint complete, and are its numbers finite?
 
-    whole     what its format can tell (checksums of a zip, the arithmetic of safetensors), and what a record
-              of its sha256 can tell where one was kept
+    whole     what its format shows (checksums of a zip, the arithmetic of safetensors), and what a record
+              of its sha256 shows, where there is one
     finite    every weight is looked at, where torch is there to look
 
-What cannot be told is said: a format without checksums hides a flipped bit for ever, unless the file was adopted.
+The verdict names what could not be checked: without checksums a flipped bit is not found, unless the file was adopted.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from premortem.errors import MissingExtra, Refused, VaultError
 from premortem.vault import records
-from premortem.vault.blocks import BLOCK
+from premortem.vault.blocks import Advance, hashed, unwatched
 from premortem.vault.contents import Contents, open_contents
 from premortem.vault.health import Health, examine
 from premortem.vault.manifest import FileRecord, Manifest
+from premortem.vault.report import some
 from premortem.vault.tensor_bytes import needs_torch
 
 if TYPE_CHECKING:
     import torch
-
-Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class Verdict:
     tensors: int = 0
     damaged: list[Damage] = field(default_factory=list)
     refused: bool = False  # it was not opened: it asks to run code, or to fill the memory
-    health: Health | None = None  # None: nobody looked at the numbers
+    health: Health | None = None  # None: the numbers were not checked
     checksum: str = ""  # what stands behind "whole": "sha256", "crc32" or nothing
     notes: list[str] = field(default_factory=list)
 
@@ -61,7 +59,7 @@ def verify(
     path: str | Path,
     *,
     recorded: Manifest | None = None,
-    advance: Advance = lambda _count: None,
+    advance: Advance = unwatched,
     numbers: bool = True,
 ) -> Verdict:
     """Look at every byte of a checkpoint. Raises nothing about the file itself: that is the verdict.
@@ -101,17 +99,17 @@ def _verdict(contents: Contents, advance: Advance, *, compared: bool, numbers: b
     if not checksum:
         why = "was saved without checksums" if contents.format == "torch zip" else "has no checksums"
         notes.append(
-            f"this file {why}: a flipped bit cannot be told from a weight. `ckpt adopt` gives it one"
+            f"this file {why}: a flipped bit would not be found. `ckpt adopt` records a checksum for it"
         )
     if contents.foreign:
-        some = ", ".join(contents.foreign[:3]) + (" and others" if len(contents.foreign) > 3 else "")
+        names = ", ".join(contents.foreign[:3]) + (" and others" if len(contents.foreign) > 3 else "")
         notes.append(
-            f"it also holds objects of {some}; they were not made here, and a full load would run their code"
+            f"it also holds objects of {names}; they were not created here, and a full load would run their code"
         )
     if health is not None and not health.looked_at:
         notes.append("there is no floating point tensor in it to look at")
     if health is not None and health.all_zero:
-        notes.append(f"nothing but zeros in {_some(health.all_zero)}")
+        notes.append(f"nothing but zeros in {some(health.all_zero, 3)}")
     ok = not damaged and (health is None or health.ok)
     return Verdict(
         contents.path,
@@ -128,7 +126,7 @@ def _verdict(contents: Contents, advance: Advance, *, compared: bool, numbers: b
 
 
 def _since_adopted(verdict: Verdict, changed: list[Damage], *, by_itself: bool) -> Verdict:
-    """Saved again, or damaged? Where the format has checksums of its own it can tell; else it is damage."""
+    """Saved again, or damaged? The format's own checksums decide; without them it counts as damage."""
     again = "if it was saved again since it was adopted, adopt it again"
     if by_itself or not verdict.ok:
         return replace(verdict, notes=[*verdict.notes, f"it is not the file that was adopted; {again}"])
@@ -172,15 +170,10 @@ def _changed(path: Path, sums: Mapping[str, FileRecord], advance: Advance) -> It
             yield Damage(name, "it is not the file that was recorded: its checksum is another")
 
 
-def checksum(path: Path, advance: Advance = lambda _count: None) -> FileRecord:
+def checksum(path: Path, advance: Advance = unwatched) -> FileRecord:
     """Raises OSError."""
-    digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-            size += len(block)
-            advance(len(block))
-    return FileRecord(digest.hexdigest(), size)
+        return FileRecord(*hashed(file, advance))
 
 
 def _because(damaged: list[Damage]) -> str:
@@ -201,8 +194,3 @@ def _about(health: Health | None) -> str:
 
 def _named(error: VaultError) -> list[Damage]:
     return [Damage(error.record, str(error))] if error.record else []
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-# Segments that a wrapper puts anywhere into a name …
+# Segments that a wrapper puts into a name.
 WITHIN = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_flat_param")
-# … and those that only stand in front.
-LEADING = ("module", "_forward_module", "model", "net", "network", "state_dict", "module.module")
 
 
 def unwrapped(model: Any) -> Any:

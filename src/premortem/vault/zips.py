@@ -84,7 +84,7 @@ class Archive:
     def _entry(self, info: zipfile.ZipInfo, folder: str) -> Entry:
         name = info.filename[len(folder) :]
         if not 0 <= info.header_offset <= self._size:
-            raise VaultError(f"the record `{name}` is said to lie outside the file", record=name)
+            raise VaultError(f"the record `{name}` lies outside the file, by the directory", record=name)
         self._file.seek(info.header_offset)
         head = self._file.read(_LOCAL.size)
         if len(head) < _LOCAL.size or not head.startswith(MAGIC):
@@ -203,8 +203,8 @@ class Archive:
         if name.decode(coding, "replace") != info.orig_filename:
             return "the file gives it two different names", True
         behind = self._descriptor(entry) if info.flag_bits & 0x8 else fields[6:9]
-        told = (info.CRC, info.compress_size, info.file_size)
-        if behind is not None and 0xFFFFFFFF not in behind and behind != told:
+        recorded = (info.CRC, info.compress_size, info.file_size)
+        if behind is not None and 0xFFFFFFFF not in behind and behind != recorded:
             return "the file gives it two different sizes or checksums", True
         extra = raw[_LOCAL.size + fields[9] :]
         return None, not entry.stored or self._as_torch_writes(entry, fields, extra, behind)
@@ -212,7 +212,7 @@ class Archive:
     def _as_torch_writes(
         self, entry: Entry, fields: tuple[Any, ...], extra: bytes, behind: tuple[int, ...] | None
     ) -> bool:
-        """What nobody reads is damaged as easily as the rest, and tells of a disk that cannot be trusted."""
+        """Bytes that torch never reads get damaged too, and then the disk cannot be trusted."""
         # Behind the first four gibibytes of a file, long numbers stand in front of the padding.
         at = 4 + int.from_bytes(extra[2:4], "little") if extra.startswith(b"\x01\x00") else 0
         padding = extra[at + 4 :]
@@ -234,8 +234,8 @@ class Archive:
         if not raw.startswith(b"PK\x07\x08") or len(raw) < 24:
             return None
         forms: list[tuple[int, int, int]] = [struct.unpack_from(form, raw, 4) for form in ("<III", "<IQQ")]
-        told = (info.CRC, info.compress_size, info.file_size)
-        return told if told in forms else forms[0]
+        recorded = (info.CRC, info.compress_size, info.file_size)
+        return recorded if recorded in forms else forms[0]
 
 
 def _refuse_bombs(infos: list[zipfile.ZipInfo], size: int) -> None:

@@ -29,7 +29,7 @@ def empty(root):
     root.mkdir()
 
 
-@broken("PM650", "2 files skipped because `.heic` is no format of samples")
+@broken("PM650", "2 files skipped because `.heic`")
 def nothing_that_can_be_loaded(root):
     make.text(root / "a.heic", "x")
     make.text(root / "b.heic", "x")

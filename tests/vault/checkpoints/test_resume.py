@@ -81,7 +81,7 @@ def test_a_file_that_fits_has_nothing_to_say(path, model, optimizer):
         ({"epoch": 11}, None, 11, "report.epoch is as stored: `epoch` 11."),
         ({"it": 70}, 70, None, "report.step is as stored: `it` 70."),
         ({"step": 4, "global_step": 4}, 4, None, "`step` 4 and `global_step` 4"),
-        ({"step": 4, "global_step": 900}, None, None, "cannot be told"),
+        ({"step": 4, "global_step": 900}, None, None, "report.step is None"),
         ({"epoch": True, "step": -1, "epochs": 30, "num_steps": 90, "args": {"epoch": 3}}, None, None, ""),
     ],
 )

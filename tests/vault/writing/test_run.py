@@ -240,8 +240,8 @@ def test_a_colab_session_without_a_drive_is_warned_at_the_first_step(place):
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (["--deadline", "soon"], "is no time"),
-        (["--deadline", "slurm"], "no Slurm session"),
+        (["--deadline", "soon"], "`--deadline soon`"),
+        (["--deadline", "slurm"], "Slurm session"),
         (["--mirror", "nowhere://x"], "nowhere"),
     ],
 )

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from premortem.actions.checkpoint_safety import Safekeeping
-from premortem.detectors.deadline_reached import DeadlineReached
+from premortem.detectors.saving import DeadlineReached
 from premortem.errors import UsageError
 from premortem.events import DeadlineMet
 from premortem.vault import deadline, storage

@@ -1,4 +1,4 @@
-"""Who plays against whom: a generator whose output goes into a discriminator, each with its own optimizer.
+"""Which models train against each other: a generator whose output goes into a discriminator, each with its own optimizer.
 
 An encoder in front of a decoder looks similar; but a discriminator is also shown samples that do not come from
 the generator, and it judges the generator's samples in its own steps as well.
@@ -25,7 +25,7 @@ class Players(Fact):
             self.names[event.model] = event.name
             self._parameters[event.model] = frozenset(parameter.key for parameter in event.parameters)
         elif isinstance(event, OptimizerBuilt):
-            self._held[event.optimizer] = frozenset(key for group in event.groups for key in group.parameters)
+            self._held[event.optimizer] = event.held
         elif isinstance(event, Forward):
             if len(self._calls) < 256:
                 self._calls.append(event)

@@ -30,15 +30,12 @@ class Depths(Fact):
         norms = dict(zip(event.keys, event.grad_norms, strict=False))
         found: dict[int, list[tuple[str, float]]] = {}
         for model, layers in self._order.items():
-            profile = []
-            for layer in layers:
-                held = [
-                    norms[key]
-                    for key, name in self._matrices.get(model, {}).items()
-                    if key in norms and name.rpartition(".")[0] == layer
-                ]
-                if held:
-                    profile.append((layer, max(held)))
+            largest: dict[str, float] = {}
+            for key, name in self._matrices.get(model, {}).items():
+                layer = name.rpartition(".")[0]
+                if key in norms:
+                    largest[layer] = max(norms[key], largest.get(layer, 0.0))
+            profile = [(layer, largest[layer]) for layer in layers if layer in largest]
             if profile:
                 found[model] = profile
         return found

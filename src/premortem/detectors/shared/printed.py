@@ -50,7 +50,7 @@ def counter(line: LogLine) -> tuple[str, int] | None:
 
 
 def counted(line: LogLine) -> int | None:
-    """Likewise, or a whole number that the line begins with ("[03] loss 0.5"): whoever asks sees whether it counts."""
+    """Likewise, or a whole number that the line begins with ("[03] loss 0.5"). The caller checks whether it counts up."""
     named = counter(line)
     if named is not None:
         return named[1]
@@ -66,12 +66,12 @@ def kind_of(line: LogLine) -> str:
 
 
 def evaluates(line: LogLine) -> bool:
-    """Whether the line tells the result of an evaluation, so that there was one before it."""
+    """Whether the line shows the result of an evaluation, so that there was one before it."""
     return any(names & (EVALUATED | SCORES) for names in columns(line))
 
 
 def held_out(line: LogLine) -> bool:
-    """Whether it tells a result on data that is not trained on."""
+    """Whether it shows a result on data that is not trained on."""
     return any(names & EVALUATED for names in columns(line))
 
 

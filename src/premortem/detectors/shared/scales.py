@@ -1,4 +1,4 @@
-"""Whether the data is of ordinary size: when it is not, large numbers further on are no cause of their own."""
+"""Whether the data is of ordinary size: when it is not, large numbers further on follow from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long series of numbers in bounded memory, and what it says."""
+"""A long series of numbers in bounded memory, and its course."""
 
 from __future__ import annotations
 
@@ -34,16 +34,15 @@ class Series:
 
     def gain(self) -> float:
         """By how much the end lies below the beginning, in units of the beginning's size."""
-        head, tail = self.head(), self.tail()
-        if not (math.isfinite(head) and math.isfinite(tail)):
-            return -math.inf
-        return (head - tail) / max(abs(head), 1e-12)
+        return self._fall(self.head())
 
     def gain_since(self, share: float) -> float:
         """Likewise, without the first part of the series: an output bias learns fast, and alone."""
         begin = int(len(self.values) * share)
-        first = self.values[begin : max(begin + 1, 2 * begin)]
-        head, tail = median(first), self.tail()
+        return self._fall(median(self.values[begin : max(begin + 1, 2 * begin)]))
+
+    def _fall(self, head: float) -> float:
+        tail = self.tail()
         if not (math.isfinite(head) and math.isfinite(tail)):
             return -math.inf
         return (head - tail) / max(abs(head), 1e-12)

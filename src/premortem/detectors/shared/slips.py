@@ -1,4 +1,4 @@
-"""What was probably meant where shapes do not fit. Pure: from the trail of shapes to one sentence."""
+"""The likely mistake where shapes do not fit. Pure: from the trail of shapes to one sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def slip(met: ShapesMet) -> Slip | None:
     if failed is None or not failed.before:
         return None
     return (
-        _turned(met, failed.before)
+        _turned(met, failed)
         or _no_batch(met, failed.before)
         or _channels_last(met, failed)
         or _flattened(met, failed)
@@ -31,8 +31,9 @@ def slip(met: ShapesMet) -> Slip | None:
     )
 
 
-def _turned(met: ShapesMet, shape: tuple[int, ...]) -> Slip | None:
+def _turned(met: ShapesMet, failed: Passed) -> Slip | None:
     """`permute(0, 3, 1, 2)` on what is channels-first already."""
+    shape = failed.before
     for step in reversed(met.trail):
         if step.name not in _TURNS or step.after != shape or len(step.before) < 3:
             continue
@@ -40,14 +41,14 @@ def _turned(met: ShapesMet, shape: tuple[int, ...]) -> Slip | None:
             return Slip(
                 f"`{step.name}` turns {step.before}, which has its {met.channels} channels in the second dimension "
                 f"already, into {shape}.",
-                f"Take this `{step.name}` out.",
+                f"Remove this `{step.name}`.",
                 step.at,
             )
         if met.features is not None and step.before[-1] == met.features != shape[-1]:
             return Slip(
                 f"`{step.name}` turns {step.before}, which ends in the {met.features} features that "
-                f"`{_name(met)}` wants, into {shape}.",
-                f"Take this `{step.name}` out, or turn it back before `{_name(met)}`.",
+                f"`{failed.name}` wants, into {shape}.",
+                f"Remove this `{step.name}`, or turn it back before `{failed.name}`.",
                 step.at,
             )
     return None
@@ -70,8 +71,8 @@ def _channels_last(met: ShapesMet, failed: Passed) -> Slip | None:
     if met.dims is not None and len(shape) == met.dims - 1:  # one sample, which torch takes as well
         order = (len(shape) - 1, *range(len(shape) - 1))
     return Slip(
-        f"The {channels} channels are in the last dimension of {shape}; `{failed.name}` wants them in front of the pixels.",
-        f"x.permute{order} before `{failed.name}`, once and only if the images are read that way.",
+        f"The {channels} channels are in the last dimension of {shape}; `{failed.name}` wants them before the pixels.",
+        f"x.permute{order} before `{failed.name}`, once, if the images are read that way.",
     )
 
 
@@ -130,11 +131,7 @@ def _scrambled(met: ShapesMet) -> Slip | None:
     return None
 
 
-def _name(met: ShapesMet) -> str:
-    return met.failed.name if met.failed is not None else ""
-
-
-def told(met: ShapesMet) -> list[str]:
+def trail(met: ShapesMet) -> list[str]:
     """The trail, one line for each entry, from the input to where it failed."""
     lines = [f"input {' and '.join(map(str, met.inputs))}"] if met.inputs else []
     lines += [

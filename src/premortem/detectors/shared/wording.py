@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 
 def count(number: int, noun: str) -> str:
-    """ "1 parameter", "3 parameters"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """ "1 parameter", "3 parameters", "2 batches"."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}{ending}"
 
 
 def place(names: Iterable[str]) -> str:
@@ -23,6 +25,12 @@ def place(names: Iterable[str]) -> str:
             break
         shared.append(parts[0])
     return ".".join(shared)
+
+
+def where(names: list[str]) -> dict[str, Any]:
+    """The module and the first parameter, as `Detector.finding` takes them."""
+    module = place(names) if len(names) > 1 else names[0].rpartition(".")[0]
+    return {"module": module, "parameter": names[0]}
 
 
 def some(names: Iterable[str], most: int = 3) -> str:

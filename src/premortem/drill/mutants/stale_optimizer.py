@@ -1,4 +1,4 @@
-"""The optimizer was built on a copy of the model: it steps parameters that nobody uses."""
+"""The optimizer was built on a copy of the model: it steps parameters that the model does not use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from premortem.drill.mutants.base import Mutant
 
 
 class StaleOptimizer(Mutant):
-    """The optimizer was built on a copy of the model: it steps parameters that nobody uses."""
+    """The optimizer was built on a copy of the model: it steps parameters that the model does not use."""
 
     name = "stale-optimizer"
     families = frozenset({"optimizer-ownership", "update-order"})

@@ -123,8 +123,8 @@ def advice(report: Report) -> list[str]:
     compiled = [row for row in report.rows if "compile" in row.name and row.milliseconds is not None]
     if report.graph_breaks and (compiled or "without-compile" in rows):
         said.append(
-            f"torch.compile breaks the model into {report.graphs} graphs. Mend the lines that are named, "
-            "and it may gain more."
+            f"torch.compile breaks the model into {report.graphs} graphs. Fixing the lines that are named may gain "
+            "more."
         )
     plain, other = rows.get("compile"), rows.get("non-reentrant-checkpoint")
     if plain is not None and plain.error and other is not None and not other.error:

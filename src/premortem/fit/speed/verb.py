@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 
 from rich.console import Console as Terminal
 
@@ -11,8 +12,8 @@ from premortem.errors import UsageError
 from premortem.files import private
 from premortem.files.plain import dumps
 from premortem.fit.speed import page
-from premortem.fit.speed.director import SpeedOptions, measure
-from premortem.terminal.status_line import status_line
+from premortem.fit.speed.director import SECONDS, SpeedOptions, measure
+from premortem.terminal.progress import progress
 
 NOTHING_MEASURED = 1
 
@@ -21,19 +22,20 @@ def run(options: argparse.Namespace, command: Command) -> int:
     if not command.target:
         raise UsageError("which script? premortem fit --speed train.py")
     if options.steps is not None and options.steps < 1:
-        raise UsageError(f"`--steps {options.steps}` is no number of steps")
+        raise UsageError(f"`--steps {options.steps}` is not a number of steps")
     only = [name.strip() for names in options.only or () for name in names.split(",") if name.strip()]
     asked = SpeedOptions(
         target=command.target,
         module=command.module,
         argv=command.argv,
         only=tuple(only),
-        seconds=options.seconds,
+        seconds=options.seconds or SECONDS,
         steps=options.steps,
         show_output=options.show_output,
     )
-    first = f"measuring the script's own steps, for {options.seconds:g} s at most"
-    with status_line(first, quiet=options.quiet or options.show_output):
+    silent = options.quiet or options.show_output
+    with progress("fit --speed", "measuring the script's own steps", quiet=silent) as shown:
+        shown.limit(time.monotonic() + asked.seconds)
         report = measure(asked)
     if options.json is not None:
         private.write_text(options.json, dumps(report.to_json(), indent=2) + "\n")

@@ -24,7 +24,7 @@ from rich.console import Console as Terminal
 from rich.text import Text
 
 from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic, Fix
+from premortem.lint.diagnostics import Diagnostic, Fix, edited
 from premortem.lint.listing import Listing
 from premortem.lint.output.text import place
 from premortem.redaction import source
@@ -125,7 +125,7 @@ class Frame:
     def _changes(self, fix: Fix, listing: Listing, path: str) -> Iterator[Text]:
         """The lines that the fix takes away and the ones it puts there."""
         old = source(listing.data.decode(errors="replace"), path).splitlines()
-        new = source(listing.edited(fix.edits).decode(errors="replace"), path).splitlines()
+        new = source(edited(listing.data, fix.edits).decode(errors="replace"), path).splitlines()
         diff = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
         lines = [line for line in diff if not line.startswith("@@")]
         margin = _margin([line[1:] for line in lines])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from premortem.findings import Severity
 from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.output.sentences import whole
+from premortem.lint.output.text import whole
 
 COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 

@@ -15,7 +15,7 @@ from premortem.findings import Severity
 from premortem.lint import problems, rules
 from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.listing import Listing
-from premortem.lint.output.sentences import whole
+from premortem.lint.output.text import whole
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

@@ -24,6 +24,13 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def whole(report: Diagnostic) -> str:
+    """Message and remedy as sentences; with its place inside a notebook, which a line number alone cannot say."""
+    parts = [part.strip().rstrip(".") + "." for part in (report.message, report.remedy) if part.strip()]
+    text = " ".join(parts)
+    return text if report.cell is None else f"cell {report.cell}, line {report.line}: {text}"
+
+
 def verdict(diagnostics: Sequence[Diagnostic], files: int) -> str:
     """One line about all of them."""
     if not diagnostics:

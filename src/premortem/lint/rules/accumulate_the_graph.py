@@ -3,14 +3,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic, Fix
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.training import (
     Backward,
     backwards,
@@ -21,7 +15,8 @@ from premortem.lint.training import (
     is_test,
     without_grad,
 )
-from premortem.lint.words_used import says
+from premortem.lint.tree import Loop, dotted, last_name, receiver
+from premortem.lint.words_used import mentions
 
 # A value that came through one of these carries no graph.
 NUMBERS = frozenset("item float int detach numpy tolist cpu mean_item all_reduce reduce_tensor".split())
@@ -47,10 +42,8 @@ class AccumulateTheGraph(Rule):
     When the total itself goes backward, under `no_grad`, and when the total is reset inside the loop.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM543", name="accumulate-the-graph", family="memory-leak", severity=Severity.WARNING
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b".backward(",)
+    card = Card(code="PM543", name="accumulate-the-graph", family="memory-leak", severity=Severity.WARNING)
+    triggers = (b".backward(",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         scopes = {source.scope(one.call) for one in backwards(source)}
@@ -132,7 +125,7 @@ class AccumulateTheGraph(Rule):
             return True
         # A short loop inside one batch frees everything at its end; a script's loop over steps does not.
         return not outer and (
-            scope is source.tree or says(source, loop.target, STEPS) or says(source, loop.iter, STEPS)
+            scope is source.tree or mentions(source, loop.target, STEPS) or mentions(source, loop.iter, STEPS)
         )
 
 

@@ -3,17 +3,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import callers
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
-from premortem.lint.training import CLIPS, backwards, backwards_in, calls_in, helpers, steps_in
-from premortem.lint.words_used import says
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.training import CLIPPING, CLIPS, backwards, backwards_in, calls_in, helpers, steps_in
+from premortem.lint.tree import argument, constant, dotted, last_name, receiver
+from premortem.lint.words_used import mentions
 
 # A function that clips and does one of these is more than a helper that clips.
 DOES_MORE = re.compile(r"unscale|backward\(|step\(")
@@ -39,13 +34,8 @@ class AmpClipBeforeUnscale(Rule):
     is built with `enabled=False`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM530", name="amp-clip-before-unscale", family="clipping", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"clip_grad_",)
-
-    def wants(self, data: bytes) -> bool:
-        return b"clip_grad_" in data and b".scale(" in data and b".backward(" in data
+    card = Card(code="PM530", name="amp-clip-before-unscale", family="clipping", severity=Severity.ERROR)
+    needs = (b"clip_grad_", b".scale(", b".backward(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         scaled = [one for one in backwards(source) if one.scaler and enabled(source, one.scaler)]
@@ -81,11 +71,11 @@ class AmpClipBeforeUnscale(Rule):
     def _clips(source: Source) -> Iterator[ast.Call]:
         """Calls that clip, themselves or through a function of this file."""
         helpers = set()
-        for clip in source.calls_to("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"):
+        for clip in source.calls_to(*CLIPPING):
             if source.names.all_in(clip.func, CLIPS):
                 yield clip
                 function = source.function(clip)
-                if function is not None and not says(source, function, DOES_MORE):
+                if function is not None and not mentions(source, function, DOES_MORE):
                     helpers.add(function)
         for function in helpers:
             yield from callers(source, function)

@@ -2,18 +2,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.kinds import SCALER
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import functions_called
-from premortem.lint.rule import Rule
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.rules.amp_clip_before_unscale import enabled, same_scaler
-from premortem.lint.source import Loop, Source, dotted, receiver
+from premortem.lint.source import once_per_file
 from premortem.lint.training import Step, backwards, calls_in, is_test, steps
+from premortem.lint.tree import Loop, dotted, grouped, receiver
 
 
 class AmpStepWithoutUpdate(Rule):
@@ -35,23 +31,20 @@ class AmpStepWithoutUpdate(Rule):
     When `update()` is called on that scaler anywhere else in the file, or the scaler is handed to another function.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM531", name="amp-step-without-update", family="update-order", severity=Severity.ERROR
-    )
-
-    def wants(self, data: bytes) -> bool:
-        return b".scale(" in data and b".backward(" in data and b".step(" in data
+    card = Card(code="PM531", name="amp-step-without-update", family="update-order", severity=Severity.ERROR)
+    needs = (b".scale(", b".backward(", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         scaling = {one.scaler.rpartition(".")[2] for one in backwards(source) if one.scaler}
-        told: set[ast.AST] = set()
+        reported: set[ast.AST] = set()
         for step in steps(source):
             if step.scaler.rpartition(".")[2] not in scaling or not enabled(source, step.scaler):
                 continue
             loops = source.loops_around(step.call)
-            if is_test(source, step.call) or self._handed_on(source, step.scaler):
+            # A function that is not in this file can update a scaler that it gets.
+            if is_test(source, step.call) or step.scaler in _given_away(source):
                 continue
-            updates = source.once(_updates).get(step.scaler.rpartition(".")[2], [])
+            updates = _updates(source).get(step.scaler.rpartition(".")[2], [])
             # A step in a function of its own is repeated too, by whoever owns the scaler: this file.
             if not loops and not source.kinds.surely(step.scaler, SCALER):
                 continue
@@ -64,8 +57,8 @@ class AmpStepWithoutUpdate(Rule):
                 )
                 continue
             for jump in self._jumps(source, step, loops[0], updates) if loops else ():
-                if jump not in told:
-                    told.add(jump)
+                if jump not in reported:
+                    reported.add(jump)
                     yield self.report(
                         source,
                         jump,
@@ -93,20 +86,14 @@ class AmpStepWithoutUpdate(Rule):
                 if always and flow.reaches(call, jump, [loop]) and not updated:
                     yield jump
 
-    @staticmethod
-    def _handed_on(source: Source, scaler: str) -> bool:
-        """Whether a function that is not in this file gets the scaler: it can update it."""
-        return scaler in source.once(_given_away)
 
-
+@once_per_file
 def _updates(source: Source) -> dict[str, list[ast.Call]]:
     """Calls of `update()` by the last name of what they are called on."""
-    found: dict[str, list[ast.Call]] = {}
-    for call in source.calls_to("update"):
-        found.setdefault(dotted(receiver(call)).rpartition(".")[2], []).append(call)
-    return found
+    return grouped(source.calls_to("update"), lambda call: dotted(receiver(call)).rpartition(".")[2])
 
 
+@once_per_file
 def _given_away(source: Source) -> frozenset[str]:
     """Every name that is handed to a function that is not in this file."""
     return frozenset(

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import argument, constant
 
 _SETTERS = frozenset(("torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"))
 _CONTEXTS = frozenset(("torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"))
 _TRAINERS = frozenset(
-    (
-        "lightning.Trainer",
-        "lightning.pytorch.Trainer",
-        "pytorch_lightning.Trainer",
-        "lightning.pytorch.trainer.Trainer",
-        "pytorch_lightning.trainer.Trainer",
-    )
+    f"{package}.Trainer"
+    for package in "lightning lightning.pytorch lightning.pytorch.trainer pytorch_lightning "
+    "pytorch_lightning.trainer".split()
 )
 _MEANT = ("debug", "anomaly", "test", "check", "replay", "profile", "nan")
 
@@ -45,25 +36,18 @@ class AnomalyModeLeftOn(Rule):
     off again in the same function.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM512", name="anomaly-mode-left-on", family="throughput", severity=Severity.WARNING
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"detect_anomaly",)
+    card = Card(code="PM512", name="anomaly-mode-left-on", family="throughput", severity=Severity.WARNING)
+    triggers = (b"detect_anomaly",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        for call in source.calls_to("set_detect_anomaly"):
-            on = constant(argument(call, "mode", 0)) is True
-            if on and source.names.all_in(call.func, _SETTERS) and self._for_good(source, call):
-                yield self._said(source, call)
-        for call in source.calls_to("detect_anomaly"):
-            used = source.names.all_in(call.func, _CONTEXTS) and isinstance(source.parent(call), ast.withitem)
-            if used and self._for_good(source, call):
-                yield self._said(source, call)
-        for call in source.calls_to("Trainer"):
-            value = argument(call, "detect_anomaly")
-            if constant(value) is True and source.names.all_in(call.func, _TRAINERS):
-                if self._for_good(source, call):
-                    yield self._said(source, call)
+        for call in _switched_on(source):
+            if self._for_good(source, call):
+                yield self.report(
+                    source,
+                    call,
+                    "anomaly mode stays on for the whole run and makes every step up to five times as slow",
+                    remedy="Remove it, or switch it on by an option only.",
+                )
 
     @staticmethod
     def _for_good(source: Source, call: ast.Call) -> bool:
@@ -77,13 +61,19 @@ class AnomalyModeLeftOn(Rule):
         switched = [one for one in source.calls_to("set_detect_anomaly") if source.scope(one) is scope]
         return not any(constant(argument(one, "mode", 0)) is not True for one in switched)
 
-    def _said(self, source: Source, call: ast.Call) -> Diagnostic:
-        return self.report(
-            source,
-            call,
-            "anomaly mode stays on for the whole run and slows every step, up to five times",
-            remedy="Remove it, or switch it on by an option only.",
-        )
+
+def _switched_on(source: Source) -> Iterator[ast.Call]:
+    """The calls that switch anomaly mode on."""
+    for call in source.calls_to("set_detect_anomaly"):
+        if constant(argument(call, "mode", 0)) is True and source.names.all_in(call.func, _SETTERS):
+            yield call
+    for call in source.calls_to("detect_anomaly"):
+        if source.names.all_in(call.func, _CONTEXTS) and isinstance(source.parent(call), ast.withitem):
+            yield call
+    for call in source.calls_to("Trainer"):
+        on = constant(argument(call, "detect_anomaly")) is True
+        if on and source.names.all_in(call.func, _TRAINERS):
+            yield call
 
 
 def _is_main(node: ast.AST) -> bool:

@@ -3,16 +3,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import Backward, backwards, is_test, without_grad
-from premortem.lint.words_used import says
+from premortem.lint.words_used import mentions
 
 # Somewhere gradients are switched on again: by hand, or by a condition.
 SWITCHED_ON = re.compile(r"^enable_grad$|^set_grad_enabled\(")
@@ -37,17 +31,13 @@ class BackwardInNoGrad(Rule):
     is allowed then.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM549", name="backward-in-no-grad", family="grad-flow", severity=Severity.ERROR
-    )
+    card = Card(code="PM549", name="backward-in-no-grad", family="grad-flow", severity=Severity.ERROR)
 
-    def wants(self, data: bytes) -> bool:
-        return b".backward(" in data and (
-            b"no_grad" in data or b"inference_mode" in data or b"set_grad_enabled" in data
-        )
+    needs = (b".backward(",)
+    triggers = (b"no_grad", b"inference_mode", b"set_grad_enabled")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        if says(source, source.tree, SWITCHED_ON):
+        if mentions(source, source.tree, SWITCHED_ON):
             return
         for backward in backwards(source):
             if not without_grad(source, backward.call) or is_test(source, backward.call):

@@ -2,15 +2,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, dotted
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import Backward, backwards, calls_in, inside, names_in, steps
+from premortem.lint.tree import Loop, dotted
 
 
 class BackwardOnlyOnTheLastBatch(Rule):
@@ -32,12 +27,10 @@ class BackwardOnlyOnTheLastBatch(Rule):
     the loss is not divided by the same number as in the condition.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM542", name="backward-only-on-the-last-batch", family="accumulation", severity=Severity.ERROR
     )
-
-    def wants(self, data: bytes) -> bool:
-        return b".backward(" in data and b"%" in data and b"/" in data
+    needs = (b".backward(", b"%", b"/")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         every = steps(source)

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic, Fix
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, dotted
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
+from premortem.lint.tree import dotted
 
 # Methods whose bare mention is never of use, whatever they are a method of.
 _ALWAYS = frozenset("zero_grad backward empty_cache synchronize".split())
@@ -37,10 +32,8 @@ class CallWithoutParentheses(Rule):
     an optimizer or a scheduler.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM521", name="call-without-parentheses", family="update-order", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"torch",)
+    card = Card(code="PM521", name="call-without-parentheses", family="update-order", severity=Severity.ERROR)
+    triggers = (b"torch",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for statement in source.expressions:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, dotted
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import names_in
+from premortem.lint.tree import dotted
 
 CHECKPOINT = frozenset(("torch.utils.checkpoint.checkpoint",))
 
@@ -35,10 +30,10 @@ class CheckpointLambdaLate(Rule):
     When the lambda takes the variable as a parameter or as a default.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM555", name="checkpoint-lambda-late", family="grad-flow", severity=Severity.ERROR, preview=True
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"checkpoint",)
+    triggers = (b"checkpoint",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("checkpoint"):

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.handlers import is_broad, is_logging
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.handlers import is_logging
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import inside, names_in
+from premortem.lint.tree import argument, constant, dotted, is_broad, last_name, receiver
 
 
 class CheckpointLoadIgnored(Rule):
-    """A checkpoint that does not load is passed over, and the run goes on with other weights.
+    """A checkpoint that fails to load is ignored, and the run goes on with other weights.
 
     ## Why it matters
     The run looks like a resumed or fine-tuned one and is neither: the weights are random or half loaded, the
@@ -36,10 +31,8 @@ class CheckpointLoadIgnored(Rule):
     way to load follows. When a loop loads one tensor at a time with `strict=False`: there the ones that do not fit are left out on purpose.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM508", name="checkpoint-load-ignored", family="checkpoint", severity=Severity.WARNING
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"load_state_dict",)
+    card = Card(code="PM508", name="checkpoint-load-ignored", family="checkpoint", severity=Severity.WARNING)
+    triggers = (b"load_state_dict",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if not source.tries or "load_state_dict" not in source.calls:
@@ -47,8 +40,7 @@ class CheckpointLoadIgnored(Rule):
         for block in source.tries:
             loads = [
                 node
-                for statement in block.body
-                for node in source.within(statement, nested=False)
+                for node in _tried(source, block)
                 if isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr == "load_state_dict"
@@ -67,7 +59,7 @@ class CheckpointLoadIgnored(Rule):
                     yield self.report(
                         source,
                         handler,
-                        f"when `{source.text(loads[0].func)}` fails, the run goes on without what should be loaded",
+                        f"when `{source.text(loads[0].func)}` fails, the run goes on without the checkpoint",
                         remedy="Let it fail, or catch `FileNotFoundError` only.",
                     )
 
@@ -80,6 +72,10 @@ class CheckpointLoadIgnored(Rule):
             if isinstance(above, ast.Try):
                 return True
         return False
+
+
+def _tried(source: Source, block: ast.Try) -> list[ast.AST]:
+    return [node for statement in block.body for node in source.within(statement, nested=False)]
 
 
 def _is_one_of_several_ways(source: Source, block: ast.Try) -> bool:
@@ -102,8 +98,7 @@ def _is_built_here(source: Source, block: ast.Try, loads: list[ast.Call]) -> boo
     """Whether the model that is loaded is made in the same `try`: when that fails, there is no model to go on with."""
     bound = {
         dotted(node)
-        for statement in block.body
-        for node in source.within(statement, nested=False)
+        for node in _tried(source, block)
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
     }
     return all(dotted(receiver(load)) in bound for load in loads)
@@ -115,8 +110,7 @@ def _is_skipped_whole(source: Source, block: ast.Try, loads: list[ast.Call]) -> 
     models = {dotted(receiver(load)) for load in loads}
     used = [
         node
-        for statement in block.body
-        for node in source.within(statement, nested=False)
+        for node in _tried(source, block)
         if isinstance(node, ast.Call) and node.lineno > loads[-1].lineno
     ]
     return leaves and any(

@@ -2,22 +2,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source
-from premortem.lint.training import BACKWARDS, CLIPS, Step, calls_in, helpers, one_cell, steps_in
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.training import BACKWARDS, CLIPPING, CLIPS, Step, calls_in, helpers, one_cell, steps_in
 
 
 class ClipAtTheWrongTime(Rule):
     """Gradients are clipped when there is nothing to clip: before `backward()`, or after `step()`.
 
     ## Why it matters
-    The optimizer steps on unclipped gradients. The line is there, so everybody believes the gradients are bounded
+    The optimizer steps on unclipped gradients. The line is there, so the gradients seem to be bounded
     when the loss explodes.
 
     ## Usual causes
@@ -32,12 +26,8 @@ class ClipAtTheWrongTime(Rule):
     function of the project that computes gradients or steps is called nearby.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM550", name="clip-at-the-wrong-time", family="clipping", severity=Severity.ERROR
-    )
-
-    def wants(self, data: bytes) -> bool:
-        return b"clip_grad_" in data and b".backward(" in data and b".step(" in data
+    card = Card(code="PM550", name="clip-at-the-wrong-time", family="clipping", severity=Severity.ERROR)
+    needs = (b"clip_grad_", b".backward(", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for statement in source.expressions:
@@ -51,8 +41,7 @@ class ClipAtTheWrongTime(Rule):
                     yield self.report(
                         source,
                         clip,
-                        f"the gradients are clipped when `{own[0].optimizer}` has no use for it: not between "
-                        "backward() and step()",
+                        f"this clips the gradients at the wrong time: `{own[0].optimizer}` steps on unclipped gradients",
                         remedy="Move this line between backward() and step().",
                     )
 
@@ -69,11 +58,7 @@ class ClipAtTheWrongTime(Rule):
             return False
         if any(flow.reaches(clip, one, passes) for one in steps_here):
             return False
-        others = [
-            one
-            for one in calls_in(source, scope, "clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
-            if one is not clip
-        ]
+        others = [one for one in calls_in(source, scope, *CLIPPING) if one is not clip]
         return not others
 
     @staticmethod

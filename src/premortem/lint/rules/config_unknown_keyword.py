@@ -5,16 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
 from premortem.lint import signatures
-from premortem.lint.configs import Config, Entry
-from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.names import public
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import ConfigRule
+from premortem.lint.rule import Card, Config, ConfigRule, Diagnostic, Entry, Facts, Severity
 from premortem.lint.target import UNKNOWN, Pin
 
 TARGET = "_target_"
@@ -44,10 +38,10 @@ class ConfigUnknownKeyword(ConfigRule):
     classes that take any keyword.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM585", name="config-unknown-keyword", family="api-drift", severity=Severity.ERROR, preview=True
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (TARGET.encode(),)
+    triggers = (TARGET.encode(),)
 
     def wants(self, data: bytes) -> bool:
         return TARGET.encode() in data and WANTED.search(data) is not None
@@ -63,9 +57,9 @@ class ConfigUnknownKeyword(ConfigRule):
             pin = (project.target or UNKNOWN).pin(signatures.distribution_of(name))
             for keyword, entry in _keys(config, place).items():
                 if pin.newest and signatures.accepts([symbol.name], keyword, pin.newest) is False:
-                    yield self._said(config, entry, keyword, symbol, pin)
+                    yield self._refusal(config, entry, keyword, symbol, pin)
 
-    def _said(
+    def _refusal(
         self, config: Config, entry: Entry, keyword: str, symbol: signatures.Symbol, pin: Pin
     ) -> Diagnostic:
         last = symbol.name.rpartition(".")[2]

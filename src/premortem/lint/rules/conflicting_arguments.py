@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, last_name
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import argument, constant, last_name
 
 _LOADER = frozenset(("torch.utils.data.DataLoader",))
 _ARGUMENTS = frozenset(f"transformers.{name}" for name in ("TrainingArguments", "Seq2SeqTrainingArguments"))
@@ -34,15 +29,13 @@ class ConflictingArguments(Rule):
     When one of the values is not known from the code, such as a sampler that can be None.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM522", name="conflicting-arguments", family="config", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"DataLoader", b"TrainingArguments")
+    card = Card(code="PM522", name="conflicting-arguments", family="config", severity=Severity.ERROR)
+    triggers = (b"DataLoader", b"TrainingArguments")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("DataLoader"):
-            if source.names.all_in(call.func, _LOADER) and (said := _in_loader(source, call)):
-                yield self.report(source, call, said, remedy="Keep one of the two.")
+            if source.names.all_in(call.func, _LOADER) and (conflict := _in_loader(source, call)):
+                yield self.report(source, call, conflict, remedy="Keep one of the two.")
         for call in source.calls_to("TrainingArguments", "Seq2SeqTrainingArguments"):
             if source.names.all_in(call.func, _ARGUMENTS):
                 if constant(argument(call, "fp16")) is True and constant(argument(call, "bf16")) is True:
@@ -70,8 +63,6 @@ def _in_loader(source: Source, call: ast.Call) -> str:
 
 def _is_sampler(source: Source, value: ast.expr) -> bool:
     if isinstance(value, ast.Name):
-        found = source.flow(source.scope(value)).definitions(value)
-        return bool(found) and all(
-            one.how == "assign" and one.value is not None and _is_sampler(source, one.value) for one in found
-        )
+        values = source.assigned_at(value)
+        return bool(values) and all(_is_sampler(source, one) for one in values)
     return isinstance(value, ast.Call) and last_name(value).endswith("Sampler")

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.configs import Config, Entry
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import ConfigRule
+from premortem.lint.rule import Card, Config, ConfigRule, Diagnostic, Entry, Facts, Severity
 
 _WANTED = re.compile(
     rb"\b(?:fp16|bf16|load_best_model_at_end|persistent_workers|prefetch_factor|dataloader_prefetch_factor)\b"
@@ -44,7 +38,7 @@ class ConflictingSwitches(ConfigRule):
     """Two settings of one mapping contradict each other.
 
     ## Why it matters
-    One of the two wins, and which one is decided by code nobody looks at: `amp: true` with `fp16: false` runs in
+    One of the two wins, and the config does not show which: `amp: true` with `fp16: false` runs in
     float32 while the file says mixed precision. Others end the run when the trainer checks its arguments.
 
     ## Usual causes
@@ -57,9 +51,7 @@ class ConflictingSwitches(ConfigRule):
     When both say the same, or when they stand in different mappings.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM561", name="conflicting-switches", family="config", severity=Severity.WARNING
-    )
+    card = Card(code="PM561", name="conflicting-switches", family="config", severity=Severity.WARNING)
 
     def wants(self, data: bytes) -> bool:
         return _WANTED.search(data) is not None

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import TRIES, Source
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import is_test, not_entered
+from premortem.lint.tree import TRIES
 
 
 class ContextManagerNotEntered(Rule):
@@ -33,10 +28,8 @@ class ContextManagerNotEntered(Rule):
     In tests, and where the call is only tried.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM525", name="context-manager-not-entered", family="eval-mode", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"no_grad", b"inference_mode", b"enable_grad", b"autocast")
+    card = Card(code="PM525", name="context-manager-not-entered", family="eval-mode", severity=Severity.ERROR)
+    triggers = (b"no_grad", b"inference_mode", b"enable_grad", b"autocast")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in not_entered(source):

@@ -2,15 +2,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.provenance import given
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import (
     backwards,
     calls_in,
@@ -21,6 +14,7 @@ from premortem.lint.training import (
     one_cell,
     without_grad,
 )
+from premortem.lint.tree import Loop, dotted, given, last_name, receiver
 from premortem.lint.wrapped import DISTRIBUTED, PARALLEL, lost_methods
 
 
@@ -45,12 +39,10 @@ class DataParallelUnwrappedCall(Rule):
     are reduced by hand.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM545", name="data-parallel-unwrapped-call", family="distributed", severity=Severity.ERROR
     )
-
-    def wants(self, data: bytes) -> bool:
-        return b"DataParallel" in data
+    needs = (b"DataParallel",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for lost in lost_methods(source):
@@ -99,7 +91,7 @@ class DataParallelUnwrappedCall(Rule):
             names.add(bare)
         else:
             names |= _aliases(source, wrap, bare)
-        told: set[ast.Call] = set()
+        reported: set[ast.Call] = set()
         for backward in backwards(source):
             scope = source.scope(backward.call)
             loops = source.loops_around(backward.call)
@@ -109,14 +101,14 @@ class DataParallelUnwrappedCall(Rule):
                 continue
             for call in calls_in(source, loops[0]):
                 name = dotted(call.func)
-                if name not in names or call in told or without_grad(source, call):
+                if name not in names or call in reported or without_grad(source, call):
                     continue
                 if conditions(source, call, loops[0]) or not one_cell(source, call, wrap):
                     continue
                 if name == bare and _rebound(source, wrap, scope, bare):
                     continue
                 if _feeds(source, loops[0], call, backward.loss):
-                    told.add(call)
+                    reported.add(call)
                     yield call, name
 
 

@@ -5,16 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.handlers import words
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Function, Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import backwards, backwards_in
+from premortem.lint.tree import Function, argument, constant, dotted, last_name, receiver
 
 _MAKERS = frozenset(
     "torch.tensor torch.zeros torch.ones torch.full torch.Tensor torch.FloatTensor torch.zeros_like".split()
@@ -42,10 +37,8 @@ class DetachedZeroLoss(Rule):
     For parameters, for a sum that starts at zero and is added to, and in tests.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM504", name="detached-zero-loss", family="grad-flow", severity=Severity.WARNING
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"requires_grad",)
+    card = Card(code="PM504", name="detached-zero-loss", family="grad-flow", severity=Severity.WARNING)
+    triggers = (b"requires_grad",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.nodes(ast.Call):

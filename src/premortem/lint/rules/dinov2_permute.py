@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.flow import Flow
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import argument, constant, last_name, receiver
 
 _LAST_TO_SECOND = (0, 3, 1, 2)
 
@@ -35,8 +30,8 @@ class Dinov2Permute(Rule):
     Unless the value surely comes from that call with `reshape=True`.
     """
 
-    card: ClassVar[Card] = Card(code="PM510", name="dinov2-permute", family="shape", severity=Severity.ERROR)
-    triggers: ClassVar[tuple[bytes, ...]] = (b"get_intermediate_layers",)
+    card = Card(code="PM510", name="dinov2-permute", family="shape", severity=Severity.ERROR)
+    triggers = (b"get_intermediate_layers",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("permute"):

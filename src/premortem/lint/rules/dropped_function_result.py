@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic, Fix
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.rules.dropped_tensor_result import DroppedTensorResult
-from premortem.lint.source import Source, dotted
 from premortem.lint.training import is_test
+from premortem.lint.tree import dotted
 
 # Functions that leave what they are given as it was.
 PURE = frozenset(
@@ -45,14 +40,14 @@ class DroppedFunctionResult(Rule):
     With `out=` or `inplace=`, where a call is only tried or timed, in tests, and where a notebook shows the result.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM556",
         name="dropped-function-result",
         family="environment",
         severity=Severity.ERROR,
         preview=True,
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"torch",)
+    triggers = (b"torch",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for statement in source.expressions:

@@ -3,16 +3,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.names import LOCAL
-from premortem.lint.project_facts import Facts
 from premortem.lint.receivers import TENSOR_TYPES, is_needed, is_something_else, is_surely_tensor
-from premortem.lint.rule import Rule
-from premortem.lint.source import TRIES, Source, dotted, last_name
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
+from premortem.lint.tree import TRIES, dotted, last_name
 from premortem.settings.comments import comments
 
 # Only tensors have these, or hardly anything else.
@@ -60,10 +55,8 @@ class DroppedTensorResult(Rule):
     script that does nothing more with the tensor, and in tests of classes that look like tensors.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM501", name="dropped-tensor-result", family="environment", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"torch",)
+    card = Card(code="PM501", name="dropped-tensor-result", family="environment", severity=Severity.ERROR)
+    triggers = (b"torch",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for statement in source.expressions:

@@ -3,17 +3,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import values
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import is_test
-from premortem.lint.words_used import says
+from premortem.lint.tree import argument, constant, dotted, last_name, receiver
+from premortem.lint.words_used import mentions
 
 WIPED = ("/tmp/", "/var/tmp/", "/dev/shm/", "/kaggle/temp/", "/content/")  # noqa: S108 - looked for, not used
 KEPT = ("/content/drive/", "/content/gdrive/", "/content/mnt/")
@@ -53,16 +48,14 @@ class EphemeralOutputPath(Rule):
     what it saved or keeps it in a temporary folder on purpose, when a notebook runs a command afterwards, in tests.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM544", name="ephemeral-output-path", family="persistence", severity=Severity.WARNING
-    )
+    card = Card(code="PM544", name="ephemeral-output-path", family="persistence", severity=Severity.WARNING)
 
     def wants(self, data: bytes) -> bool:
         places = (b"/tmp", b"/dev/shm", b"/kaggle/temp", b"/content", b"mkdtemp", b"gettempdir")
         return any(place in data for place in places) and any(word in data for word in TRAINS)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        if says(source, source.tree, TAKEN, given=True):
+        if mentions(source, source.tree, TAKEN, given=True):
             return
         found: list[tuple[ast.Call, str]] = []
         for call in source.calls_to(

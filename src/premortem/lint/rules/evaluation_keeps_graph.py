@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic, Fix
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 from premortem.lint.rules.evaluation_without_no_grad import EvaluationWithoutNoGrad
-from premortem.lint.source import Loop, Source, dotted, last_name, receiver
 from premortem.lint.training import is_model
+from premortem.lint.tree import Loop, dotted, last_name, receiver
 
 # What comes out of these carries no graph.
 NUMBERS = frozenset("item float int detach numpy tolist argmax max topk eq sum_item round".split())
@@ -36,14 +31,14 @@ class EvaluationKeepsGraph(Rule):
     Where PM536 does, and when what is added is a number.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM557",
         name="evaluation-keeps-graph",
         family="memory-leak",
         severity=Severity.WARNING,
         preview=True,
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"torch",)
+    triggers = (b"torch",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for over in EvaluationWithoutNoGrad.loops(source, project):

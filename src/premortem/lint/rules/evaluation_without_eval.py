@@ -2,18 +2,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import callers, functions_called
-from premortem.lint.rule import Rule
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.rules.evaluation_without_no_grad import evaluation_loops
-from premortem.lint.source import Function, Source
 from premortem.lint.training import calls_in, helpers
-from premortem.lint.words_used import says
+from premortem.lint.tree import Function
+from premortem.lint.words_used import mentions
 
 MODES = re.compile(r"^\.eval\($|^\.train\(…$|eval_mode|^training$|set_mode")
 SWITCHES = re.compile(
@@ -39,17 +34,13 @@ class EvaluationWithoutEval(Rule):
     the model is made here of layers that do not care.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM537", name="evaluation-without-eval", family="eval-mode", severity=Severity.WARNING
-    )
-
-    def wants(self, data: bytes) -> bool:
-        return b".backward(" in data and b"torch" in data
+    card = Card(code="PM537", name="evaluation-without-eval", family="eval-mode", severity=Severity.WARNING)
+    needs = (b".backward(", b"torch")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        if not source.names.imports("torch") or says(source, source.tree, MODES):
+        if not source.names.imports("torch") or mentions(source, source.tree, MODES):
             return
-        if not says(source, source.tree, SWITCHES):
+        if not mentions(source, source.tree, SWITCHES):
             return
         for function in source.functions:
             for over, model in evaluation_loops(source, function, recorded=False):

@@ -3,15 +3,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import callers
-from premortem.lint.rule import Rule
-from premortem.lint.source import FUNCTIONS, Function, Source, constant, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import (
     calls_in,
     is_loader,
@@ -20,9 +14,11 @@ from premortem.lint.training import (
     iterated,
     not_entered,
     one_cell,
+    switches_off,
     without_grad,
 )
-from premortem.lint.words_used import says
+from premortem.lint.tree import FUNCTIONS, Function, constant, dotted, last_name, receiver
+from premortem.lint.words_used import mentions
 
 EVALUATES = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|infer|inference|predict)"
@@ -33,15 +29,7 @@ NOT_EVALUATION = re.compile(r"train|attack|adversarial|explain|saliency|load|col
 GRADIENTS = re.compile(
     r"attack|adversar|perturb|fgsm|pgd|saliency|attribut|explain|^volatile$|^autograd$|^grads?(?:_|\(|$)|(?<!no)_grads?(?:_|\(|$)|gradient"
 )
-SWITCHES = (
-    "no_grad",
-    "inference_mode",
-    "enable_grad",
-    "set_grad_enabled",
-    "backward",
-    "grad",
-    "requires_grad_",
-)
+SWITCHES = "no_grad inference_mode enable_grad set_grad_enabled backward grad requires_grad_".split()
 EVALUATION_DATA = re.compile(r"val|test|eval|dev")
 TRAINS = re.compile(r"^(?:train|step|zero_grad|backward|fit)\($|optimi[sz]er")
 HARMLESS_DECORATORS = frozenset(("staticmethod", "classmethod", "timer", "timeit"))
@@ -66,17 +54,15 @@ class EvaluationWithoutNoGrad(Rule):
     called `test_*`. A bare `torch.no_grad()` switches nothing off.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM536", name="evaluation-without-no-grad", family="eval-mode", severity=Severity.WARNING
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"torch",)
-
-    def wants(self, data: bytes) -> bool:
-        return b"torch" in data and b"for " in data
+    needs = (b"torch", b"for ")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for over, what in self._found(source, project):
-            yield self._told(source, over, what)
+            message = f"{what} over a whole loader with gradients on"
+            yield self.report(source, over, message, remedy="Put the loop under `with torch.no_grad():`.")
 
     @classmethod
     def loops(cls, source: Source, project: Facts) -> list[ast.expr]:
@@ -99,14 +85,6 @@ class EvaluationWithoutNoGrad(Rule):
             around = source.function(loop)
             if around is None or not cls._guarded(source, around, project):
                 yield loop.iter, f"this evaluation runs `{model}`"
-
-    def _told(self, source: Source, over: ast.expr, what: str) -> Diagnostic:
-        return self.report(
-            source,
-            over,
-            f"{what} over a whole loader with gradients on",
-            remedy="Put the loop under `with torch.no_grad():`.",
-        )
 
     @staticmethod
     def _guarded(source: Source, function: Function, project: Facts) -> bool:
@@ -158,18 +136,12 @@ def _takes_gradients(source: Source, node: ast.AST) -> bool:
     """Whether the code below this node works with gradients, or switches them; a bare `no_grad()` does neither."""
     bare = not_entered(source)
     switches = [call for call in calls_in(source, node, *SWITCHES) if call not in bare]
-    return bool(switches) or says(source, node, GRADIENTS)
+    return bool(switches) or mentions(source, node, GRADIENTS)
 
 
 def _off_for_good(source: Source) -> bool:
     """`torch.set_grad_enabled(False)` as a statement: from there on nothing is recorded."""
-    return any(
-        isinstance(one.value, ast.Call)
-        and last_name(one.value) == "set_grad_enabled"
-        and one.value.args
-        and constant(one.value.args[0]) is False
-        for one in source.expressions
-    )
+    return any(switches_off(one.value) for one in source.expressions)
 
 
 def _freezes(source: Source, scope: ast.AST) -> bool:
@@ -205,7 +177,7 @@ def inline_loops(source: Source) -> Iterator[tuple[ast.For, str]]:
         flow = source.flow(scope)
         back = [*calls_in(source, scope, "train", "backward"), *source.loops_around(switch)]
         # A function that switches to evaluation and never trains evaluates, whatever its data is called.
-        only = isinstance(scope, FUNCTIONS) and not says(source, scope, TRAINS)
+        only = isinstance(scope, FUNCTIONS) and not mentions(source, scope, TRAINS)
         reached = flow.after(switch, back)
         for loop in source.within(scope, nested=False):
             if not isinstance(loop, ast.For) or loop not in reached or loop in source.loops_around(switch):

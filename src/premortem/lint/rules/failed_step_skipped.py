@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Iterable, Iterator
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.handlers import gives_up, hides_runtime_errors, is_broad
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source
+from premortem.lint.handlers import gives_up, hides_runtime_errors
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import Loop, is_broad
 
 
 class FailedStepSkipped(Rule):
-    """A training step that fails for any reason is passed over, and the loop goes on.
+    """A training step that fails for any reason is skipped, and the loop goes on.
 
     ## Why it matters
     If every step fails the run still ends "successfully", with the weights it began with. A step that dies after
@@ -34,10 +29,8 @@ class FailedStepSkipped(Rule):
     as narrow where the handler frees memory or speaks of it.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM506", name="failed-step-skipped", family="numerics-masked", severity=Severity.WARNING
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"backward",)
+    card = Card(code="PM506", name="failed-step-skipped", family="numerics-masked", severity=Severity.WARNING)
+    triggers = (b"backward",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         backwards = source.calls.get("backward", ())
@@ -57,8 +50,8 @@ class FailedStepSkipped(Rule):
                         yield self.report(
                             source,
                             node,
-                            "a step that fails, for whatever reason, is left out and training goes on",
-                            remedy="Catch the one error you expect, count how often, and stop when it is too often.",
+                            "a step that fails for any reason is skipped, and training goes on",
+                            remedy="Catch only the error you expect, count how often it happens, and stop above a limit.",
                         )
 
     @staticmethod
@@ -66,8 +59,7 @@ class FailedStepSkipped(Rule):
         source: Source, block: ast.Try, handler: ast.ExceptHandler, loop: Loop, backwards: list[ast.Call]
     ) -> ast.AST | None:
         """The `continue` that skips, or the handler itself where it only falls through."""
-        below = {id(node) for statement in block.body for node in source.within(statement)}
-        tried = any(id(back) in below for back in backwards)
+        tried = _holds(source, block, backwards)
         if not tried and not _feeds(source, block, loop, backwards):
             return None
         last = handler.body[-1]
@@ -83,8 +75,12 @@ class FailedStepSkipped(Rule):
 
 def _steps(source: Source, block: ast.Try, backwards: list[ast.Call]) -> bool:
     """Whether the `try` holds the whole step: the backward pass and the optimizer's step."""
-    below = {id(node) for statement in block.body for node in source.within(statement)}
-    return all(any(id(call) in below for call in calls) for calls in (backwards, source.calls_to("step")))
+    return _holds(source, block, backwards) and _holds(source, block, source.calls_to("step"))
+
+
+def _holds(source: Source, block: ast.Try, calls: Iterable[ast.Call]) -> bool:
+    below = {node for statement in block.body for node in source.within(statement)}
+    return any(call in below for call in calls)
 
 
 def _feeds(source: Source, block: ast.Try, loop: Loop, backwards: list[ast.Call]) -> bool:

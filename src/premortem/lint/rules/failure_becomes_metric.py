@@ -5,21 +5,18 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.handlers import gives_up, is_broad, names_metric, statements, words
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Function, Source, argument, constant, last_name, receiver
+from premortem.lint.handlers import gives_up, names_metric, statements, words
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.training import names_in
+from premortem.lint.tree import Function, argument, constant, is_broad, last_name, parts, receiver
 
 # Calls that look a number up rather than compute it.
 _LOOKUPS = frozenset(
     "float int str get load loads open read readline split strip item index eval match search group import_module "
     "getattr find json parse pop loadtxt safe_load torch_load from_pretrained stat getsize".split()
 )
+_READS_BACK = frozenset("load load_state_dict import_module".split())
 _TENSORS = frozenset("tensor zeros ones zeros_like Tensor FloatTensor array full".split())
 
 
@@ -27,7 +24,7 @@ class FailureBecomesMetric(Rule):
     """When a loss or a metric cannot be computed, a made-up number takes its place.
 
     ## Why it matters
-    Nobody can tell the 0.0 or 999.0 of a crash from a real result. The scheduler lowers the rate because of it, the
+    The 0.0 or 999.0 of a crash looks like a real result. The scheduler lowers the rate because of it, the
     best checkpoint is chosen by it, and the curve shows a value that was never measured.
 
     ## Usual causes
@@ -41,10 +38,10 @@ class FailureBecomesMetric(Rule):
     NaN, infinity and None say honestly that there is no number. So does a handler that raises or tries again.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM505", name="failure-becomes-metric", family="numerics-masked", severity=Severity.WARNING
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"except",)
+    triggers = (b"except",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for block in source.tries:
@@ -64,7 +61,7 @@ class FailureBecomesMetric(Rule):
         function = source.function(handler)
         for statement in statements(source, handler):
             if isinstance(statement, ast.Assign):
-                named = [_name(part) for target in statement.targets for part in _parts(target)]
+                named = [_name(part) for target in statement.targets for part in parts(target)]
                 measured = {*_given_back(source, function), *filter(names_metric, named)}
                 if isinstance(statement.value, ast.Dict) and _metrics(source, statement.value):
                     measured.update(named)
@@ -83,18 +80,18 @@ class FailureBecomesMetric(Rule):
                 holder = _name(receiver(kept) or kept.func)
                 names = [holder] if f"{holder}.append" in computed and names_metric(holder) else []
                 if names and _is_finite(source, kept.args[0]):
-                    yield self._said(source, statement, kept.args[0])
+                    yield self._made_up(source, statement, kept.args[0])
                 continue
             else:
                 continue
             if names and statement.value is not None and _is_finite(source, statement.value):
-                yield self._said(source, statement, statement.value)
+                yield self._made_up(source, statement, statement.value)
 
-    def _said(self, source: Source, statement: ast.stmt, value: ast.expr) -> Diagnostic:
+    def _made_up(self, source: Source, statement: ast.stmt, value: ast.expr) -> Diagnostic:
         return self.report(
             source,
             statement,
-            f"any failure above becomes {source.text(value)}, as if it had been measured",
+            f"any failure above becomes {source.text(value)}, which looks like a measured value",
             remedy='Let it fail, or use `float("nan")` and leave it out of decisions.',
         )
 
@@ -147,21 +144,14 @@ def _computed(source: Source, block: ast.Try) -> set[str]:
         for node in (statement, *source.within(statement, nested=False)):
             if isinstance(node, (ast.Assign, ast.AugAssign)) and _computes(source, node.value):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                found.update(_name(part) for target in targets for part in _parts(target))
+                found.update(_name(part) for target in targets for part in parts(target))
             elif isinstance(node, ast.Call) and _is_kept(node) and _computes(source, node.args[0]):
                 found.add(f"{_name(receiver(node) or node.func)}.append")
             elif isinstance(node, ast.Return) and node.value is not None:
                 # Computed in the return itself, or before it: `return psnr.item()`.
-                named = {
-                    one.id for one in (node.value, *source.within(node.value)) if isinstance(one, ast.Name)
-                }
-                if _computes(source, node.value) or named & found:
+                if _computes(source, node.value) or names_in(source, node.value) & found:
                     found.add("return")
-            elif isinstance(node, ast.Call) and last_name(node) in {
-                "load",
-                "load_state_dict",
-                "import_module",
-            }:
+            elif isinstance(node, ast.Call) and last_name(node) in _READS_BACK:
                 return set()  # reading something back: what is missing there is no failed measurement
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 return set()
@@ -175,21 +165,11 @@ def _computes(source: Source, value: ast.expr) -> bool:
     )
 
 
-def _parts(target: ast.expr) -> list[ast.expr]:
-    return list(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else [target]
-
-
 def _name(target: ast.expr) -> str:
     if isinstance(target, ast.Subscript):
         key = constant(target.slice)
         return key if isinstance(key, str) else ""
-    return (
-        target.attr
-        if isinstance(target, ast.Attribute)
-        else target.id
-        if isinstance(target, ast.Name)
-        else ""
-    )
+    return last_name(target)
 
 
 def _is_finite(source: Source, value: ast.expr) -> bool:

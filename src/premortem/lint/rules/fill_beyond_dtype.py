@@ -6,14 +6,9 @@ import ast
 import math
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic, Fix
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
+from premortem.lint.tree import argument, constant, dotted, last_name, receiver
 from premortem.lint.values import from_elsewhere
 
 LARGEST_HALF = 65504.0
@@ -54,9 +49,7 @@ class FillBeyondDtype(Rule):
     is switched off.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM502", name="fill-beyond-dtype", family="numerics-overflow", severity=Severity.ERROR
-    )
+    card = Card(code="PM502", name="fill-beyond-dtype", family="numerics-overflow", severity=Severity.ERROR)
 
     def wants(self, data: bytes) -> bool:
         return b"masked_fill" in data or _ASSIGNED.search(data) is not None
@@ -70,8 +63,8 @@ class FillBeyondDtype(Rule):
             value = argument(call, "value", 1 + shift)
             if subject is None or value is None or (from_elsewhere(source, call.func) and not function):
                 continue
-            number = _number(source, value)
-            if number is None or not math.isfinite(number) or abs(number) <= LARGEST_HALF:
+            number = _too_large(source, value)
+            if number is None:
                 continue
             proof = _evidence(source, subject)
             # A large positive number, or a whole one, can be an index or a distance: then float16 must be seen.
@@ -85,12 +78,8 @@ class FillBeyondDtype(Rule):
             yield self.report(
                 source,
                 call,
-                f"{source.text(value)} does not fit into float16, "
-                + (
-                    "which this code is run with: this raises there"
-                    if near
-                    else "which this project uses elsewhere"
-                ),
+                f"{source.text(value)} does not fit into float16, which "
+                + ("this code runs with: it raises there" if near else "this project uses elsewhere"),
                 remedy="Use `torch.finfo(x.dtype).min`, which is right for every type.",
                 fix=_fix(source, subject, value, number),
                 severity=None
@@ -106,8 +95,8 @@ class FillBeyondDtype(Rule):
             target, value = statement.targets[0], statement.value
             if not isinstance(target, ast.Subscript) or len(statement.targets) != 1:
                 continue
-            number = _number(source, value)
-            if number is None or not math.isfinite(number) or abs(number) <= LARGEST_HALF:
+            number = _too_large(source, value)
+            if number is None:
                 continue
             if _evidence(source, target.value) <= 0 or _without_autocast(source, statement):
                 continue
@@ -115,12 +104,18 @@ class FillBeyondDtype(Rule):
                 yield self.report(
                     source,
                     statement,
-                    f"{source.text(value)} does not fit into float16, which this code is run with: it becomes "
-                    f"{'-' if number < 0 else ''}inf without a word, and a row of nothing else gives NaN",
+                    f"{source.text(value)} does not fit into float16, which this code runs with: it silently becomes "
+                    f"{'-' if number < 0 else ''}inf, and a row of nothing else gives NaN",
                     remedy="Use `torch.finfo(x.dtype).min`, which is right for every type.",
                     fix=_fix(source, target.value, value, number),
                     severity=Severity.WARNING,
                 )
+
+
+def _too_large(source: Source, value: ast.expr) -> float | None:
+    """The number that an expression is, when it is finite and float16 cannot hold it."""
+    number = _number(source, value)
+    return number if number is not None and LARGEST_HALF < abs(number) < math.inf else None
 
 
 def _number(source: Source, value: ast.expr, depth: int = 4) -> float | None:
@@ -164,21 +159,15 @@ def _number(source: Source, value: ast.expr, depth: int = 4) -> float | None:
 
 def _of_name(source: Source, value: ast.Name, depth: int) -> float | None:
     found = source.flow(source.scope(value)).definitions(value)
-    values = [one.value for one in found if one.how == "assign"]
-    if found and len(values) != len(found):
-        return None
+    values: list[ast.expr | None] = [*source.assigned_at(value)]
     if not found:
-        values = [
-            getattr(one, "value", None)
-            for one in source.assignments.get(value.id, ())
-            if source.scope(one) is source.tree
-        ]
+        values = [one.value for one in source.assigned_in(value.id, source.tree)]
     numbers = {_number(source, one, depth - 1) for one in values if one is not None}
     return numbers.pop() if len(numbers) == 1 else None
 
 
 def _evidence(source: Source, subject: ast.expr, depth: int = 5) -> int:
-    """1: this is float16 under autocast; -1: it surely is not; 0: cannot be told."""
+    """1: this is float16 under autocast; -1: it surely is not; 0: the code does not show it."""
     if depth == 0:
         return 0
     if isinstance(subject, ast.BinOp):
@@ -233,19 +222,12 @@ def _is_integer(source: Source, dtype: ast.expr) -> bool:
 
 
 def _without_autocast(source: Source, node: ast.AST) -> bool:
-    for above in source.ancestors(node):
-        marks: list[ast.expr] = []
-        if isinstance(above, (ast.With, ast.AsyncWith)):
-            marks = [item.context_expr for item in above.items]
-        elif isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            marks = above.decorator_list
-        for mark in marks:
-            if isinstance(mark, ast.Call):
-                if constant(argument(mark, "enabled")) is False:
-                    return True
-                if source.names.any_in(argument(mark, "cast_inputs"), _FLOAT32):
-                    return True
-    return False
+    return any(
+        constant(argument(one, "enabled")) is False
+        or source.names.any_in(argument(one, "cast_inputs"), _FLOAT32)
+        for one in source.contexts(node)
+        if isinstance(one, ast.Call)
+    )
 
 
 def _fix(source: Source, subject: ast.expr, value: ast.expr, number: float) -> Fix | None:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
 from premortem.lint import drift
-from premortem.lint.diagnostics import Diagnostic, Edit, Fix
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, constant, dotted
+from premortem.lint.rule import Card, Diagnostic, Edit, Facts, Fix, Rule, Severity, Source
 from premortem.lint.training import backwards
+from premortem.lint.tree import constant, dotted
 
 
 class GoneBeforeAll(Rule):
@@ -33,10 +28,10 @@ class GoneBeforeAll(Rule):
     When the project pins a torch before 0.4, and for `data[0]` of anything that is not surely a loss.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM586", name="gone-before-all", family="api-drift", severity=Severity.ERROR, preview=True
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b".data[0]", b"volatile")
+    triggers = (b".data[0]", b"volatile")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         pin = drift.pin(project, "torch")

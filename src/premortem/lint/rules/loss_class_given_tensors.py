@@ -5,14 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic, Edit, Fix
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, last_name
+from premortem.lint.rule import Card, Diagnostic, Edit, Facts, Fix, Rule, Severity, Source
+from premortem.lint.tree import last_name
 
 # Losses of torch.nn whose first two parameters are options, never predictions and targets.
 _CLASSES = frozenset(
@@ -43,10 +38,10 @@ class LossClassGivenTensors(Rule):
     When an argument can be an option: a number, True or False, something named weight or reduction.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM523", name="loss-class-given-tensors", family="loss-definition", severity=Severity.ERROR
     )
-    triggers: ClassVar[tuple[bytes, ...]] = tuple(sorted(f"{name}(".encode() for name in _CLASSES))
+    triggers = tuple(sorted(f"{name}(".encode() for name in _CLASSES))
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to(*sorted(_CLASSES)):

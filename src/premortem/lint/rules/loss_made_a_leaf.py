@@ -2,15 +2,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, last_name, receiver
-from premortem.lint.training import Backward, backwards, is_test, names_in, steps
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.training import backwards, is_test, names_in, steps
+from premortem.lint.tree import argument, constant, last_name, receiver
 
 VARIABLE = frozenset(("torch.autograd.Variable", "torch.autograd.variable.Variable"))
 TENSOR = frozenset(("torch.tensor", "torch.as_tensor", "torch.FloatTensor"))
@@ -18,7 +13,7 @@ CUTS = frozenset(("detach", "item", "numpy"))
 
 
 class LossMadeALeaf(Rule):
-    """The loss is cut off from the model and then told to require a gradient, so that `backward()` runs.
+    """The loss is cut off from the model and then made to require a gradient, so that `backward()` runs.
 
     ## Why it matters
     `loss = Variable(loss, requires_grad=True)`, `torch.tensor(loss, requires_grad=True)` and
@@ -36,35 +31,29 @@ class LossMadeALeaf(Rule):
     For constants, outside of training steps, and when the name is bound in other ways too.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM553", name="loss-made-a-leaf", family="grad-flow", severity=Severity.ERROR
-    )
-
-    def wants(self, data: bytes) -> bool:
-        return b"requires_grad" in data and b".backward(" in data and b".step(" in data
+    card = Card(code="PM553", name="loss-made-a-leaf", family="grad-flow", severity=Severity.ERROR)
+    needs = (b"requires_grad", b".backward(", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         training = {source.scope(one.call) for one in steps(source)}
-        told: set[ast.AST] = set()
+        reported: set[ast.AST] = set()
         for backward in backwards(source):
             scope = source.scope(backward.call)
             if not backward.name or scope not in training or is_test(source, backward.call):
                 continue
-            definitions = source.flow(scope).definitions(backward.loss)
-            made = [one.value for one in definitions if one.how == "assign"]
-            if made and len(made) == len(definitions) and all(_is_leaf(source, value) for value in made):
-                for one in definitions:
-                    if one.statement not in told:
-                        told.add(one.statement)
-                        yield self._told(source, one.statement, backward)
-
-    def _told(self, source: Source, statement: ast.AST, backward: Backward) -> Diagnostic:
-        return self.report(
-            source,
-            statement,
-            f"`{backward.name}` is made a new leaf here: backward() stops at it, and the model gets no gradient",
-            remedy="Remove this line and look for the place where the loss loses its graph.",
-        )
+            made = source.assigned_at(backward.loss)
+            if not made or not all(_is_leaf(source, value) for value in made):
+                continue
+            for one in source.flow(scope).definitions(backward.loss):
+                if one.statement not in reported:
+                    reported.add(one.statement)
+                    yield self.report(
+                        source,
+                        one.statement,
+                        f"`{backward.name}` is made a new leaf here: backward() stops at it, and the model gets no "
+                        "gradient",
+                        remedy="Remove this line and look for the place where the loss loses its graph.",
+                    )
 
 
 def _is_leaf(source: Source, value: ast.expr | None) -> bool:

@@ -3,15 +3,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Assignment, Loop, Source, dotted, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import Backward, backwards, calls_in, inside, names_in
+from premortem.lint.tree import Assignment, Loop, dotted, receiver
 
 ACCUMULATION = re.compile(r"accum|grad_acc|acc_steps|acc_step", re.IGNORECASE)
 
@@ -35,12 +30,10 @@ class LossScaledOnlyInCondition(Rule):
     is in the same branch, and when the divisor has nothing to do with accumulation.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM541", name="loss-scaled-only-in-condition", family="accumulation", severity=Severity.ERROR
     )
-
-    def wants(self, data: bytes) -> bool:
-        return b".backward(" in data and b"%" in data and b"/" in data
+    needs = (b".backward(", b"%", b"/")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for backward in backwards(source):

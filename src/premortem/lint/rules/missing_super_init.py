@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Function, Source, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.source import LIGHTNING_MODULES
+from premortem.lint.tree import Function, last_name, receiver
 
 _REGISTERS = frozenset("register_buffer register_parameter add_module register_module".split())
-_MODULES = frozenset(
-    (
-        "torch.nn.Module",
-        "lightning.LightningModule",
-        "lightning.pytorch.LightningModule",
-        "pytorch_lightning.LightningModule",
-        "pytorch_lightning.core.LightningModule",
-        "lightning.pytorch.core.LightningModule",
-    )
-)
+_MODULES = LIGHTNING_MODULES | {"torch.nn.Module"}
 
 
 class MissingSuperInit(Rule):
@@ -40,10 +27,10 @@ class MissingSuperInit(Rule):
     Make `super().__init__()` the first line of `__init__`.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM515", name="missing-super-init", family="optimizer-ownership", severity=Severity.ERROR
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"__init__",)
+    triggers = (b"__init__",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if b"torch" not in source.data and b"lightning" not in source.data:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.layers import has_weights
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import FUNCTIONS, Function, Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.layers import builds_layer, has_weights
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.training import names_in, without_grad
+from premortem.lint.tree import FUNCTIONS, Function, argument, constant, dotted, last_name, receiver
 
 _CONTAINERS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
 # Reading a list through these does not register anything.
@@ -44,10 +40,10 @@ class ModulesInPlainContainer(Rule):
     kept in a list on purpose), or are never called.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM519", name="modules-in-plain-container", family="optimizer-ownership", severity=Severity.ERROR
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"nn.", b"torch.nn")
+    triggers = (b"nn.", b"torch.nn")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for statement in source.nodes(ast.Assign):
@@ -66,12 +62,10 @@ class ModulesInPlainContainer(Rule):
                 continue
             if len(source.assignments[name]) > _once(source, owner, name):
                 continue
-            if _holds_layers(source, name, statement.value, value, function) and self._is_unseen(
-                source, owner, name
-            ):
-                kind = (
-                    "ModuleList" if isinstance(value, (ast.List, ast.Tuple, ast.ListComp)) else "ModuleDict"
-                )
+            held = _holds_layers(source, name, statement.value, value, function)
+            if held and self._is_unseen(source, owner, name):
+                is_list = isinstance(value, (ast.List, ast.Tuple, ast.ListComp))
+                kind = "ModuleList" if is_list else "ModuleDict"
                 yield self.report(
                     source,
                     statement,
@@ -96,7 +90,7 @@ class ModulesInPlainContainer(Rule):
                 return False
             function = source.function(node)
             if function is not None and function.name != "__init__" and _is_called(source, node, function):
-                if _without_grad(source, node):
+                if without_grad(source, node):
                     return False
                 called = True
         return called
@@ -153,10 +147,7 @@ def _holds_layers(source: Source, name: str, held: ast.expr, value: ast.expr, fu
 def _is_layer(source: Source, item: ast.expr) -> bool:
     if not isinstance(item, ast.Name):
         return has_weights(source, item)
-    found = source.flow(source.scope(item)).definitions(item)
-    built = bool(found) and all(
-        one.how == "assign" and one.value is not None and has_weights(source, one.value) for one in found
-    )
+    built = builds_layer(source, item)
     # `self.fc = layer` beside it registers the layer.
     return built and not any(
         isinstance(one, ast.Assign) and isinstance(one.value, ast.Name) and one.value.id == item.id
@@ -187,13 +178,9 @@ def _is_called(source: Source, node: ast.Attribute, function: Function) -> bool:
         call = source.parent(above)
         return isinstance(call, ast.Call) and call.func is above
     for up in source.ancestors(node):
-        target = None
-        if (isinstance(up, (ast.For, ast.AsyncFor)) and _is_below(source, node, up.iter)) or (
-            isinstance(up, ast.comprehension) and _is_below(source, node, up.iter)
-        ):
-            target = up.target
-        if target is not None:
-            names = {one.id for one in (target, *source.within(target)) if isinstance(one, ast.Name)}
+        iterates = isinstance(up, (ast.For, ast.AsyncFor, ast.comprehension))
+        if iterates and (node is up.iter or node in source.within(up.iter)):  # type: ignore[attr-defined]
+            names = names_in(source, up.target)  # type: ignore[attr-defined]
             return any(
                 isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id in names
                 for one in source.within(function)
@@ -201,18 +188,6 @@ def _is_called(source: Source, node: ast.Attribute, function: Function) -> bool:
         if up is function:
             return False
     return False
-
-
-def _is_below(source: Source, node: ast.AST, above: ast.AST) -> bool:
-    return node is above or any(one is node for one in source.within(above))
-
-
-def _without_grad(source: Source, node: ast.AST) -> bool:
-    return any(
-        isinstance(up, (ast.With, ast.AsyncWith))
-        and any(last_name(item.context_expr) in {"no_grad", "inference_mode"} for item in up.items)
-        for up in source.ancestors(node)
-    )
 
 
 def _freezes(node: ast.AST) -> bool:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.handlers import words
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Function, Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.training import WITHOUT_GRAD
+from premortem.lint.tree import Function, argument, constant, dotted, last_name, receiver
 from premortem.lint.values import from_elsewhere
 
 _FUNCTIONS = frozenset(("torch.nan_to_num", "torch.nan_to_num_"))
@@ -37,7 +33,7 @@ class NanToNumOnLoss(Rule):
     """NaN in the loss, in the predictions or in the gradients is replaced by a number.
 
     ## Why it matters
-    The failure is not mended, it is made invisible: the model trains on zeros. On a scalar loss it does not even
+    This hides the failure and does not fix it: the model trains on zeros. On a scalar loss it does not even
     help: the gradients of a NaN loss stay NaN. Zeroed gradients make a run that cannot learn and cannot fail.
 
     ## Usual causes
@@ -51,10 +47,8 @@ class NanToNumOnLoss(Rule):
     On inputs and targets, on matching costs, in evaluation, for an empty selection (`numel() == 0`), and with numpy.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM503", name="nan-to-num-on-loss", family="numerics-masked", severity=Severity.WARNING
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"nan_to_num", b".grad[")
+    card = Card(code="PM503", name="nan-to-num-on-loss", family="numerics-masked", severity=Severity.WARNING)
+    triggers = (b"nan_to_num", b".grad[")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("nan_to_num", "nan_to_num_"):
@@ -69,14 +63,14 @@ class NanToNumOnLoss(Rule):
                 yield self.report(
                     source,
                     call,
-                    f"NaN in {what} is replaced by a number here, so a failure goes unseen",
+                    f"NaN in {what} is replaced by a number here, which hides the failure",
                     remedy=_REMEDY,
                 )
         for target in _by_index(source):
             yield self.report(
                 source,
                 target,
-                "NaN in the gradients is replaced by a number here, so a failure goes unseen",
+                "NaN in the gradients is replaced by a number here, which hides the failure",
                 remedy=_REMEDY,
             )
 
@@ -92,7 +86,7 @@ def _by_index(source: Source) -> Iterator[ast.Subscript]:
 
 
 def _masked(source: Source, call: ast.Call, subject: ast.expr) -> str:
-    """What is masked, in words; "" when it is none of our business."""
+    """What is masked, in words; "" when this rule does not cover it."""
     if _is_gradient(subject):
         return "the gradients"
     function = source.function(call)
@@ -182,17 +176,9 @@ def _is_for_nothing(source: Source, call: ast.Call) -> bool:
 
 
 def _without_grad(source: Source, call: ast.Call) -> bool:
-    for above in source.ancestors(call):
-        marks: list[ast.expr] = []
-        if isinstance(above, (ast.With, ast.AsyncWith)):
-            marks = [item.context_expr for item in above.items]
-        elif isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            marks = above.decorator_list
-        if any(last_name(mark) in {"no_grad", "inference_mode"} for mark in marks) and not _is_gradient(
-            call.args[0] if call.args else (receiver(call) or call)
-        ):
+    if any(last_name(one) in WITHOUT_GRAD for one in source.contexts(call)):
+        if not _is_gradient(call.args[0] if call.args else (receiver(call) or call)):
             return True
-        # `print(nan_to_num(loss).item())`: shown, not trained on.
-        if isinstance(above, ast.Call) and last_name(above) in {"item", "print", "append", "info", "log"}:
-            return True
-    return False
+    # `print(nan_to_num(loss).item())`: shown, not trained on.
+    shows = {"item", "print", "append", "info", "log"}
+    return any(isinstance(above, ast.Call) and last_name(above) in shows for above in source.ancestors(call))

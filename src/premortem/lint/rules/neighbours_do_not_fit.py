@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, last_name
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import is_test
+from premortem.lint.tree import argument, constant, last_name
 
 CONVOLUTIONS = frozenset("Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d".split())
 NORMS = frozenset("BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d".split())
@@ -40,10 +35,10 @@ class NeighboursDoNotFit(Rule):
     When a size is not a plain number, and between layers of which it is not known what they do to the size.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM558", name="neighbours-do-not-fit", family="shape", severity=Severity.ERROR, preview=True
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"Sequential",)
+    triggers = (b"Sequential",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("Sequential"):

@@ -3,15 +3,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import functions_called, values
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, argument, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import (
     Backward,
     Step,
@@ -22,7 +16,8 @@ from premortem.lint.training import (
     owned_parameters,
     steps_in,
 )
-from premortem.lint.words_used import says
+from premortem.lint.tree import Loop, argument, dotted, last_name, receiver
+from premortem.lint.words_used import mentions
 
 MEASURES = re.compile(r"bench|profil|measure|timing")
 
@@ -48,25 +43,21 @@ class NoZeroGrad(Rule):
     is built anew in the loop, with closures, and where the optimizer is not known to be one of torch's.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM533", name="no-zero-grad", family="update-order", severity=Severity.ERROR
-    )
-
-    def wants(self, data: bytes) -> bool:
-        return b".backward(" in data and b".step(" in data and b"optim" in data
+    card = Card(code="PM533", name="no-zero-grad", family="update-order", severity=Severity.ERROR)
+    needs = (b".backward(", b".step(", b"optim")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        told: set[ast.AST] = set()
+        reported: set[ast.AST] = set()
         for backward in backwards(source):
             loops = source.loops_around(backward.call)
             if not loops or is_test(source, backward.call) or _measures(source, backward.call):
                 continue
             for step in steps_in(source, source.scope(backward.call)):
                 shared = [loop for loop in source.loops_around(step.call) if loop in loops]
-                if not shared or shared[-1] in told:
+                if not shared or shared[-1] in reported:
                     continue
                 if self._never_cleared(source, shared[-1], backward, step, project):
-                    told.add(shared[-1])
+                    reported.add(shared[-1])
                     yield self.report(
                         source,
                         backward.call,
@@ -84,7 +75,7 @@ class NoZeroGrad(Rule):
         built = values(source, node) if node is not None else None
         if built is None:
             # Handed in, or made elsewhere: its name, and a file that never clears anything, must do.
-            if says(source, source.tree, CLEARS) or source.kinds.of(name) - {"optimizer"}:
+            if mentions(source, source.tree, CLEARS) or source.kinds.of(name) - {"optimizer"}:
                 return False
             built = []
         if any(source.kinds.of_value(value) != "optimizer" for value in built):
@@ -120,7 +111,7 @@ class NoZeroGrad(Rule):
                 dotted(keyword.value) == optimizer for keyword in call.keywords
             )
             if not own and handed and last_name(call) not in {"step", "unscale_", "minimize"}:
-                return True  # somebody else's function gets the optimizer: it can clear
+                return True  # a function of another file gets the optimizer: it can clear the gradients
             if not own and optimizer.startswith("self.") and dotted(receiver(call)) == "self":
                 if dotted(call.func) not in source.assignments:
                     return True  # an inherited method

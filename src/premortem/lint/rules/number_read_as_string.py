@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.configs import Config, Entry
-from premortem.lint.diagnostics import Diagnostic, Edit, Fix
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import ConfigRule
+from premortem.lint.rule import Card, Config, ConfigRule, Diagnostic, Edit, Entry, Facts, Fix, Severity
 
 # What looks like a number with an exponent, and the part of it that YAML 1.1 accepts as one: it wants a point in
 # the mantissa and a sign in the exponent.
@@ -52,7 +46,7 @@ class NumberReadAsString(ConfigRule):
     `float(config["lr"])`. A note only where no code is seen to read the key.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM560",
         name="number-read-as-string",
         family="config",
@@ -66,7 +60,7 @@ class NumberReadAsString(ConfigRule):
     def check(self, config: Config, project: Facts) -> Iterator[Diagnostic]:
         if not config.yaml or _OTHER_FILES.search(config.path.replace("\\", "/")):
             return
-        told: set[str] = set()
+        reported: set[str] = set()
         for entry in config.entries:
             # `!!float 1e-4` says what it is.
             if not entry.plain or b"!" in config.data[entry.start : entry.end]:
@@ -75,9 +69,9 @@ class NumberReadAsString(ConfigRule):
             if not better:
                 continue
             severity = self._severity(entry, project)
-            if severity is None or (entry.name in told and len(entry.key) > 1):
+            if severity is None or (entry.name in reported and len(entry.key) > 1):
                 continue  # one key of a list of layers is enough
-            told.add(entry.name)
+            reported.add(entry.name)
             yield self.report(
                 config,
                 entry,

@@ -5,15 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.layers import has_weights
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, constant, dotted
+from premortem.lint.layers import builds_layer
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.training import names_in
+from premortem.lint.tree import constant, dotted
 
 _CONTAINERS = frozenset(("torch.nn.ModuleList", "torch.nn.Sequential"))
 _ON_PURPOSE = re.compile(r"shar|tie|tied|recur|univers|iterat|unroll|weight_?sharing", re.IGNORECASE)
@@ -36,10 +32,10 @@ class OneLayerRepeated(Rule):
     For layers without weights, and where a name says that sharing is meant.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM520", name="one-layer-repeated", family="optimizer-ownership", severity=Severity.WARNING
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"ModuleList", b"Sequential")
+    triggers = (b"ModuleList", b"Sequential")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("ModuleList", "Sequential"):
@@ -65,26 +61,12 @@ def _repeated(source: Source, content: ast.expr) -> ast.expr | None:
         items, count = (left, right) if isinstance(left, ast.List) else (right, left)
         if not isinstance(items, ast.List) or constant(count) in {0, 1}:
             return None
-        return next((one for one in items.elts if _builds(source, one)), None)
+        return next((one for one in items.elts if builds_layer(source, one)), None)
     if isinstance(content, (ast.ListComp, ast.GeneratorExp)) and isinstance(content.elt, ast.Name):
-        inside = {
-            one.id
-            for part in content.generators
-            for one in (part.target, *source.within(part.target))
-            if isinstance(one, ast.Name)
-        }
-        if content.elt.id not in inside and _builds(source, content.elt):
+        inside = {name for part in content.generators for name in names_in(source, part.target)}
+        if content.elt.id not in inside and builds_layer(source, content.elt):
             return content.elt
     return None
-
-
-def _builds(source: Source, item: ast.expr) -> bool:
-    if isinstance(item, ast.Name):
-        found = source.flow(source.scope(item)).definitions(item)
-        return bool(found) and all(
-            one.how == "assign" and one.value is not None and has_weights(source, one.value) for one in found
-        )
-    return has_weights(source, item)
 
 
 def _is_meant(source: Source, call: ast.Call) -> bool:

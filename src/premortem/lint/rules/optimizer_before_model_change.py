@@ -2,22 +2,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Assignment, Function, Source, dotted, last_name, receiver
+from premortem.lint.layers import WITH_WEIGHTS
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.source import once_per_file
 from premortem.lint.training import calls_in, is_test, names_in, one_cell, owned_parameters, steps, steps_in
+from premortem.lint.tree import Assignment, Function, dotted, last_name, receiver
 
-# Layers that own parameters.
-LAYERS = frozenset(
-    "Linear LazyLinear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding "
-    "EmbeddingBag LSTM GRU RNN LSTMCell GRUCell MultiheadAttention Transformer TransformerEncoder "
-    "TransformerEncoderLayer TransformerDecoder BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm PReLU".split()
-)
 CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))
 NEW_MODELS = ("torchvision.models.", "timm.create_model", "copy.deepcopy", "torch.load", "torch.hub.load")
 HOPS = 3  # functions between the top level and the step
@@ -43,15 +34,13 @@ class OptimizerBeforeModelChange(Rule):
     new optimizer or `add_param_group` follows, for functions it does not know, and between cells of a notebook.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM539",
         name="optimizer-before-model-change",
         family="optimizer-ownership",
         severity=Severity.ERROR,
     )
-
-    def wants(self, data: bytes) -> bool:
-        return b"optim" in data and b"parameters()" in data and b".step(" in data
+    needs = (b"optim", b"parameters()", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for built in source.bindings:
@@ -60,14 +49,14 @@ class OptimizerBeforeModelChange(Rule):
             optimizer = dotted(built.targets[0])
             if not optimizer or is_test(source, built):
                 continue
-            told: set[ast.AST] = set()
+            reported: set[ast.AST] = set()
             owned = _owned(source, built.value)
             scope = source.scope(built)
             for model, (change, what) in (
                 (name, one) for name in owned for one in _changes(source, name, scope)
             ):
-                if change not in told and self._between(source, built, change, optimizer, model):
-                    told.add(change)
+                if change not in reported and self._between(source, built, change, optimizer, model):
+                    reported.add(change)
                     yield self.report(
                         source,
                         change,
@@ -151,10 +140,11 @@ def _changes(source: Source, model: str, scope: ast.AST) -> Iterator[tuple[Assig
                     yield statement, f"`{model}` is made anew"
                 elif source.names.all_in(statement.value.func, ADDS_PARAMETERS):
                     yield statement, f"`{model}` gets adapters"
-    for target, statement in source.once(_new_layers).get((scope, model), ()):
+    for target, statement in _new_layers(source).get((scope, model), ()):
         yield statement, f"`{target}` is replaced by a new layer"
 
 
+@once_per_file
 def _new_layers(source: Source) -> dict[tuple[ast.AST, str], list[tuple[str, Assignment]]]:
     """`model.head = nn.Linear(…)` by the scope it is in and each name it changes: "model"."""
     found: dict[tuple[ast.AST, str], list[tuple[str, Assignment]]] = {}
@@ -200,4 +190,4 @@ def _owns(source: Source, value: ast.Call) -> bool:
     kind = last_name(value)
     if kind in CONTAINERS:
         return any(isinstance(one, ast.Call) and _owns(source, one) for one in source.within(value))
-    return kind in LAYERS
+    return kind in WITH_WEIGHTS

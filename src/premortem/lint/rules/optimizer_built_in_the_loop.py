@@ -2,14 +2,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, dotted, last_name
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import (
     bound_in,
     calls_in,
@@ -19,6 +13,7 @@ from premortem.lint.training import (
     owned_parameters,
     steps,
 )
+from premortem.lint.tree import argument, constant, dotted, last_name
 
 
 class OptimizerBuiltInTheLoop(Rule):
@@ -39,15 +34,13 @@ class OptimizerBuiltInTheLoop(Rule):
     For plain SGD, which has no state; when the model is made in the loop too; when the building is conditional.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM540",
         name="optimizer-built-in-the-loop",
         family="optimizer-ownership",
         severity=Severity.WARNING,
     )
-
-    def wants(self, data: bytes) -> bool:
-        return b"optim" in data and b".backward(" in data and b"parameters()" in data
+    needs = (b"optim", b".backward(", b"parameters()")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         every = steps(source)

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import argument, constant
 
 
 class PartialLoadUnchecked(Rule):
-    """`load_state_dict(..., strict=False)`, and nobody looks at what it left out.
+    """`load_state_dict(..., strict=False)`, and the code does not check what it left out.
 
     ## Why it matters
     With `strict=False` a checkpoint of which no key fits loads without an error, and the model stays random. The
@@ -29,10 +24,8 @@ class PartialLoadUnchecked(Rule):
     Keep the result and look at it: `missing, unexpected = model.load_state_dict(state, strict=False)`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM509", name="partial-load-unchecked", family="checkpoint", severity=Severity.INFO
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"load_state_dict",)
+    card = Card(code="PM509", name="partial-load-unchecked", family="checkpoint", severity=Severity.INFO)
+    triggers = (b"load_state_dict",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("load_state_dict"):
@@ -40,6 +33,6 @@ class PartialLoadUnchecked(Rule):
                 yield self.report(
                     source,
                     call,
-                    "keys that do not fit are passed over, and the list of them is dropped",
+                    "keys that do not fit are skipped, and the list of them is not checked",
                     remedy="Keep the result and check `missing_keys` and `unexpected_keys`.",
                 )

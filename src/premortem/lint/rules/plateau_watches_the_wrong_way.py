@@ -3,17 +3,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import values
-from premortem.lint.rule import Rule
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.rules.plateau_without_metric import PLATEAU
-from premortem.lint.source import Source, argument, constant, dotted, last_name, receiver
 from premortem.lint.training import is_test
+from premortem.lint.tree import argument, constant, dotted, last_name, receiver
 
 BETTER_HIGH = re.compile(
     r"(?:^|_)(?:acc|accuracy|f1|auc|auroc|miou|iou|dice|psnr|ssim|precision|recall)\d*(?:_|$)"
@@ -38,10 +33,10 @@ class PlateauWatchesTheWrongWay(Rule):
     When the mode is not a literal, the metric's name says nothing, or the value is negated.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM551", name="plateau-watches-the-wrong-way", family="scheduler", severity=Severity.ERROR
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"ReduceLROnPlateau",)
+    triggers = (b"ReduceLROnPlateau",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("step"):
@@ -85,5 +80,5 @@ def _mode(source: Source, made: ast.Call) -> str:
     if not source.names.all_in(made.func, PLATEAU) or any(one.arg is None for one in made.keywords):
         return ""
     mode = argument(made, "mode", 1)
-    said = "min" if mode is None else constant(mode)
-    return said if isinstance(said, str) else ""
+    value = "min" if mode is None else constant(mode)
+    return value if isinstance(value, str) else ""

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import values
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import receiver
 
 PLATEAU = frozenset(("torch.optim.lr_scheduler.ReduceLROnPlateau",))
 
@@ -30,10 +25,8 @@ class PlateauWithoutMetric(Rule):
     When the scheduler can also be of another class.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM535", name="plateau-without-metric", family="scheduler", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"ReduceLROnPlateau",)
+    card = Card(code="PM535", name="plateau-without-metric", family="scheduler", severity=Severity.ERROR)
+    triggers = (b"ReduceLROnPlateau",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("step"):

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import argument, constant
 
 _SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"
 _CHECKPOINTS = frozenset(("torch.utils.checkpoint.checkpoint", _SEQUENTIAL))
@@ -38,10 +33,8 @@ class ReentrantCheckpoint(Rule):
     only where this file, or one that imports it, compiles, as a warning; a missing one is otherwise only a note.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM516", name="reentrant-checkpoint", family="compile", severity=Severity.WARNING
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"checkpoint",)
+    card = Card(code="PM516", name="reentrant-checkpoint", family="compile", severity=Severity.WARNING)
+    triggers = (b"checkpoint",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         # Under whatever name it was imported.
@@ -57,8 +50,8 @@ class ReentrantCheckpoint(Rule):
             if any(keyword.arg is None for keyword in call.keywords):
                 continue
             position = 3 if source.names.any_in(call.func, {_SEQUENTIAL}) else None
-            said = argument(call, "use_reentrant", position)
-            if said is not None and constant(said) is not True:
+            given = argument(call, "use_reentrant", position)
+            if given is not None and constant(given) is not True:
                 continue
             if project.runs_with(source.path, "compile"):
                 yield self.report(
@@ -67,7 +60,7 @@ class ReentrantCheckpoint(Rule):
                     "this checkpoint is reentrant, a form that torch.compile fails on or breaks the graph at in many versions",
                     remedy="Add `use_reentrant=False`.",
                 )
-            elif said is None:
+            elif given is None:
                 yield self.report(
                     source,
                     call,

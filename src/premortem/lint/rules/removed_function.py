@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
 from premortem.lint import drift, signatures
-from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.drift import spelled
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.signatures import Minor
-from premortem.lint.source import Source, dotted
 from premortem.lint.target import Pin
+from premortem.lint.tree import dotted
 
 # Gone before the oldest release in the tables, or private but widely used: name → the first release without it.
 GONE_EARLY: dict[str, Minor] = {
@@ -79,10 +74,8 @@ class RemovedFunction(Rule):
     under a condition about versions or `hasattr`; when the oldest known release never had the name.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM581", name="removed-function", family="api-drift", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = drift.TRIGGERS
+    card = Card(code="PM581", name="removed-function", family="api-drift", severity=Severity.ERROR)
+    triggers = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if drift.is_patched(source):
@@ -98,7 +91,7 @@ class RemovedFunction(Rule):
                 prepared.add(node.asname or node.name.partition(".")[0])
             else:
                 reported.add(name)
-                yield self._said(source, node, name, since, pin)
+                yield self._removed(source, node, name, since, pin)
         gone: dict[str, tuple[str, Minor, Pin] | None] = {}
         for call in source.nodes(ast.Call):
             # A plain name was imported, and the import is reported.
@@ -119,9 +112,9 @@ class RemovedFunction(Rule):
         if not drift.is_hidden(source, call.func) and not drift.is_guarded(
             source, call, drift.CATCHES_MISSING
         ):
-            yield self._said(source, call.func, name, since, pin)
+            yield self._removed(source, call.func, name, since, pin)
 
-    def _said(self, source: Source, node: ast.AST, name: str, since: Minor, pin: Pin) -> Diagnostic:
+    def _removed(self, source: Source, node: ast.AST, name: str, since: Minor, pin: Pin) -> Diagnostic:
         still = pin.allows_before(since)
         tail = f", which {pin} allows" if still else f"; {pin.here}"
         return self.report(

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic, Edit, Fix
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, constant
+from premortem.lint.rule import Card, Diagnostic, Edit, Facts, Fix, Rule, Severity, Source
+from premortem.lint.tree import constant, dotted
 
 _MEANT = "requires_grad"
 _TYPOS = frozenset(
@@ -36,39 +31,28 @@ class RequireGradTypo(Rule):
     A typing error: `.require_grad` is the common one.
 
     ## What to do
-    Write `.requires_grad`; `model.requires_grad_(False)` does it for a whole module. The fix counts as safe: nobody
-    reads the name that was written, and the line says what it was meant to do.
+    Write `.requires_grad`; `model.requires_grad_(False)` does it for a whole module. The fix counts as safe: no
+    code reads the misspelled name, and the line shows what it was meant to do.
 
     ## When it stays silent
     On `self`, on settings, and on names that the same file declares as an attribute of its own. On a tensor that was
     just made, which needs no gradient anyway, it is only a note.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM513", name="require-grad-typo", family="grad-flow", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = tuple(sorted(typo.encode() for typo in _TYPOS))
+    card = Card(code="PM513", name="require-grad-typo", family="grad-flow", severity=Severity.ERROR)
+    triggers = tuple(sorted(typo.encode() for typo in _TYPOS))
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for statement in source.nodes(ast.Assign):
             for target in statement.targets:
                 if isinstance(target, ast.Attribute) and target.attr in _TYPOS:
                     if isinstance(constant(statement.value), bool) and not self._declared(source, target):
-                        yield self._said(source, target, harmless=_is_fresh(source, target, statement.value))
+                        yield self._typo(source, target, harmless=_is_fresh(source, target, statement.value))
 
     @staticmethod
     def _declared(source: Source, target: ast.Attribute) -> bool:
-        owner = target.value
-        last = (
-            owner.attr
-            if isinstance(owner, ast.Attribute)
-            else owner.id
-            if isinstance(owner, ast.Name)
-            else ""
-        )
-        if last.lower() in _SETTINGS or (
-            isinstance(owner, ast.Attribute) and _first(owner) in _SETTINGS - {"self"}
-        ):
+        first, *rest = dotted(target.value).split(".")
+        if [first, *rest][-1].lower() in _SETTINGS or (rest and first in _SETTINGS - {"self"}):
             return True
         # `self.require_grad = ...` somewhere, or the attribute is read: it is a name of this program.
         if f"self.{target.attr}" in source.assignments:
@@ -78,7 +62,7 @@ class RequireGradTypo(Rule):
             for node in source.nodes(ast.Attribute)
         )
 
-    def _said(self, source: Source, target: ast.Attribute, *, harmless: bool) -> Diagnostic:
+    def _typo(self, source: Source, target: ast.Attribute, *, harmless: bool) -> Diagnostic:
         _start, end = source.range(target)
         return self.report(
             source,
@@ -94,8 +78,8 @@ def _is_fresh(source: Source, target: ast.Attribute, value: ast.expr) -> bool:
     """`pe = torch.zeros(...)`, then False: a new tensor needs no gradient anyway."""
     if constant(value) is not False or not isinstance(target.value, ast.Name):
         return False
-    found = source.flow(source.scope(target)).definitions(target.value)
-    return bool(found) and all(one.how == "assign" and _makes_tensor(source, one.value) for one in found)
+    values = source.assigned_at(target.value)
+    return bool(values) and all(_makes_tensor(source, one) for one in values)
 
 
 def _makes_tensor(source: Source, value: ast.expr | None) -> bool:
@@ -104,9 +88,3 @@ def _makes_tensor(source: Source, value: ast.expr | None) -> bool:
             return True
         value = value.func.value if isinstance(value.func, ast.Attribute) else None
     return False
-
-
-def _first(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic, Fix
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, constant, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
+from premortem.lint.tree import constant, dotted, last_name, receiver
 
 _ITERATES = frozenset("children modules named_children named_modules".split())
 # Only modules have these.
@@ -25,7 +20,7 @@ class RequiresGradOnModule(Rule):
     """`module.requires_grad = False`: a module has no such switch, so nothing is frozen.
 
     ## Why it matters
-    The line sets an attribute that nobody reads. Every parameter of the module keeps its gradient and goes on
+    The line sets an attribute that torch does not read. Every parameter of the module keeps its gradient and goes on
     training (or stays frozen, when `True` was meant to thaw it).
 
     ## Usual causes
@@ -39,10 +34,8 @@ class RequiresGradOnModule(Rule):
     parameters are asked for.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM514", name="requires-grad-on-module", family="grad-flow", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b".requires_grad =",)
+    card = Card(code="PM514", name="requires-grad-on-module", family="grad-flow", severity=Severity.ERROR)
+    triggers = (b".requires_grad =",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if any(name.endswith(".requires_grad") for name in _declared(source)):

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.handlers import gives_up, is_broad, logs, statements
-from premortem.lint.project_facts import Facts
+from premortem.lint.handlers import gives_up, logs, statements
 from premortem.lint.provenance import callers
-from premortem.lint.rule import Rule
-from premortem.lint.source import Function, Source, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import Function, dotted, is_broad, last_name, receiver
 
 _BLANK = frozenset("zeros ones full empty randn rand zeros_like new".split())
 _MADE_OF = frozenset("fromarray from_numpy as_tensor tensor to_tensor".split())
@@ -21,7 +16,7 @@ HOPS = 3  # calls from `__getitem__` to what reads the file
 
 
 class SampleSubstituted(Rule):
-    """A sample that cannot be read is replaced by another one, or by an empty one, and nobody counts.
+    """A sample that cannot be read is replaced by another one, or by an empty one, and the replacements are not counted.
 
     ## Why it matters
     If the path is wrong or half of the files are damaged, training goes on with the few that can be read, or with
@@ -37,10 +32,8 @@ class SampleSubstituted(Rule):
     When the handler raises on some path, reads the same sample in another way, or gives None to the collate function.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM507", name="sample-substituted", family="data-empty", severity=Severity.WARNING
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"__getitem__",)
+    card = Card(code="PM507", name="sample-substituted", family="data-empty", severity=Severity.WARNING)
+    triggers = (b"__getitem__",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for block in source.tries:
@@ -64,7 +57,7 @@ class SampleSubstituted(Rule):
             for node in source.within(statement)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
-        told = logs(source, handler)
+        logged = logs(source, handler)
         for statement in statements(source, handler):
             value = getattr(statement, "value", None)
             if not isinstance(statement, (ast.Return, ast.Assign)) or value is None:
@@ -84,10 +77,10 @@ class SampleSubstituted(Rule):
             yield self.report(
                 source,
                 statement,
-                f"a sample that fails is replaced by {what}" + ("" if told else ", and nobody is told"),
+                f"a sample that fails is replaced by {what}" + ("" if logged else ", without a log message"),
                 remedy="Count the replacements and stop above a small share, or check the files beforehand.",
-                # One that is told of is a decision somebody took.
-                severity=Severity.INFO if told and not blank else None,
+                # A replacement that is logged was decided on.
+                severity=Severity.INFO if logged and not blank else None,
             )
             return
 

@@ -2,16 +2,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.provenance import callers, given, values
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, argument, constant
+from premortem.lint.provenance import callers, values
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, helpers, is_epochs, is_test, iterated
+from premortem.lint.tree import Loop, argument, constant, given
 
 SAMPLER = frozenset(("torch.utils.data.DistributedSampler",))
 LOADER = frozenset(("torch.utils.data.DataLoader",))
@@ -20,7 +15,7 @@ FRAMEWORKS = ("accelerate", "lightning", "pytorch_lightning", "composer", "ignit
 
 
 class SamplerWithoutSetEpoch(Rule):
-    """A `DistributedSampler` shuffles the training data, and nobody tells it the epoch.
+    """A `DistributedSampler` shuffles the training data, and nothing calls its `set_epoch`.
 
     ## Why it matters
     The sampler shuffles with a generator seeded by the epoch number. Without `set_epoch` that number stays 0: every
@@ -37,30 +32,30 @@ class SamplerWithoutSetEpoch(Rule):
     when the loader is not seen to be trained on for several epochs.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM546", name="sampler-without-set-epoch", family="data-order", severity=Severity.WARNING
     )
-
-    def wants(self, data: bytes) -> bool:
-        return b"DistributedSampler" in data and b".backward(" in data
+    needs = (b"DistributedSampler", b".backward(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if any(source.names.imports(package) for package in FRAMEWORKS) or "set_epoch" in source.calls:
             return
-        told: set[Loop] = set()
+        reported: set[Loop] = set()
         for loop in source.loops:
             if isinstance(loop, ast.While) or not calls_in(source, loop, "backward"):
                 continue
             if is_test(source, loop) or not _is_shuffled(source, iterated(loop.iter)):
                 continue
             for outer in self._epochs(source, loop):
-                if outer in told or any(project.does(name, "set_epoch") for name in helpers(source, outer)):
+                if outer in reported or any(
+                    project.does(name, "set_epoch") for name in helpers(source, outer)
+                ):
                     continue
-                told.add(outer)
+                reported.add(outer)
                 yield self.report(
                     source,
                     outer.iter if not isinstance(outer, ast.While) else outer.test,
-                    "the DistributedSampler is never told the epoch: every epoch has the same order",
+                    "nothing calls set_epoch() on the DistributedSampler: every epoch has the same order",
                     remedy="Call `sampler.set_epoch(epoch)` at the start of every epoch.",
                 )
 

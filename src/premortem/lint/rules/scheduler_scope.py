@@ -3,15 +3,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import callers, functions_called, values
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, argument, constant, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import (
     backwards_in,
     calls_in,
@@ -22,6 +16,7 @@ from premortem.lint.training import (
     iterated,
     one_cell,
 )
+from premortem.lint.tree import Loop, argument, constant, dotted, last_name, receiver
 from premortem.metric_words import speaks_of_epochs
 
 SCHEDULERS = "torch.optim.lr_scheduler."
@@ -53,12 +48,10 @@ class SchedulerScope(Rule):
     per batch, when the step is conditional, and when the scheduler is also stepped elsewhere.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM534", name="scheduler-scope", family="scheduler", severity=Severity.WARNING
-    )
+    card = Card(code="PM534", name="scheduler-scope", family="scheduler", severity=Severity.WARNING)
 
-    def wants(self, data: bytes) -> bool:
-        return b".backward(" in data and (b"lr_scheduler" in data or b"schedule_with_warmup" in data)
+    needs = (b".backward(",)
+    triggers = (b"lr_scheduler", b"schedule_with_warmup")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("step"):
@@ -75,14 +68,14 @@ class SchedulerScope(Rule):
             name = dotted(owner)
             if epochs := self._per_batch(source, call, loops):
                 if call.args or call.keywords:
-                    said = [_watches_batches(source, value, call) for value in made]
+                    reasons = [_watches_batches(source, value, call) for value in made]
                 else:
-                    said = [_counts_epochs(source, value, epochs) for value in made]
-                if all(said):
+                    reasons = [_counts_epochs(source, value, epochs) for value in made]
+                if all(reasons):
                     yield self.report(
                         source,
                         call,
-                        f"`{name}` is stepped once per batch, but {said[0]}",
+                        f"`{name}` is stepped once per batch, but {reasons[0]}",
                         remedy=f"Call `{name}.step()` once per epoch, after the batch loop.",
                     )
             elif (
@@ -205,7 +198,7 @@ def _counts_epochs(source: Source, made: ast.Call, epochs: Loop) -> str:
 
 
 def _counts_batches(source: Source, made: ast.Call) -> bool:
-    """Whether this scheduler is built for as many steps as there are batches, plainly."""
+    """Whether this scheduler is plainly built to be stepped once per batch."""
     names = source.names.of(made.func)
     if len(names) != 1:
         return False

@@ -2,15 +2,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import functions_called
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, dotted, last_name
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import (
     bound_in,
     calls_in,
@@ -21,26 +15,15 @@ from premortem.lint.training import (
     names_in,
     without_grad,
 )
+from premortem.lint.tree import Loop, dotted, last_name
 
 SEEDS = frozenset(
-    (
-        "torch.manual_seed",
-        "torch.random.manual_seed",
-        "torch.cuda.manual_seed",
-        "torch.cuda.manual_seed_all",
-        "random.seed",
-        "numpy.random.seed",
-    )
+    "torch.manual_seed torch.random.manual_seed torch.cuda.manual_seed torch.cuda.manual_seed_all random.seed "
+    "numpy.random.seed".split()
 )
 HELPERS = frozenset(
-    (
-        "transformers.set_seed",
-        "transformers.trainer_utils.set_seed",
-        "accelerate.utils.set_seed",
-        "lightning.seed_everything",
-        "lightning.pytorch.seed_everything",
-        "pytorch_lightning.seed_everything",
-    )
+    "transformers.set_seed transformers.trainer_utils.set_seed accelerate.utils.set_seed lightning.seed_everything "
+    "lightning.pytorch.seed_everything pytorch_lightning.seed_everything".split()
 )
 STATE = frozenset(
     "fork_rng get_rng_state set_rng_state getstate setstate get_state set_state randperm shuffle permutation".split()
@@ -67,13 +50,9 @@ class SeedSetInTheLoop(Rule):
     loop (a series of experiments), and in evaluation.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM547", name="seed-set-in-the-loop", family="data-order", severity=Severity.WARNING
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"seed",)
-
-    def wants(self, data: bytes) -> bool:
-        return b"seed" in data and (b".backward(" in data or b"__getitem__" in data) and b"torch" in data
+    card = Card(code="PM547", name="seed-set-in-the-loop", family="data-order", severity=Severity.WARNING)
+    needs = (b"seed", b"torch")
+    triggers = (b".backward(", b"__getitem__")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for name, calls in source.calls.items():

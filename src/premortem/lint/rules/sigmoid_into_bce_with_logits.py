@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.outputs import Outputs, losses
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument
-
-_FUNCTIONS = frozenset(("torch.nn.functional.binary_cross_entropy_with_logits",))
-_LAYERS = frozenset(("torch.nn.BCEWithLogitsLoss",))
+from premortem.lint.rule import Card, Severity
+from premortem.lint.rules.softmax_into_cross_entropy import AppliedTwice
 
 
-class SigmoidIntoBceWithLogits(Rule):
+class SigmoidIntoBceWithLogits(AppliedTwice):
     """The model already returns probabilities, and the loss applies a sigmoid to them once more.
 
     ## Why it matters
@@ -35,19 +24,10 @@ class SigmoidIntoBceWithLogits(Rule):
     Unless every way to the value is known and ends in a sigmoid (or softmax).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM518", name="sigmoid-into-bce-with-logits", family="loss-definition", severity=Severity.ERROR
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"BCEWithLogitsLoss", b"cross_entropy_with_logits")
-
-    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        outputs = Outputs(source, project)
-        for call in losses(source, _FUNCTIONS, _LAYERS):
-            scores = argument(call, "input", 0)
-            if scores is not None and (kind := outputs.ending(scores)):
-                yield self.report(
-                    source,
-                    call,
-                    f"`{source.text(scores)}` has gone through {kind}, and this loss applies a sigmoid again",
-                    remedy=f"Give it the raw scores: leave the {kind} out of what the loss sees.",
-                )
+    triggers = (b"BCEWithLogitsLoss", b"cross_entropy_with_logits")
+    functions = frozenset(("torch.nn.functional.binary_cross_entropy_with_logits",))
+    layers = frozenset(("torch.nn.BCEWithLogitsLoss",))
+    applies = "this loss applies a sigmoid again"

@@ -5,19 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.outputs import Outputs, losses
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument
-
-_FUNCTIONS = frozenset(("torch.nn.functional.cross_entropy",))
-_LAYERS = frozenset(("torch.nn.CrossEntropyLoss",))
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import argument
 
 
-class SoftmaxIntoCrossEntropy(Rule):
+class AppliedTwice(Rule):
+    """The base of rules about a loss that applies softmax or a sigmoid to values that went through one already."""
+
+    functions: ClassVar[frozenset[str]]
+    layers: ClassVar[frozenset[str]]
+    applies: ClassVar[str]  # what the loss does, as the end of a sentence
+
+    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
+        outputs = Outputs(source, project)
+        for call in losses(source, self.functions, self.layers):
+            scores = argument(call, "input", 0)
+            if scores is not None and (kind := outputs.ending(scores)):
+                yield self.report(
+                    source,
+                    call,
+                    f"`{source.text(scores)}` has gone through {kind}, and {self.applies}",
+                    remedy=f"Pass the raw scores to the loss: leave the {kind} out.",
+                )
+
+
+class SoftmaxIntoCrossEntropy(AppliedTwice):
     """The model already returns probabilities, and cross-entropy applies softmax to them once more.
 
     ## Why it matters
@@ -36,19 +49,10 @@ class SoftmaxIntoCrossEntropy(Rule):
     reported; nor is softmax for the targets, for accuracy, or inside the model.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM517", name="softmax-into-cross-entropy", family="loss-definition", severity=Severity.ERROR
     )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"CrossEntropyLoss", b"cross_entropy")
-
-    def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        outputs = Outputs(source, project)
-        for call in losses(source, _FUNCTIONS, _LAYERS):
-            scores = argument(call, "input", 0)
-            if scores is not None and (kind := outputs.ending(scores)):
-                yield self.report(
-                    source,
-                    call,
-                    f"`{source.text(scores)}` has gone through {kind}, and cross-entropy applies softmax again",
-                    remedy=f"Give it the raw scores: leave the {kind} out of what the loss sees.",
-                )
+    triggers = (b"CrossEntropyLoss", b"cross_entropy")
+    functions = frozenset(("torch.nn.functional.cross_entropy",))
+    layers = frozenset(("torch.nn.CrossEntropyLoss",))
+    applies = "cross-entropy applies softmax again"

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import argument
 
 _FUNCTIONS = frozenset(f"torch.nn.functional.{name}" for name in ("softmax", "log_softmax", "softmin"))
 _LAYERS = frozenset(("torch.nn.Softmax", "torch.nn.LogSoftmax", "torch.nn.Softmin"))
@@ -30,10 +25,8 @@ class SoftmaxWithoutDim(Rule):
     Say it: `F.softmax(x, dim=-1)`.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM524", name="softmax-without-dim", family="shape", severity=Severity.INFO
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"oftmax(", b"oftmin(")
+    card = Card(code="PM524", name="softmax-without-dim", family="shape", severity=Severity.INFO)
+    triggers = (b"oftmax(", b"oftmin(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for call in source.calls_to("softmax", "log_softmax", "softmin", "Softmax", "LogSoftmax", "Softmin"):

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, dotted, last_name
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, is_loader, is_model, is_test
+from premortem.lint.tree import Loop, dotted, last_name
 
 
 class StaleBatch(Rule):
@@ -33,10 +28,8 @@ class StaleBatch(Rule):
     a model gets comes from another loop over a loader.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM554", name="stale-batch", family="eval-stale", severity=Severity.ERROR, preview=True
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"torch",)
+    card = Card(code="PM554", name="stale-batch", family="eval-stale", severity=Severity.ERROR, preview=True)
+    triggers = (b"torch",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for loop in source.loops:

@@ -2,14 +2,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, dotted, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.source import once_per_file
 from premortem.lint.training import (
     Step,
     backwards_in,
@@ -23,6 +18,7 @@ from premortem.lint.training import (
     one_cell,
     steps,
 )
+from premortem.lint.tree import Loop, dotted, grouped, receiver
 
 # Calls that add to what they belong to.
 GROWS = ("append", "extend", "add", "insert", "update", "push")
@@ -46,12 +42,10 @@ class StepOutsideTheBatchLoop(Rule):
     can step, and when the loss is the sum of several batches.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM552", name="step-outside-the-batch-loop", family="update-order", severity=Severity.ERROR
     )
-
-    def wants(self, data: bytes) -> bool:
-        return b"zero_grad(" in data and b".backward(" in data and b".step(" in data
+    needs = (b"zero_grad(", b".backward(", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for clear in source.calls_to("zero_grad"):
@@ -150,11 +144,9 @@ def _carried(source: Source, loop: Loop, loss: str) -> bool:
 
 
 def _steps_of(source: Source, optimizer: str) -> list[Step]:
-    return source.once(_steps_by_optimizer).get(optimizer, [])
+    return _steps_by_optimizer(source).get(optimizer, [])
 
 
+@once_per_file
 def _steps_by_optimizer(source: Source) -> dict[str, list[Step]]:
-    found: dict[str, list[Step]] = {}
-    for one in steps(source):
-        found.setdefault(one.optimizer, []).append(one)
-    return found
+    return grouped(steps(source), lambda one: one.optimizer)

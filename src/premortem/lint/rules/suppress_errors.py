@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
+from premortem.lint.tree import argument, constant
 
 _SWITCH = "torch._dynamo.config.suppress_errors"
 _CONFIG = "torch._dynamo.config"
 
 
 class SuppressErrors(Rule):
-    """`torch._dynamo.config.suppress_errors = True`: what cannot be compiled runs uncompiled, and nobody is told.
+    """`torch._dynamo.config.suppress_errors = True`: code that cannot be compiled silently runs uncompiled.
 
     ## Why it matters
     The run goes on at eager speed, or at a mix of both, and the only trace is a warning that scrolls by. A real fault
@@ -32,10 +27,8 @@ class SuppressErrors(Rule):
     compile single blocks, or mark a function with `torch.compiler.disable`, where the rest cannot be compiled.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM511", name="suppress-errors", family="compile", severity=Severity.WARNING
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"suppress_errors",)
+    card = Card(code="PM511", name="suppress-errors", family="compile", severity=Severity.WARNING)
+    triggers = (b"suppress_errors",)
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for statement in source.nodes(ast.Assign):
@@ -43,19 +36,19 @@ class SuppressErrors(Rule):
                 isinstance(target, ast.Attribute) and source.names.all_in(target, {_SWITCH})
                 for target in statement.targets
             ):
-                yield self._said(source, statement)
+                yield self._hidden(source, statement)
         for call in source.calls_to("setattr"):
             if (
                 source.names.all_in(argument(call, "", 0), {_CONFIG})
                 and constant(argument(call, "", 1)) == "suppress_errors"
                 and constant(argument(call, "", 2)) is True
             ):
-                yield self._said(source, call)
+                yield self._hidden(source, call)
 
-    def _said(self, source: Source, node: ast.AST) -> Diagnostic:
+    def _hidden(self, source: Source, node: ast.AST) -> Diagnostic:
         return self.report(
             source,
             node,
-            "what torch.compile cannot compile now runs uncompiled, without an error",
-            remedy="Remove the line and mend the first error, or use `torch.compiler.disable` on that part.",
+            "code that torch.compile fails on now runs uncompiled, without an error",
+            remedy="Remove the line and fix the first error, or use `torch.compiler.disable` on that part.",
         )

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
 from premortem.lint import drift
-from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.drift import spelled
 from premortem.lint.newer_interfaces import newcomers
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.signatures import Minor
-from premortem.lint.source import Source
 from premortem.lint.target import Pin
 
 
@@ -34,16 +28,16 @@ class TooNewForOldest(Rule):
     As PM582; and when one version only is allowed, which is PM582's business.
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM584", name="too-new-for-oldest", family="api-drift", severity=Severity.WARNING, preview=True
     )
-    triggers: ClassVar[tuple[bytes, ...]] = drift.TRIGGERS
+    triggers = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        told: set[str] = set()
+        reported: set[str] = set()
         for node, what, since, pin in newcomers(source, project, _oldest):
-            if pin.newest and since <= pin.newest and what not in told:
-                told.add(what)  # one bound to raise: once in a file is enough
+            if pin.newest and since <= pin.newest and what not in reported:
+                reported.add(what)  # one bound to raise: once in a file is enough
                 yield self.report(
                     source,
                     node,

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
 from premortem.lint import drift
-from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.drift import spelled
 from premortem.lint.newer_interfaces import newcomers
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.signatures import Minor
-from premortem.lint.source import Source
 from premortem.lint.target import Pin
 
 
@@ -37,10 +31,8 @@ class TooNewForTarget(Rule):
     versions or `hasattr`; when no version is pinned or installed, or only a README or Dockerfile names one.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM582", name="too-new-for-target", family="api-drift", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = drift.TRIGGERS
+    card = Card(code="PM582", name="too-new-for-target", family="api-drift", severity=Severity.ERROR)
+    triggers = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for node, what, since, pin in newcomers(source, project, _newest):

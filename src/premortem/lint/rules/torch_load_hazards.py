@@ -5,17 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
 from premortem.lint import drift
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, dotted
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.target import Pin
-from premortem.lint.words_used import says
+from premortem.lint.tree import argument, constant, dotted
+from premortem.lint.words_used import mentions
 
 LOAD = frozenset(("torch.load",))
 STRICT = (2, 6)  # the first release in which `weights_only` is True unless it is given
@@ -49,10 +44,8 @@ class TorchLoadHazards(Rule):
     DistributedDataParallel or fall back to the CPU.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM583", name="torch-load-hazards", family="checkpoint", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = (b"torch.load", b"import load")
+    card = Card(code="PM583", name="torch-load-hazards", family="checkpoint", severity=Severity.ERROR)
+    triggers = (b"torch.load", b"import load")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         pin = drift.pin(project, "torch")
@@ -67,7 +60,10 @@ class TorchLoadHazards(Rule):
     def _whole_model(self, source: Source, call: ast.Call, pin: Pin) -> Diagnostic | None:
         if pin.newest is None or pin.newest < STRICT or not _reads_weights_only(call):
             return None
-        if says(source, source.tree, PREPARED, given=True) or argument(call, "pickle_module", 2) is not None:
+        if (
+            mentions(source, source.tree, PREPARED, given=True)
+            or argument(call, "pickle_module", 2) is not None
+        ):
             return None
         use = _use_as_module(source, call)
         if use is None or drift.is_guarded(source, call, CAUGHT):

@@ -3,18 +3,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
 from premortem.lint.flow import Flow
-from premortem.lint.project_facts import Facts
-from premortem.lint.provenance import callers, functions_called, given
-from premortem.lint.rule import Rule
-from premortem.lint.source import Loop, Source, constant, dotted, last_name, receiver
+from premortem.lint.provenance import callers, functions_called
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, helpers, is_optimizer, is_test, one_cell, without_grad
-from premortem.lint.words_used import says, words
+from premortem.lint.tree import Loop, constant, dotted, given, last_name, receiver
+from premortem.lint.words_used import mentions, words
 
 SWITCHES = re.compile(r"[Dd]ropout|Norm|DropPath|^torchvision$|^models$|^timm$|^from_pretrained\($|^hub$")
 
@@ -26,7 +21,7 @@ class TrainModeNotRestored(Rule):
 
     ## Why it matters
     From the second epoch on the model is trained as if it were evaluated: no dropout, and batch normalisation
-    with frozen statistics. The first epoch looks right, so nobody looks again.
+    with frozen statistics. The first epoch looks right, so the fault is easy to miss.
 
     ## Usual causes
     - `model.train()` is called once, before the loop over epochs
@@ -40,25 +35,21 @@ class TrainModeNotRestored(Rule):
     before the training of the same turn (a frozen backbone), and when the model has no layer that cares.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM538", name="train-mode-not-restored", family="eval-mode", severity=Severity.WARNING
-    )
-
-    def wants(self, data: bytes) -> bool:
-        return b".eval()" in data and b".backward(" in data
+    card = Card(code="PM538", name="train-mode-not-restored", family="eval-mode", severity=Severity.WARNING)
+    needs = (b".eval()", b".backward(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        told: set[Loop] = set()
+        reported: set[Loop] = set()
         for backward in (*source.calls_to("backward"), *self._training_functions(source)):
             loops = source.loops_around(backward)
             if not loops or is_test(source, backward):
                 continue
             for call, model in self._switches(source, loops[-1]):
                 shared = next((loop for loop in source.loops_around(call) if loop in loops), None)
-                if shared is None or shared in told or not one_cell(source, call, backward):
+                if shared is None or shared in reported or not one_cell(source, call, backward):
                     continue
                 if self._stays(source, call, model, backward, shared, project):
-                    told.add(shared)
+                    reported.add(shared)
                     yield self.report(
                         source,
                         call,
@@ -72,7 +63,7 @@ class TrainModeNotRestored(Rule):
         for function in {source.function(call) for call in source.calls_to("backward")} - {None}:
             # One that sets evaluation mode itself trains in it on purpose: a frozen backbone.
             if function is not None and not (
-                says(source, function, BACK) or calls_in(source, function, "eval")
+                mentions(source, function, BACK) or calls_in(source, function, "eval")
             ):
                 yield from (call for call in callers(source, function) if source.callee(call) is function)
 
@@ -84,7 +75,7 @@ class TrainModeNotRestored(Rule):
                 yield call, dotted(receiver(call))
                 continue
             for function in functions_called(source, call):
-                if says(source, function, BACK):
+                if mentions(source, function, BACK):
                     continue
                 for inner in calls_in(source, function, "eval"):
                     name = dotted(receiver(inner))
@@ -144,7 +135,7 @@ def _can_train(source: Source, call: ast.Call) -> bool:
     name = last_name(call)
     function = source.callee(call)
     if function is not None:
-        return says(source, function, BACK)
+        return mentions(source, function, BACK)
     if name == "train":
         return not (call.args and constant(call.args[0]) is False)
     return "train" in name.lower() or name.endswith("mode")
@@ -174,6 +165,7 @@ def _cares(source: Source, model: str) -> bool:
         # Parts of other classes of this file, or of other files, can have a mode of their own.
         parts = {word for cls in classes for word in words(source, cls)} & source.module_classes
         return any(
-            says(source, cls, SWITCHES) for cls in (*classes, *(c for c in source.classes if c.name in parts))
+            mentions(source, cls, SWITCHES)
+            for cls in (*classes, *(c for c in source.classes if c.name in parts))
         )
-    return says(source, source.tree, SWITCHES)
+    return mentions(source, source.tree, SWITCHES)

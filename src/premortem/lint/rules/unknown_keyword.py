@@ -6,16 +6,10 @@ import ast
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
 from premortem.lint import drift, signatures
-from premortem.lint.diagnostics import Diagnostic, Fix
 from premortem.lint.drift import Use, spelled
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source
+from premortem.lint.rule import Card, Diagnostic, Facts, Fix, Rule, Severity, Source
 
 # Functions that hand unknown keywords to something that refuses them, with what it does take.
 HANDED_ON = {"torch.load": frozenset("encoding errors fix_imports buffers".split())}
@@ -108,10 +102,8 @@ class UnknownKeyword(Rule):
     vendor's package which changes torch, such as torch_npu.
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM580", name="unknown-keyword", family="api-drift", severity=Severity.ERROR
-    )
-    triggers: ClassVar[tuple[bytes, ...]] = drift.TRIGGERS
+    card = Card(code="PM580", name="unknown-keyword", family="api-drift", severity=Severity.ERROR)
+    triggers = drift.TRIGGERS
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         if drift.is_patched(source):
@@ -119,7 +111,7 @@ class UnknownKeyword(Rule):
         for call, use in (*drift.calls(source, project), *drift.made_by_name(source, project)):
             refused = [one for one in call.keywords if one.arg is not None and self._is_refused(use, one.arg)]
             if refused and _is_certain(source, call, use):
-                yield self._said(source, call, refused, use)
+                yield self._refusal(source, call, refused, use)
             surplus = _surplus(call, use)
             if surplus is not None and _is_certain(source, call, use):
                 yield self._too_many(source, surplus, use)
@@ -139,8 +131,8 @@ class UnknownKeyword(Rule):
         # What only later releases take is too new, and another rule's business.
         return not any(_is_later(signatures.since(symbol, keyword), newest) for symbol in use.symbols)
 
-    def _said(self, source: Source, call: ast.Call, refused: list[ast.keyword], use: Use) -> Diagnostic:
-        """One report for a call: whoever mends it looks at all of its keywords."""
+    def _refusal(self, source: Source, call: ast.Call, refused: list[ast.keyword], use: Use) -> Diagnostic:
+        """One report for a call, about all of its keywords: they are fixed together."""
         lost = [_Refused.of(keyword, use) for keyword in refused]
         # Releases before the tables may have taken it.
         older = all(one.older for one in lost) or use.pin.allows_older

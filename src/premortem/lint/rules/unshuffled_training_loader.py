@@ -3,17 +3,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
 from premortem.lint.provenance import values
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, argument, constant, dotted, last_name
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import calls_in, is_test, iterated, names_in, without_grad
-from premortem.lint.words_used import says
+from premortem.lint.tree import argument, constant, dotted, last_name
+from premortem.lint.words_used import mentions
 
 LOADER = frozenset(("torch.utils.data.DataLoader",))
 EVALUATION = re.compile(r"test|val|eval|infer|predict|query", re.IGNORECASE)
@@ -29,7 +24,7 @@ class UnshuffledTrainingLoader(Rule):
     """A training `DataLoader` without `shuffle=True` and without a sampler.
 
     ## Why it matters
-    `DataLoader` does not shuffle unless it is told to. Datasets on disk are often sorted by class: each batch then
+    `DataLoader` does not shuffle by default. Datasets on disk are often sorted by class: each batch then
     holds one class, the loss looks excellent and jumps at every change, and the model learns the last class it saw.
 
     ## Usual causes
@@ -43,15 +38,13 @@ class UnshuffledTrainingLoader(Rule):
     shuffles or splits at random itself, and where the order carries meaning (series, windows, streams).
     """
 
-    card: ClassVar[Card] = Card(
+    card = Card(
         code="PM548", name="unshuffled-training-loader", family="data-order", severity=Severity.WARNING
     )
-
-    def wants(self, data: bytes) -> bool:
-        return b"DataLoader(" in data and b".backward(" in data
+    needs = (b"DataLoader(", b".backward(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
-        if says(source, source.tree, ORDERED, given=True):
+        if mentions(source, source.tree, ORDERED, given=True):
             return
         trained: dict[ast.expr, str] = {}
         for loop in source.loops:
@@ -65,7 +58,7 @@ class UnshuffledTrainingLoader(Rule):
         for made, name in trained.items():
             if not isinstance(made, ast.Call) or not source.names.all_in(made.func, LOADER):
                 continue
-            if EVALUATION.search(name) or not self._says_nothing(made):
+            if EVALUATION.search(name) or not self._leaves_order_open(made):
                 continue
             if self._by_index(source, made, name):
                 yield self.report(
@@ -76,9 +69,9 @@ class UnshuffledTrainingLoader(Rule):
                 )
 
     @staticmethod
-    def _says_nothing(made: ast.Call) -> bool:
-        said = {keyword.arg for keyword in made.keywords}
-        if said & {None, "shuffle", "sampler", "batch_sampler"} or len(made.args) > 2:
+    def _leaves_order_open(made: ast.Call) -> bool:
+        given = {keyword.arg for keyword in made.keywords}
+        if given & {None, "shuffle", "sampler", "batch_sampler"} or len(made.args) > 2:
             return False
         size = argument(made, "batch_size", 1)
         return not any(isinstance(arg, ast.Starred) for arg in made.args) and not (
@@ -93,7 +86,7 @@ class UnshuffledTrainingLoader(Rule):
         if not built:
             return False
         for one in built:
-            if not isinstance(one, ast.Call) or says(source, one, EVALUATION, given=True):
+            if not isinstance(one, ast.Call) or mentions(source, one, EVALUATION, given=True):
                 return False
             if constant(argument(one, "train", 1)) is False:
                 return False

@@ -2,15 +2,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import ClassVar
 
-from premortem.cards import Card
-from premortem.findings import Severity
-from premortem.lint.diagnostics import Diagnostic
-from premortem.lint.project_facts import Facts
-from premortem.lint.rule import Rule
-from premortem.lint.source import Source, dotted, last_name, receiver
+from premortem.lint.rule import Card, Diagnostic, Facts, Rule, Severity, Source
 from premortem.lint.training import BACKWARDS, Step, calls_in, is_model, one_cell, owned_parameters, steps_in
+from premortem.lint.tree import dotted, last_name, receiver
 
 # Calls that surely compute no gradients.
 HARMLESS = frozenset(
@@ -40,12 +35,8 @@ class ZeroGradBeforeStep(Rule):
     bad batch).
     """
 
-    card: ClassVar[Card] = Card(
-        code="PM532", name="zero-grad-before-step", family="update-order", severity=Severity.ERROR
-    )
-
-    def wants(self, data: bytes) -> bool:
-        return b"zero_grad(" in data and b"backward(" in data and b".step(" in data
+    card = Card(code="PM532", name="zero-grad-before-step", family="update-order", severity=Severity.ERROR)
+    needs = (b"zero_grad(", b"backward(", b".step(")
 
     def check(self, source: Source, project: Facts) -> Iterator[Diagnostic]:
         for clear in source.calls_to("zero_grad"):

@@ -11,7 +11,8 @@ from premortem.files import untrusted
 from premortem.findings import Where
 from premortem.lint.configs import SUFFIXES, Config
 from premortem.lint.parsing import Unreadable
-from premortem.lint.source import Source, argument, constant, dotted, last_name
+from premortem.lint.source import Source
+from premortem.lint.tree import argument, constant, dotted, last_name
 from premortem.preflight.options import Option
 from premortem.preflight.project import Project
 from premortem.preflight.reading import Reading, called, strings

@@ -12,7 +12,7 @@ from premortem.findings import Where
 from premortem.lint.configs import Config
 from premortem.lint.parsing import Unreadable
 from premortem.lint.summaries import summarise
-from premortem.preflight import options, reading
+from premortem.preflight import options
 from premortem.preflight.config import found, keys
 from premortem.preflight.config.found import LARGE, Named
 from premortem.preflight.config.settings_facts import Facts, File, Setting
@@ -29,7 +29,7 @@ _ASKS = re.compile(rb"\.exists\(|\.isfile\(|\.is_file\(|\.isdir\(|\.is_dir\(|Fil
 
 def gather(project: Project, tell: Tell, environ: Mapping[str, str] = os.environ) -> tuple[Facts, Reading]:
     tell("reading the configuration")
-    read = reading.read(project)
+    read = project.reading
     known = options.read(read.sources, project.argv)
     values = Values(known)
     marks = {mark for source in read.sources for mark in summarise(source).marks}

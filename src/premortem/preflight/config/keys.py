@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from premortem.findings import Where
 from premortem.lint import keys as linted
-from premortem.lint.source import FUNCTIONS, Source, constant, dotted
+from premortem.lint.source import Source
+from premortem.lint.tree import FUNCTIONS, constant, dotted
 
 _SETTINGS = re.compile(r"cfg|conf|param|opt|arg|setting|hyp|yaml|json", re.IGNORECASE)
 _BOOLEANS = frozenset(

@@ -9,14 +9,14 @@ from pathlib import Path
 from premortem.findings import Finding, Severity
 from premortem.lint import problems, project, settings, verb
 from premortem.lint.configs import SUFFIXES
-from premortem.lint.progress import Silent
+from premortem.terminal.progress import Progress
 
 
 def findings(root: Path, entry: Path, paths: Sequence[Path]) -> list[Finding]:
     """As `premortem lint` would say it, with the project's own settings for it."""
     asked = settings.read(entry)
     plan = project.plan(root, asked, whole=True)
-    outcome = project.check([str(path) for path in paths], plan, None, Silent())
+    outcome = project.check([str(path) for path in paths], plan, None, Progress())
     found = [verb.finding(one) for one in outcome.diagnostics]
     return [_weighed(one) for one in found if not _is_config_problem(one)]
 

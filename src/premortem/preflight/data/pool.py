@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from premortem.preflight.data import readers
 from premortem.preflight.data.data_facts import Look
@@ -36,18 +33,8 @@ def read_all(root: Path, files: list[File], around: Around) -> tuple[dict[str, l
     workers = min(_MOST_WORKERS, os.cpu_count() or 1)
     with ThreadPoolExecutor(workers, thread_name_prefix="premortem-data") as pool:
         try:
-            looks = dict(_shown(pool.map(one, files), len(files)))
+            looks = dict(pool.map(one, files))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for what is queued
             raise
     return {path: found for path, found in looks.items() if found}, missing
-
-
-def _shown(results: Iterable[Any], total: int) -> Iterable[Any]:
-    if sys.stderr is None or not sys.stderr.isatty() or total < 64:
-        yield from results
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(results, "reading samples", total, transient=True, console=Console(stderr=True))

@@ -99,7 +99,9 @@ def _enter(tree: Tree, entry: os.DirEntry[str], path: str, seen: set[tuple[int, 
             if names.kind(entry.name) not in names.SAMPLES:
                 return None
             why = (
-                "it is a link to a file that is not there" if entry.is_symlink() else "it is no regular file"
+                "it is a link to a file that is not there"
+                if entry.is_symlink()
+                else "it is not a regular file"
             )
             tree.trouble.append(Trouble(path=path, why=why))
             return None
@@ -113,7 +115,7 @@ def _note(tree: Tree, path: str, name: str, size: int) -> None:
     kind = names.kind(name)
     if not kind:
         ending = names.suffix(name)
-        reason = f"`.{ending}` is no format of samples" if ending else "the name has no suffix"
+        reason = f"`.{ending}` is not a format of samples" if ending else "the name has no suffix"
         tree.skip(names.shown(reason), path)
         return
     if not size and kind in _EMPTY_IS_DAMAGE:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from premortem.findings import Where
-from premortem.lint.source import Source, argument, dotted
+from premortem.lint.source import Source
+from premortem.lint.tree import argument, dotted
 from premortem.preflight.environment.machine_facts import Caching
 from premortem.preflight.options import Option
 from premortem.preflight.reading import Reading, strings

@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 
 from premortem.findings import Where
-from premortem.lint.source import Source, argument, constant, last_name
+from premortem.lint.source import Source
+from premortem.lint.tree import argument, constant, last_name
 from premortem.preflight.environment.machine_facts import Use
 from premortem.preflight.reading import Reading, strings
 

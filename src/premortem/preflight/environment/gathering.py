@@ -18,7 +18,7 @@ from premortem.preflight.wording import short, size
 
 def gather(project: Project, tell: Tell) -> tuple[Facts, Reading]:
     tell("reading the script")
-    read = reading.read(project)
+    read = project.reading
     known = options.read(read.sources, project.argv)
     values = Values(known)
     facts = Facts(use=devices.use(read), memory=machine.memory_available())

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from premortem.findings import Where
-from premortem.lint.source import Source, argument, constant
+from premortem.lint.source import Source
+from premortem.lint.tree import argument, constant
 from premortem.preflight.environment.machine_facts import Output, Saving
 from premortem.preflight.options import Option
 from premortem.preflight.reading import Reading

@@ -38,6 +38,7 @@ def survey(project: Project, tell: Tell) -> Part:
         proof=outcome.proof,
         no_proof=outcome.no_proof,
     )
+    part.interrupted = outcome.interrupted
     part.findings += outcome.findings
     part.judge(ALL, scene)
     if outcome.facts.steps:
@@ -46,6 +47,8 @@ def survey(project: Project, tell: Tell) -> Part:
         part.skipped = nothing_trained(scene)
     part.record = {
         "facts": outcome.facts.to_json(),
+        "launches": outcome.launches,
+        "start_up_seconds": outcome.facts.start_up,
         "epoch_seconds": scene.epoch_seconds,
         "evaluation_seconds": scene.evaluation_seconds,
         "save_seconds": scene.save_seconds,
@@ -73,6 +76,8 @@ def nothing_trained(scene: Scene) -> str:
         return f"premortem itself failed in the script's process ({told.faults[0]})"
     if told.ended == "late":
         return f"the script made no training step within {told.seconds:.0f} s (see --seconds)"
+    if told.ended == "interrupted":
+        return "interrupted before the first training step"
     if told.refused:
         return f"the sandbox refused a write, and the script ended over it: {told.message[:300]}. {told.sandbox['note']}"
     if told.ended in {"crashed", "died"} or (told.ended == "exited" and told.code):

@@ -9,6 +9,10 @@ from premortem.findings import Finding, Severity
 from premortem.proof.prove import Proof
 from premortem.rehearsal.observations import Rehearsed, Schedule
 
+# Seconds, 90 days: whoever plans more than that has written a number that is not meant, such as a data set of 10**10
+# samples that is left by `break`.
+BELIEVABLE = 90 * 86400.0
+
 
 @dataclass(kw_only=True)
 class Scene:
@@ -39,7 +43,8 @@ class Scene:
         loader, split = self.facts.training, self.facts.split
         if loader is None or loader.batches is None or split is None or split.batch is None:
             return None
-        return loader.batches * split.batch
+        seconds = loader.batches * split.batch
+        return seconds if seconds < BELIEVABLE else None
 
     @property
     def evaluation_seconds(self) -> float:
@@ -53,11 +58,12 @@ class Scene:
     @property
     def total_seconds(self) -> float | None:
         facts, epoch = self.facts, self.epoch_seconds
+        seconds = float("inf")
         if epoch is not None and facts.epochs:
-            return facts.epochs * (epoch + self.evaluation_seconds + self.save_seconds)
-        if facts.training is None and facts.split is not None and facts.planned_steps:
-            return facts.planned_steps * (facts.epochs or 1) * facts.split.step
-        return None
+            seconds = facts.epochs * (epoch + self.evaluation_seconds + self.save_seconds)
+        elif facts.training is None and facts.split is not None and facts.planned_steps:
+            seconds = facts.planned_steps * (facts.epochs or 1) * facts.split.step
+        return seconds if seconds < BELIEVABLE else None
 
     @property
     def steps_per_epoch(self) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from premortem.amounts import scaled
 from premortem.preflight.rehearsal.scene import Scene
 from premortem.proof.page import verdict
@@ -29,7 +31,8 @@ def facts_of(scene: Scene) -> list[tuple[str, str]]:
             )
         )
     rows.append(("one batch again", one_batch(facts)))
-    rows.append(("evaluated twice", twice(facts)))
+    if not (facts.twice.tried and math.isnan(facts.twice.difference)):
+        rows.append(("evaluated twice", twice(facts)))
     rows.append(
         ("resume", verdict(scene.proof) if scene.proof is not None else f"not tried: {scene.no_proof}")
     )
@@ -80,12 +83,14 @@ def times(scene: Scene) -> list[tuple[str, str]]:
     if split is None:
         return []
     parts = {name: getattr(split, name) for name in _NAMES}
-    told = ", ".join(f"{_NAMES[name]} {share(seconds, split.step)}" for name, seconds in parts.items())
-    rest = split.step - sum(parts.values())
+    # Each is a median of its own, so that together they may come to a little more than the step.
+    whole = max(split.step, sum(parts.values()))
+    told = ", ".join(f"{_NAMES[name]} {share(seconds, whole)}" for name, seconds in parts.items())
+    rest = whole - sum(parts.values())
     most = max(parts, key=lambda name: parts[name])
     bound = _NAMES[most] if parts[most] > rest else "the loss and the script's own code"
     return [
-        ("time of a step", f"{span(split.step)}: {told}, the rest {share(rest, split.step)}"),
+        ("time of a step", f"{span(split.step)}: {told}, the rest {share(rest, whole)}"),
         ("bound by", bound),
     ]
 

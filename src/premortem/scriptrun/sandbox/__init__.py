@@ -76,10 +76,10 @@ class Sandbox:
 
 def is_refusal(level: int, message: str) -> bool:
     """Whether an error of the script's may come from its sandbox alone: then it is not the script's bug."""
-    told = [os.strerror(errno.EOVERFLOW)]  # a file of another owner, in a user namespace
+    errors = [os.strerror(errno.EOVERFLOW)]  # a file of another owner, in a user namespace
     if level >= COPY:
-        told += [REFUSED, *(os.strerror(each) for each in (errno.EROFS, errno.EACCES, errno.EXDEV))]
-    return level > MOUNTS and any(words in message for words in told)
+        errors += [REFUSED, *(os.strerror(each) for each in (errno.EROFS, errno.EACCES, errno.EXDEV))]
+    return level > MOUNTS and any(words in message for words in errors)
 
 
 def first_level() -> int:

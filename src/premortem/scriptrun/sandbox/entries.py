@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Entry:
-    """As `os.DirEntry`, which nobody but the interpreter can make."""
+    """As `os.DirEntry`, which only the interpreter can make."""
 
     def __init__(self, name: str, path: str, place: str) -> None:
         self.name, self.path = name, path

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from premortem.vault.blocks import head_of
 from premortem.vault.contents import Contents
 from premortem.vault.formats.bundle import Bundle
 from premortem.vault.formats.distributed import Distributed
@@ -34,8 +35,7 @@ def stranger(path: Path) -> str:
     """Why nothing recognised it, as the end of a sentence."""
     if path.is_dir():
         return "is a folder without a checkpoint in it that premortem knows"
-    with path.open("rb") as file:
-        head = file.read(512)
+    head = head_of(path, 512)
     if not head:
         return "is empty: nothing was written, or it never reached the disk"
     if not head.strip(b"\x00"):
@@ -50,4 +50,4 @@ def stranger(path: Path) -> str:
         return "is a web page, not a checkpoint: a download went wrong"
     if head.startswith(b"\x89HDF"):
         return "is an HDF5 file, not a checkpoint of torch"
-    return "is no checkpoint that premortem knows: its first bytes fit no format"
+    return "is not a checkpoint that premortem knows: its first bytes fit no format"

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from premortem.errors import Refused, VaultError
-from premortem.vault.contents import Advance, Contents
+from premortem.vault.blocks import Advance
+from premortem.vault.contents import Contents
 from premortem.vault.stubs import TensorStub
 
 C = TypeVar("C", bound=Contents)
@@ -46,7 +47,7 @@ def close_all(parts: Mapping[str, Contents]) -> None:
 
 
 def opened(file: Path, by: Callable[[Path], C]) -> C:
-    """A file of a larger checkpoint; what is wrong with it is told with its name."""
+    """A file of a larger checkpoint; errors name the file."""
     try:
         return by(file)
     except Refused as refused:

@@ -6,7 +6,7 @@ import io
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -14,8 +14,8 @@ from typing import IO, Any
 from premortem.errors import Refused, VaultError
 from premortem.files.untrusted import opened
 from premortem.vault import dtypes, inert_pickle, tensor_bytes
-from premortem.vault.blocks import Window
-from premortem.vault.contents import Advance, Contents
+from premortem.vault.blocks import Advance, Window
+from premortem.vault.contents import Contents
 from premortem.vault.stubs import Opaque, Storage, TensorStub, sizes_of
 from premortem.vault.zips import MAGIC, Archive
 
@@ -61,21 +61,23 @@ class Distributed(Contents):
         with (path / METADATA).open("rb") as file:
             read = inert_pickle.read(file, METADATA)
         found = read.value
-        told = found.state if isinstance(found, Opaque) else None
+        described = found.state if isinstance(found, Opaque) else None
         for name in read.foreign:
             if any(_one_letter_off(name, known) for known in CLASSES):
                 raise VaultError(f"`{METADATA}` is damaged: there is no `{name}`", record=METADATA)
-        if not isinstance(told, Mapping) or not isinstance(told.get("storage_data"), Mapping):
+        if not isinstance(described, Mapping) or not isinstance(described.get("storage_data"), Mapping):
             raise VaultError(f"`{METADATA}` does not say where the tensors are", record=METADATA)
         self._path = path
         try:
-            self._pieces = self._located(told["storage_data"])
-            leaves = {key: self._leaf(key, each) for key, each in dict(told["state_dict_metadata"]).items()}
-            _agree(leaves, self._pieces, told.get("planner_data"))
+            self._pieces = self._located(described["storage_data"])
+            leaves = {
+                key: self._leaf(key, each) for key, each in dict(described["state_dict_metadata"]).items()
+            }
+            _agree(leaves, self._pieces, described.get("planner_data"))
         except BaseException:
             self.close()
             raise
-        super().__init__(path, _nested(leaves, told.get("planner_data")))
+        super().__init__(path, _nested(leaves, described.get("planner_data")))
 
     @staticmethod
     def recognises(path: Path) -> bool:
@@ -100,25 +102,24 @@ class Distributed(Contents):
         return self._whole(name, stub) if math.prod(stub.shape) else None
 
     def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
+        return self._problems(lambda archive: archive.damaged(advance), unreadable=True)
+
+    def altered(self) -> Iterator[tuple[str, str]]:
+        """Each item that torch would load as something else than was written. Items of other kinds are skipped."""
+        return self._problems(Archive.altered, unreadable=False)
+
+    def _problems(
+        self, look: Callable[[Archive], Iterator[tuple[str, str]]], *, unreadable: bool
+    ) -> Iterator[tuple[str, str]]:
         for key, pieces in self._pieces.items():
             for piece in pieces:
                 try:
                     archive = self._archive(piece)
                 except VaultError as error:
-                    yield f"{key} ({piece.record})", str(error)
+                    if unreadable:
+                        yield f"{key} ({piece.record})", str(error)
                     continue
-                for record, problem in archive.damaged(advance):
-                    yield f"{key} ({piece.record}, {record})", problem
-
-    def altered(self) -> Iterator[tuple[str, str]]:
-        """Each item that torch would load as something else than was written. Items of other kinds are passed over."""
-        for key, pieces in self._pieces.items():
-            for piece in pieces:
-                try:
-                    archive = self._archive(piece)
-                except VaultError:
-                    continue
-                for record, problem in archive.altered():
+                for record, problem in look(archive):
                     yield f"{key} ({piece.record}, {record})", problem
 
     def _whole(self, name: str, stub: TensorStub) -> Any:
@@ -181,8 +182,8 @@ class Distributed(Contents):
             raise VaultError(f"the file {name} is missing", record=name) from None
         self._sizes[name] = os.fstat(self._files[name].fileno()).st_size
 
-    def _leaf(self, key: str, told: Any) -> Any:
-        state = _state(told)
+    def _leaf(self, key: str, described: Any) -> Any:
+        state = _state(described)
         if "size" in state:
             kind = state["properties"].state[0] if isinstance(state.get("properties"), Opaque) else ""
             dtype = dtypes.of_torch(str(getattr(kind, "name", kind)))

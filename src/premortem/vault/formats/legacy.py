@@ -15,8 +15,7 @@ from typing import IO, Any
 
 from premortem.errors import VaultError
 from premortem.vault import dtypes, inert_pickle, tensor_bytes
-from premortem.vault.blocks import Window, read_exactly
-from premortem.vault.contents import Advance
+from premortem.vault.blocks import Advance, Window, head_of, read_exactly
 from premortem.vault.formats.one_file import OneFile
 
 MAGIC = 0x1950A86A20F9469CFC6C
@@ -31,10 +30,7 @@ class Legacy(OneFile):
 
     @staticmethod
     def recognises(path: Path) -> bool:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            head = file.read(2)
+        head = head_of(path, 2)
         # A pickle of protocol 2 to 5, or one as text.
         return head[:1] == b"\x80" and head[1:2] in {b"\x02", b"\x03", b"\x04", b"\x05"}
 

@@ -15,8 +15,7 @@ from typing import IO, Any
 from premortem.errors import VaultError
 from premortem.files.untrusted import loads
 from premortem.vault import dtypes
-from premortem.vault.blocks import read_exactly
-from premortem.vault.contents import Advance
+from premortem.vault.blocks import Advance, head_of, read_exactly
 from premortem.vault.formats.one_file import OneFile
 from premortem.vault.stubs import Storage, TensorStub, sizes_of, strides
 
@@ -41,10 +40,7 @@ class Safetensors(OneFile):
 
     @staticmethod
     def recognises(path: Path) -> bool:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            head = file.read(9)
+        head = head_of(path, 9)
         # The extension counts too: a damaged header should be called that, not an unknown file.
         return (path.suffix == ".safetensors" and len(head) > 0) or (len(head) == 9 and head[8:] == b"{")
 
@@ -56,7 +52,7 @@ class Safetensors(OneFile):
 
     def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
         advance(self._size)
-        yield from ()  # what can be told was told when it was opened
+        yield from ()  # the header was checked when the file was opened
 
     def _tensor(self, name: str, entry: Any) -> TensorStub:
         try:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from premortem.errors import Refused, VaultError
 from premortem.files.untrusted import loads, read
-from premortem.vault.contents import Advance, Contents, open_contents
+from premortem.vault.blocks import Advance
+from premortem.vault.contents import Contents, open_contents
 from premortem.vault.formats.composed import Composed, close_all, opened
 from premortem.vault.stubs import TensorStub
 

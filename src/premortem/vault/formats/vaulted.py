@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from premortem.errors import MissingExtra, VaultError
 from premortem.files import untrusted
-from premortem.vault.blocks import BLOCK
-from premortem.vault.contents import Advance, Contents, Stored
+from premortem.vault.blocks import Advance, hashed
+from premortem.vault.contents import Contents, Stored
 from premortem.vault.formats.composed import close_all, opened
 from premortem.vault.formats.safetensor import Safetensors
 from premortem.vault.manifest import NAME, Manifest, TensorEntry
@@ -58,19 +57,15 @@ class Vaulted(Stored):
 
     def damaged(self, advance: Advance) -> Iterator[tuple[str, str]]:
         for name, record in self.manifest.files.items():
-            digest, size = hashlib.sha256(), 0
             try:
                 with untrusted.opened(self._path / name) as file:
-                    while block := file.read(BLOCK):
-                        digest.update(block)
-                        size += len(block)
-                        advance(len(block))
+                    digest, size = hashed(file, advance)
             except OSError as error:
                 yield name, f"it cannot be read ({error.strerror})"
                 continue
             if size != record.bytes:
                 yield name, f"it is {size:,} bytes long, but {record.bytes:,} were written"
-            elif digest.hexdigest() != record.sha256:
+            elif digest != record.sha256:
                 yield from self._guilty(name)
 
     def _guilty(self, file: str) -> Iterator[tuple[str, str]]:
@@ -114,17 +109,17 @@ class Vaulted(Stored):
             raise VaultError(f"{STATE} is damaged; it is not valid JSON ({error})", record=STATE) from None
         if not isinstance(trees, dict):
             raise VaultError(f"{STATE} is damaged; it describes no pieces", record=STATE)
-        return {piece: _told(tree, f"{piece}.", stubs) for piece, tree in trees.items()}
+        return {piece: _with_stubs(tree, f"{piece}.", stubs) for piece, tree in trees.items()}
 
 
-def _told(tree: Any, prefix: str, stubs: Mapping[str, TensorStub]) -> Any:
+def _with_stubs(tree: Any, prefix: str, stubs: Mapping[str, TensorStub]) -> Any:
     """What tree.py took apart, with stubs in the place of tensors; needs no torch."""
     if isinstance(tree, list):
-        return [_told(item, prefix, stubs) for item in tree]
+        return [_with_stubs(item, prefix, stubs) for item in tree]
     if not isinstance(tree, dict):
         return tree
     if MARK not in tree:
-        return {key: _told(item, prefix, stubs) for key, item in tree.items()}
+        return {key: _with_stubs(item, prefix, stubs) for key, item in tree.items()}
     word, value = tree[MARK], tree["v"]
     if word == "tensor":
         if f"{prefix}{value}" not in stubs:
@@ -133,9 +128,9 @@ def _told(tree: Any, prefix: str, stubs: Mapping[str, TensorStub]) -> Any:
     if word == "array":
         return stubs.get(f"{prefix}{value[1]}")
     if word in {"dict", "counter"}:
-        return {_key(key): _told(item, prefix, stubs) for key, item in value}
+        return {_key(key): _with_stubs(item, prefix, stubs) for key, item in value}
     if word in {"tuple", "size", "set"}:
-        return tuple(_told(item, prefix, stubs) for item in value)
+        return tuple(_with_stubs(item, prefix, stubs) for item in value)
     if word == "float":
         return float(value)
     if word == "left out":

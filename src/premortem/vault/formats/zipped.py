@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from premortem.errors import VaultError
 from premortem.vault import inert_pickle, tensor_bytes
-from premortem.vault.contents import Advance
+from premortem.vault.blocks import Advance, head_of
 from premortem.vault.formats.one_file import OneFile
 from premortem.vault.zips import MAGIC, Archive
 
@@ -25,10 +25,7 @@ class Zipped(OneFile):
 
     @staticmethod
     def recognises(path: Path) -> bool:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(4) == MAGIC
+        return head_of(path, 4) == MAGIC
 
     def fetch(self, storage: str, start: int, length: int) -> bytearray:
         return self._archive.read(f"data/{storage}", start, length)
@@ -53,13 +50,11 @@ class Zipped(OneFile):
         self._archive = Archive(self._file, self._size)
         self.checksums = self._archive.has_checksums
         if "archive_format" in self._archive.entries:
-            self.format = (
-                "exported program"  # its weights are laid out in a way of its own; its checksums are not
-            )
+            self.format = "exported program"  # its weights have a layout of their own; its checksums do not
             return {}
         if "data.pkl" not in self._archive.entries:
             raise VaultError(
-                "it is a zip, but not one of torch: there is no `data.pkl` in it", record="data.pkl"
+                "it is a zip file, but torch did not write it: it holds no `data.pkl`", record="data.pkl"
             )
         if self._archive.entries["data.pkl"].size > _MOST_PICKLE:
             raise VaultError("`data.pkl` is far too large", record="data.pkl")

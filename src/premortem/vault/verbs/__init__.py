@@ -32,7 +32,7 @@ def parser() -> Parser:
     made = Parser(
         prog="premortem ckpt",
         usage="premortem ckpt VERB ...",
-        description="Checkpoints that cannot be lost, torn or poisoned: look at them, verify them, bring them back.",
+        description="Look at checkpoints, verify them, and restore them.",
         epilog="verbs:\n" + "".join(f"  {name:<9} {verb.about}\n" for name, verb in VERBS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,4 +1,4 @@
-"""`premortem ckpt adopt`: from now on a checksum stands for a file that somebody else wrote."""
+"""`premortem ckpt adopt`: record a checksum of a file that premortem did not write."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from rich.text import Text
 from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.vault import records
-from premortem.vault.atomic import write_whole
+from premortem.vault.atomic import copy_into, write_whole
+from premortem.vault.kept_versions import size_of
 from premortem.vault.manifest import FileRecord, HealthRecord, Manifest, saved_at
 from premortem.vault.mirror import SUFFIX
 from premortem.vault.verbs.base import FAILED, Verb, parser, print_json, progress, terminal, words
 from premortem.vault.verify import Verdict, checksum, verify
-
-_BLOCK = 1 << 20
 
 
 def adopt_parser() -> Parser:
@@ -48,23 +47,23 @@ def call(tokens: Sequence[str]) -> int:
         if options.into is not None and path.is_dir():
             raise UsageError(f"`{where}` is a folder; `--into` takes files")
         verdict = _whole(path)
-        told = {"path": where, "adopted": False, "reason": verdict.reason, "files": {}}
+        record = {"path": where, "adopted": False, "reason": verdict.reason, "files": {}}
         if not verdict.ok:
             _say(options.json, screen, "not adopted", "bold red", f"{where}  {verdict.reason}")
         else:
             manifest = _adopted(path, verdict, options.into)
-            told |= {"adopted": True, "files": {name: each.sha256 for name, each in manifest.files.items()}}
+            record |= {"adopted": True, "files": {name: each.sha256 for name, each in manifest.files.items()}}
             first = next(iter(manifest.files.values()))
             what = f"sha256 {first.sha256}" if len(manifest.files) == 1 else f"{len(manifest.files)} files"
             _say(options.json, screen, "adopted", "bold green", f"{where}  {what}")
-        done.append(told)
+        done.append(record)
     if options.json:
         print_json(done)
     return 0 if all(each["adopted"] for each in done) else FAILED
 
 
 def _whole(path: Path) -> Verdict:
-    with progress(f"verifying {path.name}", 2 * _size(path)) as advance:
+    with progress(f"verifying {path.name}", 2 * size_of(path)) as advance:
         # An older record does not count: this is how a file that was saved again gets a new one.
         return verify(path, recorded=Manifest(), advance=advance)
 
@@ -81,7 +80,7 @@ def _adopted(path: Path, verdict: Verdict, into: Path | None) -> Manifest:
     records.remember(path, manifest)
     if into is not None:
         into.mkdir(parents=True, exist_ok=True)
-        written = write_whole(into / path.name, lambda file: _copy(path, file))
+        written = write_whole(into / path.name, lambda file: copy_into(file, path))
         if written.sha256 != manifest.files[path.name].sha256:
             raise VaultError(f"{path} changed while it was copied; adopt it again")
         manifest.write(into / f"{path.name}{SUFFIX}")
@@ -95,23 +94,9 @@ def _sums(path: Path) -> list[tuple[str, FileRecord]]:
     return [(each.relative_to(path).as_posix(), checksum(each)) for each in files]
 
 
-def _size(path: Path) -> int:
-    return (
-        path.stat().st_size
-        if path.is_file()
-        else sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
-    )
-
-
-def _copy(path: Path, file: Any) -> None:
-    with path.open("rb") as source:
-        while block := source.read(_BLOCK):
-            file.write(block)
-
-
 def _say(quiet: bool, screen: Any, mark: str, style: str, sentence: str) -> None:
     if not quiet:
         screen.print(Text(f"{mark}  ", style) + words(sentence), soft_wrap=True)
 
 
-ADOPT = Verb("give somebody else's file a checksum that stands", adopt_parser, call)
+ADOPT = Verb("record a checksum of a file that premortem did not write", adopt_parser, call)

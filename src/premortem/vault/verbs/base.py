@@ -19,10 +19,11 @@ from premortem.amounts import scaled
 from premortem.command_line import Parser
 from premortem.errors import VaultError
 from premortem.files.plain import dumps
+from premortem.terminal.progress import PERCENT
+from premortem.terminal.progress import progress as terminal_progress
+from premortem.vault.blocks import Advance
 from premortem.vault.contents import Contents, open_contents
 
-Advance = Callable[[int], None]
-_PATIENCE = 1.0  # seconds before a bar appears
 DIFFERENT = FAILED = 1  # exit codes
 
 
@@ -104,33 +105,7 @@ def shape(sizes: Sequence[int]) -> str:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Advance]:
-    """A bar on stderr when somebody is looking and it takes longer than a moment. `total` is in bytes."""
-    stream = sys.stderr
-    if stream is None or not stream.isatty():
-        yield lambda _count: None
-        return
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=Terminal(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task(what, total=max(total, 1))
-    began, shown = time.monotonic(), False
-
-    def advance(count: int) -> None:
-        nonlocal shown
-        bar.advance(task, count)
-        if not shown and time.monotonic() - began > _PATIENCE:
-            shown = True
-            bar.start()
-
-    try:
-        yield advance
-    finally:
-        if shown:
-            bar.stop()
+    """`total` is in bytes."""
+    with terminal_progress("ckpt", what, plain=False) as shown:
+        shown.count(max(total, 1), PERCENT)
+        yield shown.advance

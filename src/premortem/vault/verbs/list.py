@@ -58,7 +58,7 @@ def call(tokens: Sequence[str]) -> int:
 
 
 def _thing(found: Found) -> str:
-    """What it is a version of, as short as it can be said."""
+    """What it is a version of, in the shortest form."""
     if not found.source:
         return found.name
     source = Path(found.source)

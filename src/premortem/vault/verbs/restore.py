@@ -15,7 +15,7 @@ from rich.text import Text
 from premortem.command_line import Parser
 from premortem.errors import UsageError, VaultError
 from premortem.files import private
-from premortem.files.trust import shown
+from premortem.files.trust import shown as shown_path
 from premortem.vault import formats
 from premortem.vault.atomic import draft_beside, drafted, in_one_sentence, publish_folder, sweep
 from premortem.vault.kept_versions import slug
@@ -37,7 +37,7 @@ def restore_parser() -> Parser:
         "restore",
         "[options] PATH|URL [--to TARGET]",
         "Bring a checkpoint back: a version that a run kept, one of a vault, or a mirror's copy. It is verified first; "
-        "when the newest is not whole, the newest that is comes back. The target is replaced whole or not at all.",
+        "if the newest is damaged, the newest undamaged one is restored. The target is replaced completely or not at all.",
     )
     made.add_argument(
         "path", nargs="?", metavar="PATH", help="a kept file, a run, a vault, or a mirror's address"
@@ -71,7 +71,7 @@ def call(tokens: Sequence[str]) -> int:
     for version in versions:
         verdict = _brought(place, version, target)
         if verdict.ok:
-            _tell(version, target, passed_over, options.json)
+            _show(version, target, passed_over, options.json)
             return 0
         passed_over.append(f"{version.name}: {verdict.reason}")
     if options.json:
@@ -98,7 +98,7 @@ def _where_it_was(version: Found) -> Path:
     hidden = any(part.startswith(".") or part in PASSED_BY for part in below)
     if not below or hidden or version.is_folder or path.suffix.lower() not in SUFFIXES:
         raise UsageError(
-            f"it says that it was saved as {shown([version.source])}, but it may not be yours: {version.manifest.doubt}. "
+            f"it says that it was saved as {shown_path([version.source])}, but it may not be yours: {version.manifest.doubt}. "
             "Say where to put it: --to PATH"
         )
     return path
@@ -156,14 +156,14 @@ def _published(copy: Path, target: Path) -> None:
         copy.replace(draft)
 
 
-def _tell(version: Found, target: Path, passed_over: list[str], as_json: bool) -> None:
+def _show(version: Found, target: Path, passed_over: list[str], as_json: bool) -> None:
     if as_json:
-        told: dict[str, Any] = {"restored": version.name, "step": version.step, "to": str(target)}
-        print_json({**told, "bytes": version.bytes, "passed_over": passed_over})
+        shown: dict[str, Any] = {"restored": version.name, "step": version.step, "to": str(target)}
+        print_json({**shown, "bytes": version.bytes, "passed_over": passed_over})
         return
     screen = terminal()
     for sentence in passed_over:
-        screen.print(Text("passed over  ", "yellow") + words(sentence), soft_wrap=True)
+        screen.print(Text("skipped  ", "yellow") + words(sentence), soft_wrap=True)
     step = "" if version.step is None else f" of step {version.step:,}"
     sentence = f"{target}  from {version.name}{step}, {size(version.bytes)}, verified"
     screen.print(Text("restored  ", "bold green") + words(sentence), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`premortem ckpt verify`: is it whole, and are its numbers numbers?"""
+"""`premortem ckpt verify`: is it whole, and are its numbers finite?"""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def judged(place: Place, found: Found) -> Verdict:
     """The verdict on one checkpoint, here or away, against its manifest where it has one."""
     if found.problem:
         return Verdict(Path(found.name), False, found.problem)
-    # Once for what the format can tell, once for the numbers; before that fetched, and compared with its record.
+    # One pass for the checks of the format and one for the numbers; before that fetching, and comparing checksums.
     known = found.manifest is not None and found.kind != "checkpoint"
     passes = 2 + known + (place.local(found.name) is None)
     try:
@@ -126,4 +126,4 @@ def _record(verdict: Verdict, name: str) -> dict[str, Any]:
     }
 
 
-VERIFY = Verb("is it whole, and are its numbers numbers?", verify_parser, call)
+VERIFY = Verb("is it whole, and are its numbers finite?", verify_parser, call)

@@ -18,7 +18,7 @@ class ConfigMissing(Check):
     """A config that the command or the code names is not there.
 
     ## Why it matters
-    The script ends where it opens the file, or goes on with defaults that nobody chose.
+    The script ends where it opens the file, or goes on with defaults that were not chosen.
 
     ## Usual causes
     The command was started in another folder; a file that was renamed; `.yml` for `.yaml`.

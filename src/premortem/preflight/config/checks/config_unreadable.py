@@ -21,7 +21,7 @@ class ConfigUnreadable(Check):
     A tab in the indentation of YAML; a bracket or quote that is not closed; marks of an unfinished merge; permissions.
 
     ## What to do
-    Mend the line that is named. In YAML indent with spaces.
+    Fix the line that is named. In YAML indent with spaces.
     """
 
     card: ClassVar[Card] = Card(
@@ -37,6 +37,6 @@ class ConfigUnreadable(Check):
             if file.problem:
                 yield self.finding(
                     f"{file.path.name} cannot be read: {file.problem}",
-                    remedy="Indent with spaces." if "tab" in file.problem else "Mend the line that is named.",
+                    remedy="Indent with spaces." if "tab" in file.problem else "Fix the line that is named.",
                     where=file.where,
                 )

@@ -38,7 +38,7 @@ class GlobalBatchDisagrees(Check):
 
     ## When it stays silent
     When no global batch is stated. When the number of devices is not known, only a batch that no number of devices can
-    give is told.
+    give is reported.
     """
 
     card: ClassVar[Card] = Card(

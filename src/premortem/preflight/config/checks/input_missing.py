@@ -42,7 +42,7 @@ class InputMissing(Check):
     Name the folder as it is called here.
 
     ## When it stays silent
-    For settings that name places to write to, for URLs and templates, when nobody reads the key, and when the code
+    For settings that name places to write to, for URLs and templates, when no code reads the key, and when the code
     downloads or makes what it reads.
     """
 

@@ -17,7 +17,7 @@ class OptionStaysText(Check):
     """An option of the command line is a number by default, and text when it is given.
 
     ## Why it matters
-    `add_argument("--epochs", default=10)` has no `type`, so `--epochs 20` gives "20". The script works until somebody
+    `add_argument("--epochs", default=10)` has no `type`, so `--epochs 20` gives "20". The script works until a user
     uses the option.
 
     ## Usual causes

@@ -14,7 +14,7 @@ from premortem.preflight.wording import place
 
 
 class UnknownKey(Check):
-    """A key of the config is read by nobody, and one letter away is a key that the code reads and the config lacks.
+    """No code reads a key of the config, and one letter away is a key that the code reads and the config lacks.
 
     ## Why it matters
     `weight_deacy: 0.05` changes nothing: the code takes its default, and the run is not the one that was meant.
@@ -48,7 +48,7 @@ class UnknownKey(Check):
                     continue
                 left = "takes its default" if near in reads.optional else "does not find it"
                 yield self.finding(
-                    f"nobody reads `{'.'.join(key)}`; the code reads `{near}` ({place(reads.names[near])}) and {left}",
+                    f"no code reads `{'.'.join(key)}`; the code reads `{near}` ({place(reads.names[near])}) and {left}",
                     cause="The two are spelled differently.",
                     remedy=f"Write `{near}`.",
                     where=where,

@@ -18,7 +18,7 @@ class CopiesContradict(Check):
     """The same picture lies in two class folders.
 
     ## Why it matters
-    The network is told that one input has two answers. It cannot learn either, and the best loss it can reach is higher.
+    One input has two answers. It cannot learn either, and the best loss it can reach is higher.
 
     ## Usual causes
     A file that was sorted in by hand twice; two annotators; a class that was renamed and copied.

@@ -30,7 +30,7 @@ class NonFiniteSamples(Check):
     Find the named files, repair or drop them. Where NaN marks a gap on purpose, mask it in the loss.
 
     ## When it stays silent
-    Where most files hold NaN: it is then a mark for gaps, and only told.
+    Where most files hold NaN: it is then a mark for gaps, and only reported.
     """
 
     card: ClassVar[Card] = Card(

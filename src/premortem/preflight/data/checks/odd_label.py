@@ -43,7 +43,7 @@ class OddLabel(Check):
                     yield self.finding(
                         f"`{shown(root.name)}`: {number:,} {'row' if number == 1 else 'rows'} of `{shown(look.path)}` "
                         f"{'has' if number == 1 else 'have'} the label {label}; all the others are 0 to {largest}",
-                        cause="It is a slip, or a code for something that is no class.",
+                        cause="It is a typing error, or a code that does not stand for a class.",
                         remedy="Correct the rows, or give the loss this number as `ignore_index`.",
                         certainty=Certainty.SUSPECTED,
                         label=label,

@@ -22,7 +22,7 @@ class OddSample(Check):
 
     ## Why it matters
     `torch.stack` fails on the batch that happens to hold it, in an epoch and at a step that depend on the seed. Where the
-    code resizes or broadcasts, the odd one is trained on in a form that nobody looked at.
+    code resizes or broadcasts, the odd one is trained on in a form that was not checked.
 
     ## Usual causes
     A file from another source; an image with transparency or in grey among images in colour; an array saved as float64;
@@ -33,7 +33,7 @@ class OddSample(Check):
 
     ## When it stays silent
     Where sizes vary by nature, as photos do: then neither sizes nor colours are judged. Where the code resizes or converts,
-    it is only told.
+    it is only reported.
     """
 
     card: ClassVar[Card] = Card(code="PM660", name="odd-sample", family="shape", severity=Severity.WARNING)

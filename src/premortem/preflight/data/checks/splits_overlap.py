@@ -26,7 +26,7 @@ class SplitsOverlap(Check):
 
     ## Why it matters
     What is measured on them is memory, not ability. The score looks too good, the best checkpoint is the one that has
-    overfitted most, and nobody notices before the model meets new data.
+    overfitted most, and this shows only when the model meets new data.
 
     ## Usual causes
     Copies that were split at random; a split by frame instead of by scene; folders filled by two scripts; a test set that

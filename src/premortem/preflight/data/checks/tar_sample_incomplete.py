@@ -18,7 +18,7 @@ class TarSampleIncomplete(Check):
 
     ## Why it matters
     `to_tuple("jpg", "cls")` raises when it comes to that sample; with a handler that only warns, the sample is left out and
-    nobody counts how many.
+    no count of them is kept.
 
     ## Usual causes
     A writer that was interrupted; a name with a dot in it, which ends the key of the sample there; files added in another

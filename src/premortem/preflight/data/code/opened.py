@@ -13,7 +13,7 @@ from premortem.preflight.data import names
 from premortem.preflight.data.code import mentions
 from premortem.preflight.data.code.binding import Bindings
 from premortem.preflight.data.code.mentions import Mention, Spoken
-from premortem.preflight.data.code.modules import modules, script_of
+from premortem.preflight.data.code.modules import modules
 from premortem.preflight.data.code.settings import Places, settings
 from premortem.preflight.data.data_facts import ClipLength, Miss, Pattern
 from premortem.preflight.data.walk import walk
@@ -41,8 +41,7 @@ def opened(project: Project) -> Opened:
     found = modules(project)
     if not found:
         return Opened()
-    script = script_of(project)
-    starts = [project.folder, *([script.parent] if script and script.parent != project.folder else [])]
+    starts = list(dict.fromkeys((project.folder, found[0].path.parent)))
     given, places = settings(found, project.argv, starts)
     spoken = mentions.spoken(Bindings(found, given))
     made = {_plain(text) for text in spoken.made}

@@ -26,7 +26,7 @@ def read(path: Path, relative: str, around: Around) -> Iterator[Look]:
             yield Look(
                 path=relative,
                 kind="table",
-                problem="it holds zero bytes: it is no text, or was never written",
+                problem="it holds zero bytes: it is not text, or was never written",
             )
             return
         mark = max("\t,;|", key=first.count)

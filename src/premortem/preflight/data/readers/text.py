@@ -59,7 +59,7 @@ def _json_problem(text: str) -> str:
         return "it is nested too deeply to be read"
     except json.JSONDecodeError as error:
         ends = error.pos >= len(text) - 1 or error.msg.startswith("Unterminated string")
-        return f"it is no whole JSON: it ends too early ({error.msg})" if ends else ""
+        return f"the JSON is incomplete: it ends too early ({error.msg})" if ends else ""
     except ValueError:
         return "a number in it has thousands of digits"
     return ""

@@ -26,7 +26,7 @@ class DiskSmallerThanCheckpoints(Check):
     Keep the best and the last few (`premortem.Retention`), save less often, or save to a larger disk.
 
     ## When it stays silent
-    When neither a checkpoint of an earlier run nor the rehearsal tells how large one is, or when nobody can foresee how
+    When neither a checkpoint of an earlier run nor the rehearsal shows how large one is, or when it is not known how
     many there will be.
     """
 

@@ -26,7 +26,7 @@ class GpusLeftIdle(Check):
 
     ## When it stays silent
     When the code, or a framework that it imports, may spread the work itself, or when a launcher has started it. On a
-    machine where nobody has booked anything it is a remark.
+    machine without a booking it is a remark.
     """
 
     card: ClassVar[Card] = Card(

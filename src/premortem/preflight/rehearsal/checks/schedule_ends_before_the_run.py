@@ -50,7 +50,7 @@ class ScheduleEndsBeforeTheRun(Check):
                 yield self.finding(
                     f"{schedule.kind} is made for {horizon} calls, and stepped {unit} it will get {calls}",
                     cause="The schedule counts epochs and is stepped in batches, or the other way round.",
-                    remedy="Step it as often as it was made for, or make it for the calls that it gets.",
+                    remedy="Call its step() as often as it was built for, or build it for the number of calls that are made.",
                     where=where,
                     horizon=horizon,
                     calls=calls,

@@ -47,7 +47,7 @@ class ScriptCrashes(Check):
         )
         yield self.finding(
             f"the script ends {after}: {what}",
-            cause="Nobody catches this error, so the run ends here.",
+            cause="No code catches this error, so the run ends here.",
             remedy="Run the script on its own to see the whole traceback, and put the named line right.",
             where=Where(file=file, line=line),
             step=told.steps,

@@ -1,0 +1,248 @@
+"""A generator and a discriminator that do not train against each other."""
+
+from premortem.detectors.base import FADING, THRICE, Card, Detector, Findings, Severity
+from premortem.detectors.shared.adversarial import Players
+from premortem.events import Backward, Detached, Event, Forward, LossCall, OptimizerStep, Site, ZeroGrad
+
+
+class GeneratorGetsNoGradient(Detector):
+    """The generator's optimizer steps, and the generator never gets a gradient.
+
+    ## Why it matters
+    The discriminator learns to tell a fixed random generator from the data, quickly and perfectly; the
+    generator never changes.
+
+    ## Usual causes
+    - the fake batch is detached when it is made, or the detached one is used again for the generator's loss
+    - the generator runs under `torch.no_grad()` in its own step
+    - the generator's loss is computed from numbers (`.item()`, `.data`)
+
+    ## What to do
+    Detach the fake batch in the discriminator's step only: `D(fake.detach())` there, `D(fake)` for the
+    generator.
+    """
+
+    card = Card("PM141", "generator-gets-no-gradient", "gan", Severity.ERROR).explaining(
+        *FADING,
+        "detached-from-loss",
+        "optimizer-holds-other-parameters",
+        "step-without-new-gradients",
+        "evaluated-copy-never-changes",
+        "gradients-thrown-away",
+    )
+    uses = (Players,)
+    listens = (Forward, Backward, Detached, OptimizerStep)
+
+    def __init__(self) -> None:
+        self._backwards = 0
+        self._cuts: dict[frozenset[int], Site | None] = {}
+        self._called: dict[int, tuple[bool, Site | None]] = {}  # model -> gradients on, where
+
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, Backward):
+            self._backwards += not event.error
+        elif isinstance(event, Detached):
+            if event.op in {"detach", "data", "numpy", "tensor"}:
+                self._cuts[frozenset(event.parameters)] = event.at
+        elif isinstance(event, Forward):
+            self._called[event.model] = (event.grad, event.at)
+        elif isinstance(event, OptimizerStep):
+            yield from self._stepped(event)
+
+    def _stepped(self, event: OptimizerStep) -> Findings:
+        starved = self._backwards > 0 and event.backwards == 0 and not event.touched and not event.closure
+        self._backwards = 0
+        steps = self.in_a_row(event.optimizer, starved)
+        if steps < THRICE:
+            return
+        for generator, discriminator in self.fact(Players).pairs():
+            if not self.fact(Players).holds(event.optimizer, generator) or not self.once(generator):
+                continue
+            mine = self.fact(Players).parameters(generator)
+            cut = next((at for keys, at in reversed(self._cuts.items()) if keys & mine), None)
+            grad, called = self._called.get(generator, (True, None))
+            name = self.fact(Players).names.get(generator, "the generator")
+            critic = self.fact(Players).names.get(discriminator, "the discriminator")
+            yield self.finding(
+                event,
+                f"`{name}` gets no gradient: its optimizer made {steps} steps without one",
+                cause=(
+                    f"the samples that go into `{critic}` for `{name}`'s own loss are detached from it"
+                    if grad
+                    else f"`{name}` runs without gradients (`no_grad`)"
+                ),
+                remedy=f"detach the samples in `{critic}`'s step only, and give `{critic}` the attached ones for `{name}`",
+                at=cut if grad else called,
+                module=name,
+            )
+
+
+class DiscriminatorLossInGenerator(Detector):
+    """The generator steps on the discriminator's gradient as well as on its own.
+
+    ## Why it matters
+    The discriminator's loss asks for samples that are easy to tell apart, the generator's for the opposite. Added
+    up they cancel, and the generator hardly moves.
+
+    ## Usual causes
+    - `D(fake)` without `.detach()` in the discriminator's step, and no `zero_grad()` for the generator before its
+      own backward pass
+
+    ## What to do
+    Use `D(fake.detach())` in the discriminator's step, and clear the generator's gradients before its own.
+
+    ## When it stays silent
+    When the generator's gradients are cleared between the two backward passes.
+    """
+
+    card = Card("PM142", "discriminator-loss-in-generator", "gan", Severity.ERROR).explaining(
+        "gradients-never-cleared", "accumulation-not-divided", "exploding-gradients", "wrong-sign"
+    )
+    uses = (Players,)
+    listens = (Backward, ZeroGrad, OptimizerStep)
+
+    def __init__(self) -> None:
+        # optimizer -> backward passes since its gradients were cleared: where, and who stepped on it
+        self._sums: dict[int, list[tuple[Site | None, set[int]]]] = {}
+
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, Backward):
+            for optimizer in event.optimizers:
+                passes = self._sums.setdefault(optimizer, [])
+                if len(passes) < 16:
+                    passes.append((event.at, set()))
+        elif isinstance(event, ZeroGrad):
+            for optimizer in event.cleared:
+                self._sums.pop(optimizer, None)
+        elif isinstance(event, OptimizerStep):
+            yield from self._stepped(event)
+
+    def _stepped(self, event: OptimizerStep) -> Findings:
+        mine = self._sums.pop(event.optimizer, [])
+        for optimizer, passes in self._sums.items():
+            if optimizer != event.optimizer:
+                for _, stepped in passes:
+                    stepped.add(event.optimizer)
+        mine = mine[-event.pending :] if event.pending else []
+        for generator, discriminator in self.fact(Players).pairs():
+            if not self.fact(Players).holds(event.optimizer, generator) or self.said(event.optimizer):
+                continue
+            players = self.fact(Players)
+            foreign = [at for at, by in mine if any(players.holds(key, discriminator) for key in by)]
+            own = [at for at, stepped in mine if not stepped]
+            if not foreign or not own:
+                continue
+            if self.times(event.optimizer) == THRICE:
+                self.once(event.optimizer)
+                name = self.fact(Players).names.get(generator, "the generator")
+                critic = self.fact(Players).names.get(discriminator, "the discriminator")
+                yield self.finding(
+                    event,
+                    f"`{name}` steps on the sum of its own gradient and that of `{critic}`'s loss",
+                    cause=f"`{critic}`'s backward pass ran through samples that were not detached, and `{name}`'s "
+                    "gradients were not cleared before its own",
+                    remedy=f"use `.detach()` on the samples in `{critic}`'s step, and clear `{name}`'s gradients first",
+                    at=foreign[-1],
+                    module=name,
+                )
+
+
+ENOUGH = 5  # labels of each role that all agree: two smoothed ones may be equal by chance
+JUDGING = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss"})
+
+
+class AdversarialLabels(Detector):
+    """Generator and discriminator are trained towards labels that do not set them against each other.
+
+    ## Why it matters
+    The discriminator learns "real" for the data and "fake" for samples; the generator must be pushed towards
+    "real". If the generator's target is "fake" it learns to be recognised, and if both kinds of samples have
+    the same label the discriminator has nothing to learn.
+
+    ## Usual causes
+    - the label tensor of the discriminator's step is used again for the generator
+    - ones and zeros are swapped
+
+    ## What to do
+    Real 1 and fake 0 for the discriminator, 1 for the generator's samples.
+
+    ## When it stays silent
+    When the loss is maximised (its sign is turned round), and for losses without labels.
+    """
+
+    card = Card("PM143", "adversarial-labels", "gan", Severity.ERROR).explaining(
+        "constant-labels", "wrong-sign", "uninformative-labels", "metric-frozen"
+    )
+    uses = (Players,)
+    listens = (Forward, LossCall, Backward, OptimizerStep)
+
+    def __init__(self) -> None:
+        self._calls: list[Forward] = []  # models called with gradients since the last backward pass
+        self._targets: list[LossCall] = []
+        self._judged: list[tuple[Forward, LossCall]] = []  # since the last step
+        self._seen: dict[tuple[int, str], list[float]] = {}  # (discriminator, role) -> last labels
+
+    def observe(self, event: Event) -> Findings:
+        if isinstance(event, Forward):
+            if event.grad and len(self._calls) < 32:
+                self._calls.append(event)
+        elif isinstance(event, LossCall):
+            if event.grad and len(self._targets) < 32:
+                self._targets.append(event)
+        elif isinstance(event, Backward):
+            self._backward(event)
+        elif isinstance(event, OptimizerStep):
+            yield from self._stepped(event)
+
+    def _backward(self, event: Backward) -> None:
+        calls, self._calls = self._calls, []
+        losses, self._targets = self._targets, []
+        critics = {critic for _, critic in self.fact(Players).pairs()}
+        judged = [call for call in calls if call.model in critics]
+        usable = all(loss.fn in JUDGING and loss.target_mean is not None for loss in losses)
+        # Matched by order, so only when every verdict has its loss; a turned sign means maximising.
+        if usable and len(judged) == len(losses) and (event.value or 0.0) >= 0.0:
+            self._judged += zip(judged, losses, strict=True)
+
+    def _stepped(self, event: OptimizerStep) -> Findings:
+        judged, self._judged = self._judged, []
+        for generator, critic in self.fact(Players).pairs():
+            by_critic = self.fact(Players).holds(event.optimizer, critic)
+            by_maker = self.fact(Players).holds(event.optimizer, generator)
+            if by_critic == by_maker:
+                continue
+            for call, loss in judged:
+                if call.model != critic or loss.target_mean is None:
+                    continue
+                made = call.source == generator
+                role = ("fake" if made else "real") if by_critic else ("maker" if made else "")
+                before = self._seen.get((critic, role), [])
+                self._seen[critic, role] = [*before[1 - ENOUGH :], loss.target_mean]
+            at = judged[-1][1].at if judged else None
+            yield from self._judge(event, generator, critic, at if by_maker else None)
+
+    def _judge(self, event: Event, generator: int, critic: int, at: Site | None) -> Findings:
+        real, fake, maker = (self._seen.get((critic, role), []) for role in ("real", "fake", "maker"))
+        if self.over or min(len(real), len(fake)) < ENOUGH:
+            return
+        name = self.fact(Players).names.get(generator, "the generator")
+        judge = self.fact(Players).names.get(critic, "the discriminator")
+        if all(abs(r - f) < 1e-6 for r, f in zip(real, fake, strict=True)):
+            yield self.last_word(
+                event,
+                f"`{judge}` is trained towards the same label ({real[-1]:g}) for real samples and for `{name}`'s",
+                cause="with equal labels the discriminator cannot learn a difference",
+                remedy="label real samples 1 and generated ones 0",
+                module=judge,
+            )
+        elif at is not None and len(maker) == ENOUGH:
+            towards_fake = [abs(m - f) < abs(m - r) for m, f, r in zip(maker, fake, real, strict=True)]
+            if all(towards_fake) and all(abs(f - r) > 0.2 for f, r in zip(fake, real, strict=True)):
+                yield self.last_word(
+                    event,
+                    f"`{name}` is trained towards the label {maker[-1]:g}, which `{judge}` uses for generated samples",
+                    cause=f"its loss is smallest when `{judge}` recognises every sample as fake",
+                    remedy=f"use the label of real samples ({real[-1]:g}) in `{name}`'s loss",
+                    at=at,
+                    module=name,
+                )

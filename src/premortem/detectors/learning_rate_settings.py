@@ -1,0 +1,113 @@
+"""A learning rate that is given in a way that does not work."""
+
+from premortem.detectors.base import Card, Detector, Findings, Severity
+from premortem.detectors.shared.optimizers import Optimizers
+from premortem.detectors.shared.schedules import Schedules
+from premortem.events import OptimizerBuilt, OptimizerStep, RunEnded
+
+
+class LearningRateNotANumber(Detector):
+    """The learning rate given to an optimizer is text, not a number.
+
+    ## Why it matters
+    The optimizer refuses it with a message about comparing `float` and `str` that does not say where the text
+    came from, or the first step fails.
+
+    ## Usual causes
+    YAML reads `1e-4` as text: it wants `1.0e-4`. A command-line option without `type=float`, or an environment
+    variable.
+
+    ## What to do
+    Write `1.0e-4` in YAML, or convert: `lr=float(config["lr"])`.
+    """
+
+    card = Card("PM214", "learning-rate-not-a-number", "lr", Severity.ERROR)
+    listens = (OptimizerBuilt,)
+
+    def observe(self, event: OptimizerBuilt) -> Findings:
+        if event.lr_text:
+            yield self.last_word(
+                event,
+                f'{event.kind} was given the text "{event.lr_text}" as learning rate',
+                cause="A config file, a command line or an environment variable gave text where a number is needed"
+                " (YAML reads 1e-4 as text).",
+                remedy=f"Convert it: lr=float({event.lr_text!r}), or write 1.0e-4 instead of 1e-4 in YAML.",
+                text=event.lr_text,
+            )
+
+
+PART = 0.2  # of the rate the optimizer was built with: within a factor of five it may be a choice
+LEAST = 50  # steps: a warm-up has left its first rate by then
+
+
+class LearningRateStuck(Detector):
+    """The script sets the learning rate before every step, and it is always the same small value.
+
+    ## Why it matters
+    The schedule never advances: the whole run is made at its first value, which for a warm-up is a small part of
+    the rate that was asked for.
+
+    ## Usual causes
+    The schedule is asked with a counter that does not move: the start step instead of the current one, a variable
+    of another scope, a counter that is reset in each call.
+
+    ## What to do
+    Print the step that the schedule is asked with, and pass the one that counts.
+
+    ## When it stays silent
+    Rates that change at any time, rates near the one the optimizer was built with, and schedulers of torch.
+    """
+
+    card = Card("PM215", "learning-rate-stuck", "lr", Severity.ERROR).explaining(
+        "updates-too-small", "learning-rate-zero"
+    )
+    uses = (Optimizers, Schedules)
+    listens = (RunEnded,)
+
+    def observe(self, event: RunEnded) -> Findings:
+        for key, own in self.fact(Schedules).own.items():
+            small = 0 < own.rate <= PART * own.base
+            if own.calls >= LEAST and own.rewritten >= 0.9 * (own.calls - 1) and not own.changes and small:
+                yield self.finding(
+                    event,
+                    f"the script set the learning rate {own.rewritten} times, always to {own.rate:.3g}; the optimizer was "
+                    f"built with {own.base:.3g}",
+                    cause="The script asks its schedule for the same step again and again, so the rate never leaves its "
+                    "first value.",
+                    remedy="Pass the number of the current step to the schedule.",
+                    at=self.fact(Optimizers).at(key),
+                    rate=own.rate,
+                    built=own.base,
+                    steps=own.calls,
+                )
+
+
+class LearningRateSetNowhere(Detector):
+    """A learning rate is assigned where the optimizer does not look for it.
+
+    ## Why it matters
+    `optimizer.lr = 0.001` makes a new attribute that torch never reads: the optimizer goes on with the rate in its
+    parameter groups, and the intended schedule never happens. Python does not complain.
+
+    ## Usual causes
+    A habit from other frameworks, or a misspelt key (`group["learning_rate"]`).
+
+    ## What to do
+    Assign to the groups: `for group in optimizer.param_groups: group["lr"] = 0.001`, or use a scheduler.
+    """
+
+    card = Card("PM216", "learning-rate-set-nowhere", "lr", Severity.ERROR)
+    listens = (OptimizerStep,)
+
+    def observe(self, event: OptimizerStep) -> Findings:
+        # A stray rate that equals the real one does no harm so far.
+        if event.stray is None or event.stray in event.lrs or not self.once(event.optimizer):
+            return
+        yield self.finding(
+            event,
+            f"the rate {event.stray:.3g} was set on {event.kind}, which goes on with {max(event.lrs, default=0.0):.3g}",
+            cause="torch's optimizers read the rate from their parameter groups and nowhere else.",
+            remedy='Assign it there: for group in optimizer.param_groups: group["lr"] = ...',
+            stray=event.stray,
+            rates=list(event.lrs),
+        )
