@@ -140,7 +140,7 @@ class Experimented(Event):
 @dataclass(slots=True, kw_only=True)
 class Reshaped(Event):
     """Audit gear: `view`/`reshape`, called by the user's own code, whose target is a permutation of the
-    source's sizes, or that makes the first size out of what was the second (`mixes`). Also sent (with
+    source's sizes, or that makes the first size out of what was the second, or joins dimensions that are no neighbours (`mixes`). Also sent (with
     `plain`) for other sizes at a line that did so before: then it was a coincidence."""
 
     op: str

@@ -215,7 +215,9 @@ class OpAudit:
 
     def _reshaped(self, op: str, before: tuple[int, ...], after: tuple[int, ...]) -> None:
         at = user_site()
-        scrambled, mixed = scrambles(before, after), mixes(before, after, self.models.sizes())
+        sizes = self.models.sizes()
+        scrambled = scrambles(before, after)
+        mixed = mixes(before, after, sizes) or merges(before, after, sizes)
         if scrambled or mixed:
             self._scrambled.add(at)
         elif at not in self._scrambled:
@@ -399,6 +401,23 @@ def mixes(before: tuple[int, ...], after: tuple[int, ...], inputs: tuple[int, ..
         and before[0] != after[0]
         and before[1] == after[0] > 1
         and after[0] in inputs
+    )
+
+
+def merges(before: tuple[int, ...], after: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
+    """(batch, heads, time, features) cut into (batch, time, heads * features): time is taken from behind the heads, and what
+    is merged are no neighbours.
+
+    `inputs` are the first two sizes of the model's input; the second one is what moves."""
+    if len(before) < 4 or not 3 <= len(after) < len(before) or len(inputs) < 2 or inputs[0] == inputs[1]:
+        return False
+    time = inputs[1]
+    return (
+        before[0] == after[0] == inputs[0]
+        and after[1] == time > 1
+        and before[1] not in (1, time)
+        and before[2:].count(time) == 1
+        and time not in after[2:]
     )
 
 
